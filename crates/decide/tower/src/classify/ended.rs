@@ -239,7 +239,7 @@ pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bo
                     end.line_number < found.hit.line_number
                         && found.hit.line_number <= end.line_number + MESSAGE_LINES
                 });
-            let is_report = found.hit.signature == collective::RANK_FAILED;
+            let is_report = matches!(found.hit.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
             is_last && found.hit.handling == Handling::Open && (was_thrown || is_report)
         })
     })

@@ -9,6 +9,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::ended;
 use super::evidence::{Stream, StreamLog, TerminationEvidence};
+use super::failed_child;
 use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
 use super::lasting::{self, is_code_type};
 use super::placed::{Placed, item};
@@ -58,16 +59,19 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         // The innermost frame is quoted before the message, as in a printed traceback.
         LogScanner::scan(format!("{}\n{}\n", file.traceback, file.message).as_bytes())
     });
-    let placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
+    let mut placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
+    drop_aftermath(&mut placed, evidence);
     let traceback = evidence.logs.iter().filter_map(torn_at_the_end).next_back();
     let cause = strongest(&placed);
+    let failed_child = cause.and_then(|(found, _)| failed_child::instead_of(found, &placed));
     let telling: Vec<_> =
         placed.iter().copied().filter(|found| is_telling_hint(found, &placed, evidence)).collect();
-    let weak = weak_reading(&telling, traceback);
+    let weak = weak_reading(&telling, traceback).filter(|_| failed_child.is_none());
     let deciding = cause.map(|(found, _)| found.order);
     let others = placed
         .iter()
         .filter(|found| Some(found.order) != deciding && found.hit.reason != Reason::Unknown)
+        .filter(|found| failed_child.is_none() || !is_siblings(found))
         .filter(|found| !matches!(found.hit.role, Role::Hint | Role::Chain | Role::Completion))
         .map(|found| secondary(found))
         .take(MAX_OTHERS)
@@ -76,9 +80,10 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     let is_lost = lost_loss.as_ref().is_some_and(|lost| lost.confidence == Confidence::Likely)
         || telling.iter().any(|found| found.hit.signature == numeric::OVERFLOW_SEEN);
     LogReading {
-        cause: cause.map(|(found, strength)| {
+        cause: failed_child.or_else(|| {
+            let (found, strength) = cause?;
             let named = finding(found, strength, &placed);
-            if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named }
+            Some(if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named })
         }),
         weak,
         completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
@@ -88,6 +93,21 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         ends_badly: ended::badly(&placed, evidence),
         others,
     }
+}
+
+/// Drops the lines in which ranks say that they lost their neighbours or waited for them, after Trackway had ended the attempt.
+fn drop_aftermath(placed: &mut Vec<Placed<'_>>, evidence: &TerminationEvidence) {
+    let Some(ended_at) = evidence.own_actions.iter().map(|action| action.at).min() else { return };
+    let is_later = |found: &&Placed<'_>| is_siblings(found) && found.hit.at.is_some_and(|at| at > ended_at);
+    let lines: Vec<_> =
+        placed.iter().filter(is_later).map(|found| (found.stream, found.hit.line_number)).collect();
+    placed.retain(|found| !lines.contains(&(found.stream, found.hit.line_number)));
+}
+
+/// What the siblings of a child that failed print: that it is gone, and that they waited for it.
+fn is_siblings(found: &Placed<'_>) -> bool {
+    failed_child::is_lost_neighbour(found)
+        || (found.hit.role == Role::Consequence && found.hit.reason == Reason::Hang)
 }
 
 /// The last traceback of a stream, if the stream ends soon after it.
@@ -189,12 +209,36 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
         .or_else(|| consequence(placed).map(|found| (found, Strength::Consequence)))
 }
 
+/// Whether an allocator wanted a large part of the device at once, was refused and reserved less: what was thrown after it has nothing
+/// to do with memory.
+fn was_reserved_smaller(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
+    let is_reservation = found.hit.reason == Reason::DeviceOom
+        && ["ailed to allocate device memory of", " from device: "]
+            .iter()
+            .any(|words| found.hit.text.contains(words));
+    let speaks_of_device = |text: &str| {
+        let lower = text.to_ascii_lowercase();
+        ["cuda", "blas", "cudnn", "gpu", "internal", "dst tensor", "memory"]
+            .iter()
+            .any(|word| lower.contains(word))
+    };
+    is_reservation
+        && placed.iter().any(|later| {
+            later.order > found.order
+                && later.hit.handling == Handling::Open
+                && matches!(later.hit.role, Role::Cause | Role::Exception)
+                && later.hit.reason != Reason::DeviceOom
+                && !speaks_of_device(&later.hit.text)
+        })
+}
+
 /// The earliest named mechanism that was not dealt with, unless an exception came before a soft one.
 fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     let open: Vec<_> = placed
         .iter()
         .copied()
         .filter(|found| is_causal(found.hit) && found.hit.handling == Handling::Open)
+        .filter(|found| !was_reserved_smaller(found, placed))
         .collect();
     let earliest = *open.first()?;
     let on_its_line = |found: &Placed<'_>| {
@@ -312,6 +356,9 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let killed = matches!(earlier.signature, node::CLUSTER_LOST | scheduler::EVICTED)
         && later.role == Role::Verdict
         && matches!(later.reason, Reason::HostOom | Reason::StorageError);
+    let gone = earlier.signature == scheduler::EVICTED
+        && later.reason == Reason::NodeFailure
+        && later.line_number == earlier.line_number;
     let checked = earlier.signature == code::NATIVE_CHECK
         && later.reason != Reason::CodeError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
@@ -321,7 +368,7 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     // One rank ran out of memory, and another printed first that the connection to it was lost.
     let starved =
         earlier.reason == Reason::NetworkError && matches!(later.reason, Reason::HostOom | Reason::DeviceOom);
-    preempted || crash || starved || store || stopped_for || killed || checked || broken_device
+    preempted || crash || starved || store || stopped_for || killed || gone || checked || broken_device
 }
 
 /// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.
@@ -373,6 +420,7 @@ fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
     placed.iter().any(|found| {
         found.hit.role == Role::Consequence
+            && found.hit.signature != code::ABORTED
             && found.stream == exception.stream
             && found.hit.line_number == exception.hit.line_number
     })
@@ -448,7 +496,11 @@ fn reason_in_phase(hit: &Hit) -> Reason {
         && phases.contains(&Phase::LoadData)
         && !has_checkpoint_frames(phases);
     let reads_data = phases.contains(&Phase::LoadData) || phases.contains(&Phase::LoadSample);
-    if in_evaluation {
+    // The device's allocator says how much it tried to allocate.
+    let in_host_memory = phases.contains(&Phase::PinMemory) && !hit.text.contains("ried to allocate");
+    if hit.reason == Reason::DeviceOom && in_host_memory {
+        Reason::HostOom
+    } else if in_evaluation {
         Reason::EvaluatorError
     } else if unreadable_sample || unreadable_data {
         Reason::DataError

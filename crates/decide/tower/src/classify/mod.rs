@@ -10,13 +10,16 @@
 //! 6. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
 //!    causes only when nothing else is there ;
 //! 7. exit code 0;
-//! 8. the signal or exit code alone, which is never more specific than it can be.
+//! 8. the signal or exit code alone, which is never more specific than it can be;
+//! 9. hints, and the topics that the words of the last lines speak of.
 //!
 //! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
 //! refuses is reported as that.
 
 mod ended;
 mod evidence;
+mod exit_code;
+mod failed_child;
 mod finding;
 mod fingerprint;
 mod lasting;
@@ -26,6 +29,7 @@ mod placed;
 mod process;
 mod rule;
 mod verdict;
+mod wording;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
@@ -38,6 +42,8 @@ pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 pub use rule::{FactRule, TerminationRule};
 pub use verdict::TerminationVerdict;
+
+use crate::signatures::code;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
@@ -55,7 +61,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::lost(evidence))
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
-        .or_else(|| log.weak.clone())
+        .or_else(|| weak_or_worded(evidence, &log))
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
@@ -72,6 +78,14 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
             .and_also(finding);
     }
     verdict::seal(finding, &log, evidence)
+}
+
+/// Hints; without one, the words of the last lines. A line of which only its level is known is read by its words too.
+fn weak_or_worded(evidence: &TerminationEvidence, log: &logs::LogReading) -> Option<TerminationFinding> {
+    let Some(weak) = log.weak.clone() else { return wording::read(evidence) };
+    let text = weak.items.first().map(|item| item.text.as_str());
+    let of_its_words = text.filter(|_| weak.rule == code::LOG_ERROR.into()).and_then(wording::spoken_of);
+    Some(TerminationFinding { reason: of_its_words.unwrap_or(weak.reason), ..weak })
 }
 
 /// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.
@@ -195,5 +209,9 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 mod ending_tests;
 #[cfg(test)]
 mod exit_tests;
+#[cfg(test)]
+mod sibling_tests;
+#[cfg(test)]
+mod systems_tests;
 #[cfg(test)]
 mod tests;

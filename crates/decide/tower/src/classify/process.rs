@@ -3,14 +3,12 @@
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use super::evidence::TerminationEvidence;
+use super::exit_code::{SIGNAL_CODE_BASE, by_code, by_signal};
 use super::finding::{EvidenceSource, TerminationFinding};
 use super::logs::LogReading;
 use super::rule::FactRule;
 
 const SIGKILL: i32 = 9;
-
-/// Exit codes that a shell or a wrapper uses to report a child's signal.
-const SIGNAL_CODE_BASE: i32 = 128;
 
 /// The kernel killed a process of our own cgroup for memory.
 pub(super) fn kernel_oom_kill(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
@@ -117,55 +115,7 @@ pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<Terminati
         ));
     }
     let code = evidence.exit_code?;
-    if code == 1 {
-        return None; // not informative: let a weak reading of the log speak first
-    }
-    let finding = match code {
-        2 => TerminationFinding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
-        124 => TerminationFinding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
-        126 | 127 => {
-            TerminationFinding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely)
-        }
-        _ if code < -64 => by_windows_status(code)?,
-        _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
-            by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
-        }
-        _ if (-64..0).contains(&code) => by_signal(-code, Confidence::Guess),
-        _ => return None,
-    };
-    Some(finding.with(EvidenceSource::WaitStatus, format!("exit code {code}")))
-}
-
-/// The statuses of Windows that say how a process died; an exit code has them as a negative number.
-fn by_windows_status(code: i32) -> Option<TerminationFinding> {
-    let (reason, rule) = match code.cast_unsigned() {
-        // Access violation, illegal instruction, division by zero, stack overflow, heap corruption, buffer overrun, fail fast.
-        0xC000_0005 | 0xC000_001D | 0xC000_0094 | 0xC000_00FD | 0xC000_0374 | 0xC000_0409 | 0xC000_0602 => {
-            (Reason::CodeError, FactRule::WindowsCrash)
-        }
-        // A library that is not there, has no such entry, or cannot be initialized.
-        0xC000_0135 | 0xC000_0139 | 0xC000_0142 => (Reason::CodeError, FactRule::WindowsCrash),
-        0xC000_013A => (Reason::Cancelled, FactRule::WindowsInterrupt),
-        0xC000_0017 | 0xC000_012D => (Reason::HostOom, FactRule::WindowsOutOfMemory),
-        _ => return None,
-    };
-    Some(TerminationFinding::new(reason, rule, Confidence::Likely))
-}
-
-/// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.
-fn by_signal(signal: i32, strongest: Confidence) -> TerminationFinding {
-    let (reason, rule, confidence) = match signal {
-        2 => (Reason::Cancelled, FactRule::Interrupted, strongest),
-        4 => (Reason::CodeError, FactRule::IllegalInstruction, strongest),
-        6 => (Reason::CodeError, FactRule::Abort, Confidence::Guess),
-        7 => (Reason::HostOom, FactRule::BusError, Confidence::Guess),
-        8 => (Reason::CodeError, FactRule::ArithmeticFault, strongest),
-        11 => (Reason::CodeError, FactRule::SegmentationFault, strongest),
-        24 => (Reason::Timeout, FactRule::CpuTimeLimit, strongest),
-        25 => (Reason::StorageError, FactRule::FileSizeLimit, strongest),
-        _ => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
-    };
-    TerminationFinding::new(reason, rule, confidence)
+    by_code(code).map(|finding| finding.with(EvidenceSource::WaitStatus, format!("exit code {code}")))
 }
 
 fn signal_name(signal: i32) -> &'static str {

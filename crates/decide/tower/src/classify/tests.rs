@@ -325,9 +325,9 @@ fn hostile_tails() {
             Reason::NetworkError,
             "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/v/transformers/trainer.py\", line 15, in _maybe_log_save_evaluate\n[rank1]: RuntimeError: [/g/gloo/transport/tcp/pair.cc:545] Read error [127.0.0.1]:17307: Connection reset by peer. This is typically caused by a remote worker hanging or bugs in the application. Check the logs of the remote worker before reporting an error.\n  traceback : Signal 9 (SIGKILL) received by PID 6\n",
         ),
-        // a neighbour was killed, in a compiled model
+        // a neighbour was killed, in a compiled model: its end is the reason, and SIGKILL does not say whose it is
         (
-            Reason::NetworkError,
+            Reason::Unknown,
             "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/v/torch/_dynamo/eval_frame.py\", line 15, in _fn\n[rank1]:   File \"/v/torch/distributed/c10d_logger.py\", line 8, in wrapper\n[rank1]: RuntimeError: [/g/gloo/transport/tcp/pair.cc:538] Read error [127.0.0.1]:49806: Connection reset by peer\nE1 torch/distributed/elastic/multiprocessing/api.py:10] failed (exitcode: -9) local_rank: 0 (pid: 6) of binary: /p\n  traceback : Signal 9 (SIGKILL) received by PID 6\n",
         ),
         (

@@ -11,7 +11,7 @@ use super::logs::LogReading;
 use super::outlook;
 use super::rule::{FactRule, TerminationRule};
 use crate::diagnosis::silent_ranks;
-use crate::signatures::{self, Role};
+use crate::signatures::{self, Role, collective};
 
 /// Other findings listed in a verdict at most.
 const MAX_SECONDARY: usize = 8;
@@ -73,7 +73,8 @@ pub(super) fn seal(
             finding = finding.with(EvidenceSource::Log, &other.text);
         }
     }
-    secondary.dedup_by(|left, right| left.rule == right.rule && left.text == right.text);
+    let mut listed = std::collections::HashSet::new();
+    secondary.retain(|other| listed.insert(other.text.clone()));
     secondary.truncate(MAX_SECONDARY);
     // A success has no cause to meet again.
     let root = match finding.items.first() {
@@ -111,6 +112,7 @@ fn follows_from_signal(rule: TerminationRule) -> bool {
     let TerminationRule::Signature(name) = rule else { return false };
     let signature = signatures::all().find(|signature| signature.name == name);
     signature.is_some_and(|signature| match signature.role {
+        _ if signature.name == collective::NCCL_REMOTE => true,
         Role::Consequence => signature.reason != Reason::Hang,
         role => signature.reason == Reason::Cancelled && role != Role::Verdict,
     })

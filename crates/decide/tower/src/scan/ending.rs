@@ -69,6 +69,8 @@ static STOP_WORD: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",
     )
 });
+/// What is printed after the last result of work that failed nevertheless.
+static FAILED_WORD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(failed|failure|traceback|aborting)\b"));
 static RESULT_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",
@@ -100,6 +102,9 @@ pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {
         }
         ending.has_results |= RESULT_VALUE.is_match(line.as_bytes());
         ending.speaks_of_stop |= STOP_WORD.is_match(line.as_bytes());
+        if FAILED_WORD.is_match(line.as_bytes()) {
+            ending.complete_at = 0;
+        }
         let is_result_line = count.is_some() || bar.is_some() || is_fine;
         let has_result = is_result_line && RESULT.is_match(line.as_bytes());
         if bar == Some(false) {
@@ -185,6 +190,7 @@ mod tests {
             ("steps:  98%|###| 39/40 [1:02<00:00, 1.3s/it]", 0),
             ("Learning iteration 50/50\n  Mean reward: 12.1", 2),
             ("Epoch 9/9\n  batch 3 loss: 12.1", 0),
+            ("Epoch 9/9\n 78/78 [====] - 3s - loss: 0.1\n[W] Trial 4 failed, because its value is None", 0),
         ] {
             assert_eq!(of(log).complete_at, line, "{log}");
         }

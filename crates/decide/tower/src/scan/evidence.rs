@@ -26,6 +26,8 @@ pub enum Phase {
     SelectColumns,
     /// Talking to a sibling process on the same machine.
     LocalPeer,
+    /// Locking memory of the host, from which devices copy.
+    PinMemory,
     /// A finalizer, whose exceptions the interpreter prints and ignores.
     Finalizer,
     /// A process starter such as torchrun, which only reports its children.

@@ -37,6 +37,10 @@ pub(super) const LITERALS: &[&str] = &[
     "load_weights(",
     "from_checkpoint(",
     ".restore(",
+    "pin_memory",
+    "hostalloc(",
+    "mallochost(",
+    "hostregister(",
     "torch.save(",
     "save_checkpoint(",
     "save_pretrained(",
@@ -60,7 +64,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 static NO_EVALUATION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b"));
 
-static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
+static PHASES: LazyLock<[(Phase, Regex); 11]> = LazyLock::new(|| {
     [
         (
             Phase::Evaluate,
@@ -110,6 +114,7 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
                 r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
             ),
         ),
+        (Phase::PinMemory, regex(r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py")),
         (Phase::Finalizer, regex(r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b")),
         (
             Phase::Launcher,
@@ -121,12 +126,18 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
 });
 
 /// What the code line of a frame calls: a shortened traceback has no frame of what it called.
-static CALLS: LazyLock<[(Phase, Regex); 3]> = LazyLock::new(|| {
+static CALLS: LazyLock<[(Phase, Regex); 4]> = LazyLock::new(|| {
     [
         (
             Phase::Evaluate,
             regex(
                 r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
+            ),
+        ),
+        (
+            Phase::PinMemory,
+            regex(
+                r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
             ),
         ),
         (Phase::SaveCheckpoint, regex(r"\b(torch\.save|save_checkpoint|save_pretrained)\(")),

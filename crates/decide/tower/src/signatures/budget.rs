@@ -31,7 +31,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "budget.accounting_policy",
         BudgetExhausted,
-        r"(Assoc(Grp|Max)|QOS(Grp|Max))\w*(Limit|Minutes)\w*|job violates accounting|(account|association|project)[^\n]{0,40}(no|not enough|insufficient|exceeded|over)[^\n]{0,30}(time|hours|usage|allocation|budget|limit)",
+        r"(Assoc(Grp|Max)|QOS(Grp|Max))\w*(Limit|Minutes|Per(User|Job|Account|Node))\w*|job violates accounting|(account|association|project)[^\n]{0,40}(no|not enough|insufficient|exceeded|over)[^\n]{0,30}(time|hours|usage|allocation|budget|limit)",
     ),
     cause(
         "budget.plan",

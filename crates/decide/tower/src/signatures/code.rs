@@ -10,6 +10,10 @@ pub(crate) const GPU_FAULT: RuleName = RuleName("code.gpu_fault");
 pub(crate) const CRASH: RuleName = RuleName("code.crash");
 /// The header of a traceback.
 pub(crate) const PYTHON_EXIT: RuleName = RuleName("code.python_exit");
+/// A process ended itself, whatever the cause.
+pub(crate) const ABORTED: RuleName = RuleName("code.aborted");
+/// A line that says "error" and nothing that is known.
+pub(crate) const LOG_ERROR: RuleName = RuleName("code.log_error");
 /// A check of native code failed, whatever the cause.
 pub(crate) const NATIVE_CHECK: RuleName = RuleName("code.native_check");
 
@@ -17,7 +21,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.kernel_image",
         CodeError,
-        r"no kernel image is available|invalid device function|named symbol not found|cuda driver version is insufficient|forward compatibility was attempted|no cuda-capable device|no cuda gpus are available|not compiled with (cuda|gpu|nccl)|invalid device ordinal|unsupported ptx|ptx was compiled with|is not compatible with the current pytorch|found no nvidia driver|cuda is not available|not linked with support for",
+        r"no kernel image is available|invalid device function|named symbol not found|cuda driver version is insufficient|forward compatibility was attempted|no cuda-capable device|no cuda gpus are available|not compiled with (cuda|gpu|nccl)|invalid device ordinal|unsupported ptx|ptx was compiled with|is not compatible with the current pytorch|found no nvidia driver|cuda is not available|not linked with support for|attempting to deserialize object on",
     )
     .unless(r"gradscaler|autocast|disabling"),
     cause(
@@ -29,17 +33,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.container",
         CodeError,
-        r"error response from daemon|ErrImagePull|ImagePullBackOff|InvalidImageName|manifest (unknown|for \S+ not found)|CreateContainer(Config)?Error|runAsNonRoot|exec format error|executable file not found|RunContainerError|ContainerCannotRun|back-off pulling image|OCI runtime create failed",
+        r"error response from daemon|ErrImagePull|ImagePullBackOff|InvalidImageName|manifest (unknown|for \S+ not found)|CreateContainer(Config)?Error|runAsNonRoot|exec format error|executable file not found|RunContainerError|ContainerCannotRun|back-off pulling image|(fail\w*|unable|error)[^\n]{0,20} pull\w*[^\n]{0,30} image|FailedPullingImage|OCI runtime create failed",
     ),
     cause(
         "code.build",
         CodeError,
-        r"ninja: build stopped|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
+        r"ninja: build stopped|^cmake error|error: command \W?\S+ failed with exit|unable to locate package|undefined reference to|command \W{0,3}(ninja|nvcc|gcc|g\+\+|cmake|make)\b[^\n]{0,200} non-zero exit|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
     ),
     cause(
         "code.syntax",
         CodeError,
-        r"SyntaxError|IndentationError|TabError|syntax error near",
+        r"\bSyntaxError|IndentationError|TabError|syntax error near",
     ),
     cause(
         "code.arguments",
@@ -49,7 +53,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.shapes",
         CodeError,
-        r"shapes cannot be multiplied|size of tensor a|incompatible shapes|is invalid for input of size|expected scalar type|expected all tensors to be on the same device|should be the same\b|incompatible with the layer|backward through the graph a second time|does not require grad and does not have|modified by an inplace operation|marked as ready (only once|twice)|finished reduction in the prior iteration|sizes of tensors must match|given groups=\d+|logits and labels must|not aligned|could not be broadcast together|must have (the )?same dtype|dimensions? must be equal|dimension out of range|target size .{0,60}input size|mat1 and mat2",
+        r"shapes cannot be multiplied|size of tensor a|incompatible shapes|is invalid for input of size|expected scalar type|expected all tensors to be on the same device|should be the same\b|incompatible with the layer|backward through the graph a second time|does not require grad and does not have|modified by an inplace operation|marked as ready (only once|twice)|finished reduction in the prior iteration|sizes of tensors must match|given groups=\d+|logits and labels must|not aligned|could not be broadcast together|(must|to) have (the )?same dtype|expected scalar type \w+ but|not implemented for '\w+'|found dtype \w+ but expected|can'?t be cast to the desired output type|destination dtypes match|dimensions? must be equal|dimension out of range|target size .{0,60}input size|mat1 and mat2",
     ),
     cause(
         GPU_FAULT.as_str(),
@@ -65,9 +69,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NATIVE_CHECK.as_str(),
         CodeError,
-        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace|^OMP: Error #\d+|non-ok-status: ",
+        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace|^OMP: Error #\d+|non-ok-status: |pthread_create failed",
     )
-    .unless(r"cancel|DistBackendError|nccl|filestream\.write"),
+    .unless(r"cancel|DistBackendError|nccl|filestream\.write|consistency check"),
     Signature {
         name: RuleName("code.exception"),
         reason: CodeError,
@@ -81,7 +85,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
+        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread \x22|^([a-z_]\w*\.)+error: |\btrial \S+ failed,? (because|with)\b|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^undefined (function|variable)|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
         unless: Some(r"interrupt|handled by"),
     },
     consequence(
@@ -96,7 +100,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"out of memory|launch_blocking|failed call to cuinit"),
     consequence(
-        "code.aborted",
+        ABORTED.as_str(),
         CodeError,
         r"\baborted\b( \(core dumped\))?\s*$|\bSIGABRT\b|signal 6\b|terminate called (after|without)",
     ),
@@ -111,6 +115,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"(potential|possible) (root )?(causes|reasons)|(may|could|might) be (due to|caused by)|unknown reasons?|reason (is )?unknown|no error message|disappeared|without (any )?(error|message|trace)|exited unexpectedly|died unexpectedly|unexpectedly (exit|stop|terminat|quit|clos|end)\w*",
     ),
     hint(PYTHON_EXIT.as_str(), CodeError, r"traceback \(most recent call last\)"),
-    hint("code.log_error", CodeError, r"\b(error|fatal|failed)\b[:\]]")
+    hint(LOG_ERROR.as_str(), CodeError, r"\b(error|fatal|failed)\b[:\]]")
         .unless(r"failed call to cuinit|\b(error|failed):\s*\d+\s*$|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
 ];

@@ -6,6 +6,12 @@ use super::{RuleName, Signature, cause, consequence, hint};
 
 /// A launcher reports that a child failed.
 pub(crate) const RANK_FAILED: RuleName = RuleName("collective.rank_failed");
+/// A launcher reports how the child that failed first ended.
+pub(crate) const FIRST_FAILED: RuleName = RuleName("collective.first_failed");
+/// A rank lost its neighbour.
+pub(crate) const NCCL_REMOTE: RuleName = RuleName("collective.nccl_remote");
+/// The fabric or the system refused a collective.
+pub(crate) const NCCL_TRANSPORT: RuleName = RuleName("collective.nccl_transport");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
@@ -16,12 +22,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.barrier_timeout",
         Hang,
-        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout( after \d+ ?ms|\s*$)|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|waiting at (the )?barrier|ranks? [^\n]{0,40}never (arrived|reached|joined|responded)|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
+        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout( after \d+ ?ms|\s*$)|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|termination timeout for [^\n]{0,80} exceeded|exiting to ensure a consistent program state|waiting at (the )?barrier|ranks? [^\n]{0,40}never (arrived|reached|joined|responded)|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
     ),
     consequence(
         "collective.stall",
         Hang,
-        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|\bdeadlock (in|on|at|between)\b|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
+        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|\bops? (is |are )?stalled|missing ranks\b|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|\bdeadlock (in|on|at|between)\b|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
     .unless(r"handled|\bchange|wandb|typically caused by|kernel is unresponsive"),
     consequence(
@@ -40,14 +46,14 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"detected mismatch between collectives|ncclInvalidUsage|duplicate gpu detected|nccl[^\n]*invalid (usage|argument)|ncclInvalidArgument",
     ),
     cause(
-        "collective.nccl_remote",
+        NCCL_REMOTE.as_str(),
         NetworkError,
         r"ncclRemoteError|remote process exited or there was a network error|connection closed by (remote )?peer|\bclosed by remote",
     )
     // A rank that lost its neighbour: why that one is gone is written elsewhere.
     .unless(r"\bgloo\b"),
     cause(
-        "collective.nccl_transport",
+        NCCL_TRANSPORT.as_str(),
         NetworkError,
         r"net/(ib|socket|ofi|plugin)[^\n]{0,60}(got completion|error|fail|timeout|unable|no )|ibv_\w+[^\n]{0,60}(fail|error|timed)|got completion (from peer|with)|ncclSystemError|unhandled system error|nccl[^\n]{0,20}warn (call to|net|bootstrap|socket)[^\n]*(fail|error|refused|timed|reset|closed)|bootstrap[^\n]{0,40}(no socket interface|fail|error|timed)|no socket interface found|call to \w+ (from|to) [^\n]*failed|(infiniband|mlx5|ucx|libfabric|\befa\b|rdma)[^\n]{0,80}(error|fail|timed|unreachable|reset)|local (protocol|length|QP) .{0,20}error|transport retry counter exceeded|unable to find (network )?interface",
     ),
@@ -79,7 +85,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         RANK_FAILED.as_str(),
         Unknown,
-        r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exits with return code|exited with exit code \d+|worker \S+ died|\b\d+ \w+ replica\(?s?\)? failed",
+        r"ChildFailedError|closing signal SIG\w+|(worker process|worker|actor)( has| was)? (died|killed)\b|(workers?|process(es)?) (is|are) (no longer|not) alive|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exited with exit code \d+|worker \S+ died|\b\d+ \w+ replica\(?s?\)? failed",
+    ),
+    consequence(
+        FIRST_FAILED.as_str(),
+        Unknown,
+        r"failed \(exitcode: -?\d+\)|^\W*rank\s*: \d+ \(local_rank: \d+\)|exits with return code|process \d+ terminated with (signal|exit code)|child process with pid \d+ terminated with code|died with <signals\.",
     ),
     consequence(
         "collective.step_aborted",

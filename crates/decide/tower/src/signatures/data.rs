@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.image",
         DataError,
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unrecognized data stream contents|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?src\.empty\(\)|bogus (huffman|marker)|(error|fail(ed|ure)?|unable|could not|cannot)( to| in| when)? (decod|load|open|read)\w*[^\n]{0,20}\b(image|jpe?g|png|tiff?)\b|image (is|was) (none|empty|corrupt)|\bimages? not found\b|channels (inherent )?in the image|unsupported image|got unknown format starting with|decode(png|jpeg)",
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unrecognized data stream contents|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?(s?src|ssize|dsize|img|image)\.empty\(\)|bogus (huffman|marker)|(error|fail(ed|ure)?|unable|could not|cannot)( to| in| when)? (decod|load|open|read)\w*[^\n]{0,20}\b(image|jpe?g|png|tiff?)\b|image (is|was) (none|empty|corrupt)|\bimages? not found\b|channels (inherent )?in the image|unsupported image|got unknown format starting with|decode(png|jpeg)",
     )
     .unless(r"ignoring extra"),
     cause(
@@ -86,7 +86,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         DataError,
         r"\bbad (data|sample|record|row|line)\b|bounding boxes should have positive|malformed (data|record|row|line|input|csv|file|annotation|xml)|(data|dataset|sample|record|shard|file|annotation|image|index|cache)s?( \S+)? (is|are|was|were|seems?|appears?|might be|may be) (corrupt|damaged|truncated|malformed)|validate_data_dir\.sh: (error|[^\n]{0,60}(fail|differ|empty|missing))|(utt2spk|wav\.scp|segments|spk2utt)[^\n]{0,60}(not sorted|mismatch|differ|is empty)|dataset [^\n]{0,40}not found[^\n]{0,8}(, missing|: )|size of sample #?\d+ is invalid|expected [xy]_(min|max)[^\n]{0,80} to be in|[xy]_max is less than|corrupt(ed)? (data|dataset|sample|shard|file|index|cache|record|input|archive)|data (validation|quality|integrity)[^\n]{0,30}(fail|error)|\bvalues to assemble cannot be null|DatasetGenerationError",
     )
-    .unless(r"checkpoint|ckpt|weights|pytorch_model|config\.json|model\.bin|tokenizer|\bfree\(\)|heap|memory|double free|\.so\b|requirements"),
+    .unless(r"\bssl\b|record mac|checkpoint|ckpt|weights|pytorch_model|config\.json|model\.bin|tokenizer|\bfree\(\)|heap|memory|double free|\.so\b|requirements"),
     cause(
         ABSENT_FILE.as_str(),
         DataError,

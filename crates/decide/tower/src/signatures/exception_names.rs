@@ -37,7 +37,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     named(
         "exception_name.storage",
         StorageError,
-        r"(?-i:\b\w*(Storage|Bucket|Blob|Disk|FileSystem|Filesystem|HDFS|Hdfs|ObjectStore)\w*(Error|Exception))\b",
+        r"(?-i:\b\w*(Storage|Bucket|Blob|Disk|FileSystem|Filesystem|HDFS|Hdfs|ObjectStore|PermissionDenied|DataNode|NameNode|AccessControl)\w*(Error|Exception))\b",
     ),
     named(
         "exception_name.checkpoint",
@@ -49,7 +49,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NumericDivergence,
         r"(?-i:\b\w*(NaN|Nan|NonFinite|Diverge)\w*(Error|Exception))\b",
     ),
-    named("exception_name.schema", SchemaDrift, r"(?-i:\b\w*Schema\w*(Error|Exception))\b"),
+    named(
+        "exception_name.schema",
+        SchemaDrift,
+        r"(?-i:\b(\w*Schema\w*(Error|Exception)|(pandas\.errors\.)MergeError|\w*(Column|Feature|Field)s?(NotFound|Missing|Mismatch)\w*))\b",
+    ),
     named(
         "exception_name.evaluator",
         EvaluatorError,
@@ -63,11 +67,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
     named(
         "exception_name.data",
         DataError,
-        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation)\w*(Error|Exception))\b",
+        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation|DataFiles\w*|Unpack|Avro|LZMA|XMLSyntax|Rasterio)\w*(Error|Exception)|OutOfRangeError|\b(struct|binascii|zlib|lzma|wave|aifc|audioop)\.[eE]rror)\b",
     ),
     named(
         "exception_name.network",
         NetworkError,
-        r"(?-i:\b\w*(Connect|Connection|Timeout|TimedOut|Network|Socket|Http|HTTP|Transport|Proxy|Disconnect|Dns|DNS|Unreachable|Rpc|RPC|Grpc)\w*(Error|Exception))\b",
+        r"(?-i:\b\w*(Connect|Connection|Communicat|Timeout|TimeOut|TimedOut|Network|Socket|Http|HTTP|Transport|Proxy|Disconnect|Dns|DNS|Unreachable|Rpc|RPC|Grpc)\w*(Error|Exception))\b",
     ),
 ];

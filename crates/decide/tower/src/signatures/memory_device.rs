@@ -8,13 +8,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.allocator",
         DeviceOom,
-        r"\b(cuda|hip|xpu|npu|mps backend|mps|musa|hpu|vulkan|metal|gpu|device)( is| ran)? out of memory\b",
+        r"\b(cuda|hip|xpu|npu|mlu|gcu|dcu|ipu|tpu|mps backend|mps|musa|hpu|vulkan|metal|gpu|device)( is| ran)? out of memory\b",
     )
     .unless(r"not a failure|oom.?kill|(cuda|hip)(hostalloc|hostmalloc|mallochost)|pinned (host )?memory"),
     cause(
         "device_oom.cuda_status",
         DeviceOom,
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|\b(hip|cuda|musa|cn)_?error_?out_?of_?memory|HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate [\d.]+ ?[kmgt]?i?b?[^\n]{0,40} from device\b|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|synstatus[= ]\d+ \[device not enough memory|PT_DEVMEM[^\n]{0,30}allocation failed|nrt_tensor_allocate[^\n]{0,60}(allocation fail|no memory|not enough)|\b(cuda|hip)malloc\w* fail(ed)?\W*$|out_of_memory: (cuda|rmm)|out of memory allocating [\d,]+ bytes|\bEL0004\b|\brtmalloc\w*[^\n]{0,30} fail|(error code is|ret ?=) ?207001\b",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|\b(hip|cuda|musa|cn)_?error_?out_?of_?memory|HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate [\d.]+ ?[kmgt]?i?b?[^\n]{0,40} from device\b|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)(_STATUS)?_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|memory allocation error on worker|\bcnrtMalloc\w* fail|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|synstatus[= ]\d+ \[device not enough memory|PT_DEVMEM[^\n]{0,30}allocation failed|nrt_tensor_allocate[^\n]{0,60}(allocation fail|no memory|not enough)|\b(cuda|hip)malloc\w* fail(ed)?\W*$|out_of_memory: (cuda|rmm)|out of memory allocating [\d,]+ bytes|\bEL0004\b|\brtmalloc\w*[^\n]{0,30} fail|(error code is|ret ?=) ?207001\b",
     ),
     cause(
         "device_oom.exception",
@@ -36,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.tensor_allocation",
         DeviceOom,
-        r"oom when allocating tensor|BFCArena::AllocateRaw\w*[^\n]*(failed to allocate|is smaller than requested bytes)",
+        r"oom when allocating tensor|failed to allocate (memory for requested buffer of size|a memory region of)|BFCArena::AllocateRaw\w*[^\n]*(failed to allocate|is smaller than requested bytes)",
     )
     .unless(r"device:cpu|allocator (cpu|mklcpu)"),
     cause(
@@ -53,7 +53,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.gpu_wording",
         DeviceOom,
-        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|not enough memory on device|failed to allocate memory [^\n]{0,60}\bon (cuda|gpu)|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video|rocm|vulkan|sycl)\d* ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device not enough memory|out of memory on tile\b|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
+        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|not enough memory on device|failed to allocate memory [^\n]{0,60}\bon (cuda|gpu)|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video|rocm|vulkan|sycl)\d* ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device not enough memory|bytes of device memory\b|out of memory on tile\b|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
     ),
     cause(
         "device_oom.plain_exception",

@@ -26,12 +26,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.resource_manager",
         HostOom,
-        r"term_(memlimit|swap)|killed after reaching \S+ (memory|swap) (usage )?limit|clienterror: [^\n]{0,40}instance type with more memory|gone over (the )?memory limit|(killed|terminated|evicted|stopped|restarted|removed|\bheld|on hold)[^\n]{0,40}(due to|because of|for) (the |its |high |excessive |too much ){0,2}memory (usage|use|consumption)|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|periodic_?(hold|remove) expression[^\n]{0,80}memory[^\n]{0,60}\btrue|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|memory limit of [\d.]+ ?\w+ exceeded|systemd-oomd killed|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
+        r"term_(memlimit|swap)|killed after reaching \S+ (memory|swap) (usage )?limit|clienterror: [^\n]{0,40}instance type with more memory|gone over (the )?memory limit|(killed|terminated|evicted|stopped|restarted|removed|\bheld|on hold)[^\n]{0,40}(due to|because of|for) (the |its |high |excessive |too much ){0,2}memory (usage|use|consumption)|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|periodic_?(hold|remove) expression[^\n]{0,80}memory[^\n]{0,60}\btrue|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|memory limit of [\d.]+ ?\w+ exceeded|systemd-oomd killed|\bMEMOUT\b|(job|container|pod|worker|process|kernel|instance|executor)\b[^\n]{0,40} memory usage (has )?exceed\w*|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
     ),
     verdict(
         "host_oom.kill_statement",
         HostOom,
-        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|\bkilled\b[^\n]{0,80}\((oom|out of memory)\)|\brss\b[^\n]{0,30} exceed\w* [^\n]{0,20}limit|\bcpu oom\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
+        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|\bkilled\b[^\n]{0,80}\((oom|out of memory)\)|\brss\b[^\n]{0,30} exceed\w* [^\n]{0,20}limit|\b(cpu|host|node|driver|executor|worker) oom\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
     ),
     cause(
         "host_oom.ray",
@@ -65,7 +65,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         HostOom,
         r"(?-i:\b(_?ArrayMemoryError|MemoryError)\b)(:|\s*$|\(| in | while | when )|unable to allocate [\d.]+ ?[kmgtp]?i?b(ytes)?\b",
     )
-    .unless(r"gpu|cuda|except "),
+    .unless(r"gpu|cuda|device memory|except "),
     cause(
         "host_oom.bad_alloc",
         HostOom,
@@ -81,7 +81,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.jvm",
         HostOom,
-        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|\bOutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
+        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|\bOutOfMemoryError\(\)|gc overhead limit exceeded|(java\.lang\.|Spark)OutOfMemoryError",
     ),
     cause(
         "host_oom.cpu_tensor",
@@ -91,7 +91,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.allocation_failed",
         HostOom,
-        r"memory allocation of \d+ bytes failed|cannot allocate vector of size|vector memory exhausted|failed to (m|re|c)?alloc(ate)? [^\n]{0,40}(host|cpu|pinned|bytes of memory)|could not allocate [^\n]{0,30}(host|cpu|ram|bytes)|\bmalloc[^\n]{0,30}(failed|out of memory)|(realloc|malloc) of [^\n]{0,30}failed|runtime: out of memory|out of memory allocating heap|polars[^\n]*out of memory",
+        r"memory allocation of \d+ bytes failed|not enough space in the [^\n]{0,30}memory pool|cannot allocate vector of size|vector memory exhausted|failed to (m|re|c)?alloc(ate)? [^\n]{0,40}(host|cpu|pinned|bytes of memory)|could not allocate [^\n]{0,30}(host|cpu|ram|bytes)|\bmalloc[^\n]{0,30}(failed|out of memory)|(realloc|malloc) of [^\n]{0,30}failed|jemalloc: error in allocation|runtime: out of memory|out of memory allocating heap|polars[^\n]*out of memory",
     )
     .unless(r"gpu|cuda|device ordinal|hbm|nccl"),
     cause(

@@ -22,7 +22,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.gpu_lost",
         NodeFailure,
-        r"fallen off the bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu reset failed|(gpu|device) (reset )?requires? (a )?reset|gpu requires reset|device wedged",
+        r"(fallen|fell|dropped) off the (pcie? )?bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu reset failed|\b(gpu|device)\b[^\n]{0,40}requires? (a )?reset|gpu requires reset|device wedged",
     )
     .conclusive(),
     cause(
@@ -34,17 +34,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.link",
         NodeFailure,
-        r"nvlink[^\n]{0,60}(error|fatal|fail|down|inactive)|peer gpu memory over nvlink|pcie bus error: severity=uncorrected|surprise (link )?down|(nvswitch|sxid)[^\n]{0,40}(fatal|error)|fabric.?manager[^\n]{0,60}(not|fail|error)|system not yet initialized|\bport is down|link (is )?down",
+        r"health compromised|nvlink[^\n]{0,60}(error|fatal|fail|down|inactive)|peer gpu memory over nvlink|pcie bus error: severity=uncorrected|surprise (link )?down|(nvswitch|sxid)[^\n]{0,40}(fatal|error)|fabric.?manager[^\n]{0,60}(not|fail|error)|system not yet initialized|\bport is down|link (is )?down",
     ),
     cause(
         "node.driver",
         NodeFailure,
-        r"(failed to initialize )?nvml[^\n]{0,40}(unknown error|gpu is lost|driver/library version mismatch|driver not loaded)|couldn'?t communicate with the nvidia driver|RmInitAdapter failed|^\W*no devices were found\W*$|cuda-capable device\(s\) is/are busy or unavailable|cudaErrorDevicesUnavailable|hw exception by gpu|gsp[^\n]{0,20}(rpc )?timeout|nvidia-container-cli: [^\n]{0,60}(nvml|driver|device) error|(hardware stack error|CUDA_ERROR_HARDWARE_STACK_ERROR)",
+        r"(failed to initialize )?nvml[^\n]{0,40}(unknown error|gpu is lost|driver/library version mismatch|driver not loaded)|couldn'?t communicate with the nvidia driver|RmInitAdapter failed|^\W*(nvidia-smi: )?no devices were found\W*$|UnexpectedAdmissionError|devices unavailable for nvidia|cuda-capable device\(s\) is/are busy or unavailable|cudaErrorDevicesUnavailable|hw exception by gpu|gsp[^\n]{0,20}(rpc )?timeout|nvidia-container-cli: [^\n]{0,60}(nvml|driver|device) error|(hardware stack error|CUDA_ERROR_HARDWARE_STACK_ERROR)",
     ),
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|\bNodeDown\b|node(s)? [^\s,;]{1,60} (lost|unreachable|dead|not ?ready)\b|stopped posting node status|\blost host\b|due to host failure|mark(ed|ing)[^\n]{0,30} (as |it )?(dead|lost|unhealthy)\b|no healthy devices present|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|status checks? (has |have )?failed|(task ?manager|node|host|worker)[^\n]{0,60} no longer reachable|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down|instance[_ ]?(is |was |became )?unreachable|\bCLOUD_FAILURE\b|kernel panic|soft lockup|the system is going down|\b(node|host|machine) (has |was |is )?(unexpectedly )?(rebooted|rebooting|crashed)\b",
+        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|\bNodeDown\b|node(s)? [^\s,;]{1,60} (lost|unreachable|dead|not ?ready)\b|stopped posting node status|\blost host\b|due to host failure|mark(ed|ing)[^\n]{0,30} (as |it )?(dead|lost|unhealthy)\b|no healthy devices present|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnusable|\b(vm|instance) has crashed|NodeUnreachable|host[ _]?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|status checks? (has |have )?failed|(task ?manager|node|host|worker)[^\n]{0,60} no longer reachable|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|sister_eof|job reconnection failed|(host|machine) \S+ (is|was|are|has been) (lost|unreachable|down|dead)\b|execution (host|server) [^\n]{0,40}(unavailable|down|unreachable)|host went down|instance[_ ]?(is |was |became )?unreachable|\bCLOUD_FAILURE\b|kernel panic|soft lockup|the system is going down|\b(node|host|machine) (has |was |is )?(unexpectedly )?(rebooted|rebooting|crashed)\b",
     ),
     verdict(
         CLUSTER_LOST.as_str(),
@@ -59,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.accelerator",
         NodeFailure,
-        r"\b(UR|ZE|PI)_RESULT_ERROR_DEVICE_LOST|\bPI_ERROR_DEVICE_LOST|\b(npu|gpu|xpu|hpu|mlu|gcu|device|card|chip)(\[\d+\]| \d+)?,? (is |was |has been |has |heart ?beat )?lost( heartbeat)?\b|reason=\[?lost heartbeat|device (reset detected|hang(ed)?\b)|device not found or invalid|error code is 50(7010|7053|7054|7055|7056|7899)\b|gpu hang\b|gpu reset ?(\(\d+\) )?(begin|failed)|\b(asic|mode\d|bus) reset (has )?failed|vram is lost|\bunknown device error\b|reason=\[driver error|\b(npu|gpu|xpu|hpu|mlu|device|card) fault\b|\bdriver (is )?(crashed|dead|gone)\b|amdgpu[^\n]{0,60}(ring \S+ timeout|unrecoverable state|issue a gpu reset)|\b(xe|i915) [^\n]{0,60}(engine reset|device coredump|gt reset|wedged|guc[^\n]{0,20}(fail|dead))|habanalabs[^\n]{0,60}(reset|heartbeat|failure|lost|error)|multi.?bit ecc|ecc[^\n]{0,12}(double|multi).?bit|(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|lost heartbeat|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
+        r"\b(UR|ZE|PI)_RESULT_ERROR_DEVICE_LOST|\bPI_ERROR_DEVICE_LOST|\b(npu|gpu|xpu|hpu|mlu|gcu|device|card|chip)(\[\d+\]| \d+)?,? (is |was |has been |has |heart ?beat )?lost( heartbeat)?\b|reason=\[?lost heartbeat|device (reset detected|hang(ed)?\b)|device not found or invalid|error code is 50(7010|7053|7054|7055|7056|7899)\b|gpu hang\b|gpu is probably locked|gpu reset ?(\(\d+\) )?(begin|failed)|\b(asic|mode\d|bus) reset (has )?failed|vram is lost|\bunknown device error\b|reason=\[driver error|\b(npu|gpu|xpu|hpu|mlu|device|card) (fault|failure)\b|\bdriver (is )?(crashed|dead|gone)\b|amdgpu[^\n]{0,60}(ring \S+ timeout|unrecoverable state|issue a gpu reset)|\b(xe|i915) [^\n]{0,60}(engine reset|device coredump|gt reset|wedged|guc[^\n]{0,20}(fail|dead))|habanalabs[^\n]{0,60}(reset|heartbeat|failure|lost|error)|multi.?bit ecc|ecc[^\n]{0,12}(double|multi).?bit|(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|lost heartbeat|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
     )
     .unless(r"memory (isn|is not|not|exhaust)|out of memory|\balloc"),
     cause(
@@ -76,7 +76,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.platform_internal",
         NodeFailure,
-        r"internalservererror: we encountered an internal error|internal error (occurred|happened) (on|in|at) (the )?(platform|service|cluster|backend)",
+        r"internalservererror: we encountered an internal error|internal error occurred for the current attempt|internal error (occurred|happened) (on|in|at) (the )?(platform|service|cluster|backend)",
     ),
     hint("node.internal", NodeFailure, r"internal server error"),
 ];

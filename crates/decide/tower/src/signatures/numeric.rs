@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.loss_scale_floor",
         NumericDivergence,
-        r"minimum loss scale reached|loss.?scale (is )?(already )?(at|reached|below|has reached)[^\n]{0,20}minimum|cannot decrease (loss )?scale|(loss|grad)[ _]scale[^\n]{0,30}(too small|underflow|is zero|= ?0(\.0+)?([^.\d]|$)|below)|loss scale at minimum",
+        r"minimum loss scale reached|loss.?scale (is )?(already )?(at|reached|below|has reached)[^\n]{0,20}minimum|cannot decrease (loss )?scale|(loss|grad)[ _]scale[^\n]{0,30}(too small|underflow|is zero|(= ?|is )0(\.0+)?([^.\d]|\.\s|$)|below)|loss scale at minimum",
     )
     .conclusive(),
     cause(
@@ -23,7 +23,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.nan_found",
         NumericDivergence,
-        r"(found|detected|encountered|got|produced|returned|hit|has|had)[^\n]{0,40}\b(nans?|infs?|non-?finite)\b[^\n]{0,60}(grad|loss|weight|param|tensor|norm|output|activation|layer|step|train|model|value|th output|iteration|batch|forward|backward|logit|action|observation|reward|policy|advantage)|(?-i:\bNaN)s? (or Inf )?(found|detected|encountered)|unexpected result \W?(tensor\()?(nan|inf)\b|invalid value \(?nan\)?|tensor had (nan|inf)|CheckNumerics|returned nan values in its \d+\w* output|FloatingPointError: (invalid|overflow|divide|nan|inf)|FloatingPointError\b|probability tensor contains either|found invalid values:|the parameter \w+ has invalid values|domainerror with nan|bad initial energy|initial evaluation of model at starting point failed|log probability evaluates to log\(0\)|matrix contains invalid numeric entries|must be (a )?finite|is not finite|isfinite\([^\n]*\)|cannot convert float (nan|infinity) to integer|nan in (summary )?histogram|array must not contain infs or nans|nan, inf or huge value|nan(s)? in (the )?(\w+ )?(loss|grad|weight|param|model|output|logit|polic|reward|action|observation)",
+        r"(found|detected|encountered|got|produced|returned|hit|has|had)[^\n]{0,40}\b(nans?|infs?|non-?finite)\b[^\n]{0,60}(grad|loss|weight|param|tensor|norm|output|activation|layer|step|train|model|value|th output|iteration|batch|forward|backward|logit|action|observation|reward|policy|advantage)|(?-i:\bNaN)s? (or Inf )?(found|detected|encountered)|\bnans? (or infs? )?(was |were |is |are )?(found|detected|encountered) (in|at|during|while) (the )?(loss|grad|forward|backward|step|epoch|iteration|train|weight|param|output|activation|layer|logit|model)|unexpected result \W?(tensor\()?(nan|inf)\b|invalid value \(?nan\)?|tensor had (nan|inf)|CheckNumerics|returned nan values in its \d+\w* output|FloatingPointError: (invalid|overflow|divide|nan|inf)|FloatingPointError\b|probability tensor contains either|found invalid values:|the parameter \w+ has invalid values|domainerror with nan|bad initial energy|initial evaluation of model at starting point failed|log probability evaluates to log\(0\)|matrix contains invalid numeric entries|must be (a )?finite|is not finite|isfinite\([^\n]*\)|cannot convert float (nan|infinity) to integer|nan in (summary )?histogram|array must not contain infs or nans|nan, inf or huge value|nan(s)? in (the )?(\w+ )?(loss|grad|weight|param|model|output|logit|polic|reward|action|observation)",
     )
     .unless(r"\bno nan|nan_to_num|column|skipping|input (x |y )?contains|dataframe|csv|feature"),
     cause(
@@ -45,6 +45,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     hint(
         "numeric.nan_printed",
         NumericDivergence,
-        r"(\b|_)(loss|grad_norm|gnorm|cost|objective|perplexity|ppl|accuracy|mse|mae|rmse|logloss|l[12]|error|reward|train|valid|test)\w*['\x22]?\]?\s*[:=|\s]\s*['\x22(\[]?\s*[+-]?nan\b|\bnan,? (avg|mean|train|total|average) loss",
+        r"(\b|_)(loss|grad_norm|gnorm|cost|objective|perplexity|ppl|accuracy|mse|mae|rmse|logloss|l[12]|error|reward|train|valid|test)\w*['\x22]?\]?\s*[:=|\s]\s*['\x22(\[]?\s*[+-]?nan\b|\bavg iou: -?nan|\bnan,? (avg|mean|train|total|average) loss",
     ),
 ];

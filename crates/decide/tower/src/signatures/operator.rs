@@ -24,7 +24,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         RUN_CANCELLED.as_str(),
         Cancelled,
-        r"\b\w*(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(job_state_)?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|received command: (cancel|stop|abort)\b|\bjob( \S+)? (stopped|was stopped)\b|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
+        r"\b\w*(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(job_state_)?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|\bJOB_STATE_CANCELLED\b|\bCancelledRun\b|workflow shutdown with strategy|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|received command: (cancel|stop|abort)\b|\bjob( \S+)? (stopped|was stopped)\b|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
     )
     .unless(r"job step aborted|user-direction|(fail|error|exception)\w*[^\n]{0,60}abort|sparkexception|due to (time|preempt|node|oom|memory|stage|task|error|fail)|abort\w*[^\n]{0,30}(fail|error|exception|core dumped)|: aborted|failed \d+ times|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on|wall.?(time|clock)|time limit"),
     cause(
@@ -36,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "operator.interrupt_signal",
         Cancelled,
-        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|\b(ctrl|control) ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|0xC000013A|\b3221225786\b|-1073741510\b|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
+        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|\b(ctrl|control) ?[-+]? ?c\b|\^C|^\W*interrupt: |\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|0xC000013A|\b3221225786\b|-1073741510\b|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
     )
     .unless(r"handlers? (is |was )?(installed|registered|set)|->|(press|use|hit) (ctrl|control)|to (stop|quit|exit|cancel|abort)|spot|preempt|system call|capacity"),
     cause(

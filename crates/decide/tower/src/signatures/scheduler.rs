@@ -18,13 +18,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.time_limit_stated",
         Timeout,
-        r"(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached|used up|spent|exhausted|is over|ran out)|(ran|running|run) out of (wall.?(time|clock)|(allotted|allocated) time)|\bcput \d+ exceeded|\b[hs]_rt\b[^\n]{0,20}exceed|exceeds job (hard|soft) limit \W?[hs]_rt|reached time_budget|notebook timeout|\b(job|run|task|build|pipeline|execution|stage|container|session|notebook|script|command|attempt|allocation)\b[^\n]{0,40}(ran|run|running|runs|active|execut\w+|took|takes|taken) (for )?(longer|more) than[^\n]{0,40}(maximum|limit|allow|allotted|deadline|\d+ ?(s|sec|seconds|m|min|minutes|h|hours|[hm]\d)?\b)|(qmaster enforced|exceed\w*|over|reached)[^\n]{0,20}\bh_(rt|cpu)\b|time limit reached\. elapsed|exiting program after [\d.]+ minutes|cumulative training time of [\d.]+ > |\bhit its timeout|timeout: sending signal|\bTERM_(DEADLINE|WINDOW)\b|exceeded allowed (execute|job) duration|exceeded (the )?(maximum|max|allowed) (job |run |allowed )?(age|lifetime)|exceed\w* (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted |requested |hard |soft |job )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(allowed )?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|exceed\w* (the |its )?max(imum)? (allowed )?(execution |run |job )?(time|runtime|duration)|MaxWaitTimeExceeded|duration exceeded (the )?timeout",
+        r"(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached|used up|spent|exhausted|is over|ran out)|(ran|running|run) out of (wall.?(time|clock)|(allotted|allocated) time)|\bcput \d+ exceeded|\b[hs]_(rt|cpu)\b[^\n]{0,20}exceed|reached (the|its) max(imum)? (timeout|duration|runtime)\b|exceeds job (hard|soft) limit \W?[hs]_rt|reached time_budget|notebook timeout|\b(job|run|task|build|pipeline|execution|stage|container|session|notebook|script|command|attempt|allocation)\b[^\n]{0,40}(ran|run|running|runs|active|execut\w+|took|takes|taken) (for )?(longer|more) than[^\n]{0,40}(maximum|limit|allow|allotted|deadline|\d+ ?(s|sec|seconds|m|min|minutes|h|hours|[hm]\d)?\b)|(qmaster enforced|exceed\w*|over|reached)[^\n]{0,20}\bh_(rt|cpu)\b|time limit reached\. elapsed|exiting program after [\d.]+ minutes|cumulative training time of [\d.]+ > |\bhit its timeout|timeout: sending signal|\bTERM_(DEADLINE|WINDOW)\b|exceeded allowed (execute|job) duration|exceeded (the )?(maximum|max|allowed) (job |run |allowed )?(age|lifetime)|exceed\w* (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted |requested |hard |soft |job )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(allowed )?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|exceed\w* (the |its )?max(imum)? (allowed )?(execution |run |job )?(time|runtime|duration)|MaxWaitTimeExceeded|AllowedExecuteDuration|StatusType\.TIMEOUT|exceeded allowed compute|exceed\w* (its|the|your) time (budget|limit)|\bout of time\b|(killed|terminated|stopped|aborted) after \d+ ?(s|secs?|seconds|m|mins?|minutes|h|hours)\b|\bJOB_STATE_EXPIRED\b|max(imum)?[_ ](session[_ ])?(time|lifetime|age)\b[^\n]{0,30}(reached|exceeded|expired)|reached max_time\b|duration exceeded (the )?timeout",
     )
     .unless(r"\bwill (be )?|due to time limits\b|not timed out"),
     verdict(
         "scheduler.deadline",
         Timeout,
-        r"\bDeadlineExceeded\b|active longer than (the )?specified deadline|FunctionTimeoutError|AirflowTaskTimeout|\b(job|run|task|step|action|build|session|notebook|cell|execution|training job|trial|function|workflow|node) (\S+ )?(has )?(timed out|exceeded (its|the|a)? ?(\w+ )?(timeout|deadline))|\b(cell|notebook|job|task|step)\b[^\n]{0,20}\btimeout of \d+ ?\w+ (was |has been )?exceeded|timeout exceeded[^\n]{0,30}(kill|cancel|notebook|job|session)|maximum lifetime|exceeded its deadline|time (budget|is up)[^\n]{0,20}(exceed|exhaust|reached|expired)|TimeoutExpired[^\n]*train",
+        r"\bDeadlineExceeded\b|active longer than (the )?specified deadline|FunctionTimeoutError|AirflowTaskTimeout|\b(job|run|task|step|action|build|session|notebook|cell|execution|training job|trial|function|workflow|node) (\S+ )?(has )?(timed out|exceeded (its|the|a)? ?(\w+ )?(timeout|deadline))|\b(cell|notebook|job|task|step)\b[^\n]{0,20}\btimeout of \d+ ?\w+ (was |has been )?exceeded|timeout exceeded[^\n]{0,30}(kill|cancel|notebook|job|session)|maximum lifetime|exceeded its deadline|time (budget|is up)[^\n]{0,30}(exceed|exhaust|used up|reached|expired)|TimeoutExpired[^\n]*train",
     )
     .unless(r"deadline_exceeded: |grpc|barrier|rendezvous|initialization|wandb|connection"),
     verdict(
@@ -61,7 +61,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Preempted,
         r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) (drained|disrupted)|\bDisruptionTarget\b|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
     )
-    .unless(r"\b(ecc|xid|unhealthy|hardware)\b|low on resource|memory|ephemeral|disk|cache|kv |lustre"),
+    .unless(r"\b(ecc|xid|unhealthy|hardware)\b|(gpu|node|nic|device) failure|low on resource|memory|ephemeral|disk|cache|kv |lustre"),
     verdict(
         "scheduler.maintenance",
         Preempted,
@@ -72,11 +72,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Preempted,
         r"requeu(e)?ing (slurm )?job|requeued? (exhausted|job)|handling (auto-)?requeue|(sigusr1|sigusr2)[^\n]{0,60}(requeue|checkpoint|preempt|time)|lame ?(workers|duck)|(sigterm|termination signal)[^\n]{0,60}(preempt|spot|evict|reclaim)|(instance|node|vm|machine|host)[^\n]{0,30}(is |being |will be )?(going away|shut(ting)? down)",
     )
-    .unless(r"handlers? (is |was )?(installed|registered|set)"),
+    .unless(r"handlers? (is |was )?(installed|registered|set)|power|thermal|overheat|temperature"),
     cause(
         "scheduler.no_capacity",
         Preempted,
-        r"insufficient ?(instance|capacity|spot)[ _]?(capacity|error)|unable to provision requested [^\n]{0,20}capacity|ZONE_RESOURCE_POOL_EXHAUSTED|\bstockout\b|no (spot )?capacity (is )?(available|left)|does not have enough resources available to fulfil|capacity (is )?(not|un)available|CapacityNotAvailable|CapacityError\b",
+        r"insufficient ?(instance|capacity|spot)[ _]?(capacity|error)|unable to provision requested [^\n]{0,20}capacity|ZONE_RESOURCE_POOL_EXHAUSTED|\bstockout\b|no (spot )?capacity (is )?(available|left)|does not have enough resources available to fulfil|capacity (is )?(not|un)available|CapacityNotAvailable|CapacityError\b|ResourcesUnavailableError|failed to (acquire|provision) resources",
     ),
     hint("scheduler.sigterm", Preempted, r"preemptible|spot instance|preempted or failed"),
 ];

@@ -10,7 +10,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         SchemaDrift,
         r"cannot resolve [^\n]* given input columns|UNRESOLVED_COLUMN|DATATYPE_MISMATCH|\bUnrecognized name: |number of columns changed|columns must be same length as key|\] not in index|none of \[[^\n]*\] are in the \[?(columns|index)\]?|not found in axis|columns expected but not found|usecols do not match|missing (required |expected )?columns?|columns?( are| is)? missing|columns?[^\n]{0,80}(not found|not in (the )?(dataset|dataframe|table|file|schema|data)|do(es)?n'?t exist|do(es)? not exist|is not present|are not present|not present|cannot be resolved|unrecogni[sz]ed|unknown)|(no|unknown|unrecogni[sz]ed|unexpected|invalid|extra|duplicate|undefined|could ?n[o']t find|cannot find|did not find|unable to find|cannot resolve)( such| the| any)? columns?\b|column ?names? [^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|differ|not in)|(number of|expected|got|have|has|requires?|passed|with) [^\n]{0,30}columns?[^\n]{0,40}(but|mismatch|expected|got|found|implies|passed|not match)|undefined columns selected|new columns|ColumnNotFound\w*|length mismatch: expected axis",
     )
-    .unless(r"\bwarning\b|removed unused|no columns to parse|columns? [^\n]*(nan|null|ignored)"),
+    .unless(r"\bwarning\b|\bparse error\b|removed unused|no columns to parse|columns? [^\n]*(nan|null|ignored)"),
     cause(
         "schema.features",
         SchemaDrift,
@@ -19,13 +19,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.schema_words",
         SchemaDrift,
-        r"schema(s)?[^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|did not match|not match|was different|is different|are different|differ|incompatible|changed|validation|error|violation|drift|inconsistent|evol|not compatible|conflict|skew)|(mismatch(ed|ing)?|incompatible|different|inconsistent|invalid|unexpected|changed)[^\n]{0,30}schemas?|(not|missing|found|unable to (infer|merge))[^\n]{0,30}(in |from )?(the )?schema|SchemaErrors?\b|schema error|SchemaInferenceError",
+        r"schema(s)?[^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|did not match|not match|was different|is different|are different|differ|incompatible|changed|validation|error|violation|drift|inconsistent|evol|not compatible|conflict|skew)|(mismatch(ed|ing)?|incompatible|different|inconsistent|invalid|unexpected|changed)[^\n]{0,30}schemas?|(not|missing|found|unable to (infer|merge))[^\n]{0,30}(in |from )?(the )?schema|SchemaErrors?\b|schema (check|validation) fail|dtypes? (changed|differ)|schema error|SchemaInferenceError",
     )
     .unless(r"\bwarning\b|database schema (version|migration)|json.?schema|pydantic"),
     cause(
         "schema.cast",
         SchemaDrift,
-        r"couldn'?t cast|DatasetGenerationCastError|CastError|ArrowTypeError|could not convert [^\n]{1,200}with type \w+: tried to convert|ArrowInvalid: could not convert|column\([^)]*\) changed from|invalid type for cat_feature[^\n]*\]=[^n]|cannot be converted in file|unable to merge: field|has incompatible types|expected bytes, got an? '?\w+'? object|DataFrame\.dtypes (for|must)|pandas dtypes must be|must have (numeric|int|the same) dtypes?|(column|field|feature)[^\n]{0,60}(dtype|data type|type)[^\n]{0,60}(mismatch|expected|but|changed|does not match|incompatible|cannot)|(expected|unexpected|wrong|mismatched|incompatible)[^\n]{0,40}(dtype|data type)[^\n]{0,60}(column|field|feature)|cannot cast (column|field|string|object|from)|bad pandas dtypes|conversion failed for column|cannot (safely )?cast array data from|type mismatch[^\n]{0,60}(column|field|feature)|ComputeError: [^\n]*(cast|convert|dtype|schema)|InvalidOperationError: (conversion|casting)",
+        r"couldn'?t cast|DatasetGenerationCastError|CastError|ArrowTypeError|could not convert [^\n]{1,200}with type \w+: tried to convert|ArrowInvalid: could not convert|column\([^)]*\) changed from|invalid type for cat_feature[^\n]*\]=[^n]|cannot be converted in file|unable to merge: field|has incompatible types|expected bytes, got an? '?\w+'? object|DataFrame\.dtypes (for|must)|pandas dtypes must be|(columns?|series|frames?|fields?|categor\w+)[^\n]{0,60} must have (numeric|int|the same) dtypes?|(column|field|feature)[^\n]{0,60}(dtype|data type|type)[^\n]{0,60}(mismatch|expected|but|changed|does not match|incompatible|cannot)|(expected|unexpected|wrong|mismatched|incompatible)[^\n]{0,40}(dtype|data type)[^\n]{0,60}(column|field|feature)|cannot cast (column|field|string|object|from)|bad pandas dtypes|conversion failed for column|cannot (safely )?cast array data from|type mismatch[^\n]{0,60}(column|field|feature)|ComputeError: [^\n]*(cast|convert|dtype|schema)|InvalidOperationError: (conversion|casting)",
     ),
     cause(
         "schema.tf_example",
@@ -40,7 +40,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.keys",
         SchemaDrift,
-        r"no columns in the dataset match|no columns in common|specified with different types from the fit|mismatched dtypes found|metadata mismatch found|unsupported cast from|missing data for input|'DataFrame' object has no attribute|'Series' object has no attribute|'Row' object has no|expect_column_to_exist|failed to enforce schema|model is missing inputs|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
+        r"no columns in the dataset match|no columns in common|specified with different types from the fit|mismatched dtypes found|metadata mismatch found|unsupported cast from|missing data for input|'DataFrame' object has no attribute|'Series' object has no attribute|'Row' object has no|expect_column_to_exist|failed to enforce schema|model is missing inputs|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|(unknown|unrecogni[sz]ed) field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
     )
     .unless(r"hydra|omegaconf|dataclass|config"),
 ];

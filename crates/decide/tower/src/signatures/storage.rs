@@ -41,7 +41,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.mount",
         StorageError,
-        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs: server \S+ not responding|\b(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost)|errno (107|108|117|524)\]|structure needs cleaning|drive (timeout|timed out)|a google drive timeout|device or resource busy: \S*\.nfs",
+        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs:? server[^\n]{0,60}not responding|\b(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost|\bdown\b|\bhung\b)|errno (107|108|117|524)\]|structure needs cleaning|drive (timeout|timed out)|a google drive timeout|device or resource busy: \S*\.nfs",
     ),
     verdict(
         "storage.ephemeral_eviction",
@@ -51,7 +51,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.object_store",
         StorageError,
-        r"please reduce your request rate|reduce your request rate|bucket does not exist|storage\.(objects|buckets)\.\w+ access|\(SlowDown\)|could only be (written|replicated) to \d+|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError|StreamAccess\b|StreamAccessException)",
+        r"please reduce your request rate|reduce your request rate|(bucket|blob|specified (key|container|object|upload|resource)) (does not|doesn'?t) exist|storage\.(objects|buckets)\.\w+ access|\(SlowDown\)|could only be (written|replicated) to \d+|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|(\b40[13] (forbidden|insufficient|client error)|access denied|permission denied|insufficient permission)[^\n]{0,60}\bbucket|azcopy[^\n]{0,60}fail|storage account[^\n]{0,40}(unavailable|fail|error|denied)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|ResponseStreamingError|AccessControlException|S3Error|BlobStorageError|HDFSError|AzureError|StreamAccess\b|StreamAccessException)",
     ),
     cause(
         "storage.write_failed",
@@ -61,7 +61,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.file_lock",
         StorageError,
-        r"unable to lock file|no locks available|errno 37\b|database is locked|disk i/o error|file too large|errno 27\b",
+        r"unable to lock file|no locks available|errno 37\b|database is locked|unable to open database file|database disk image is malformed|database or disk is full|BlockingIOError: \[Errno 11\][^\n]*\x27|disk i/o error|file too large|errno 27\b",
     ),
     cause(
         "storage.permission",

@@ -1,0 +1,128 @@
+//! How the child that failed first ended, as its launcher reports it. That its siblings lost a neighbour follows from it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use trackway_core::{Confidence, TerminationReason as Reason};
+
+use super::exit_code::{SIGNAL_CODE_BASE, by_code};
+use super::finding::TerminationFinding;
+use super::placed::{Placed, item};
+use crate::scan::Handling;
+use crate::signatures::{Role, collective};
+
+/// What launchers write of a child: the rank or none, and the exit code (negative: a signal) or the signal's number or name.
+const REPORTS: &[&str] = &[
+    r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: ",
+    r"exits with return code = (?P<code>-?\d+)",
+    r"process (?P<rank>\d+) terminated with (signal SIG(?P<name>[A-Z]+)|exit code (?P<code>\d+))",
+    r"process rank (?P<rank>\d+) [^\n]*exited on signal (?P<signal>\d+)",
+    r"rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)",
+    r"died with <Signals\.SIG(?P<name>[A-Z]+)",
+    r"task (?P<rank>\d+): (Exited with exit code (?P<code>\d+)|(?P<name>Killed|Segmentation fault|Bus error|Aborted))",
+];
+/// Signals by the names that the reports have.
+const SIGNALS: &[(&str, i32)] = &[
+    ("ILL", 4),
+    ("ABRT", ABORT),
+    ("Aborted", ABORT),
+    ("BUS", 7),
+    ("Bus error", 7),
+    ("FPE", 8),
+    ("KILL", 9),
+    ("Killed", 9),
+    ("SEGV", 11),
+    ("Segmentation fault", 11),
+    ("TERM", TERMINATE),
+];
+/// How a watchdog ends its own process.
+const ABORT: i32 = 6;
+/// How a launcher ends the siblings.
+const TERMINATE: i32 = 15;
+
+static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    REPORTS.iter().map(|report| Regex::new(report).expect("the reports are valid expressions")).collect()
+});
+/// The rank in the block of the first failure, which is the last block of torchrun's report.
+static FIRST_RANK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"rank\s*: (\d+) \(local_rank: \d+\)").expect("a valid expression"));
+/// The rank that prints a line.
+static SPEAKER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[[Rr]ank ?(\d+)\]").expect("a valid expression"));
+
+/// The end of one child.
+struct FailedChild<'a> {
+    code: i32,
+    rank: Option<u64>,
+    report: Placed<'a>,
+}
+
+/// The end of the child that failed first, where `cause` is only what its siblings saw of it.
+pub(super) fn instead_of(cause: Placed<'_>, placed: &[Placed<'_>]) -> Option<TerminationFinding> {
+    let child = first_failed(placed).filter(|_| is_lost_neighbour(&cause))?;
+    if !(was_killed(child.code) || only_siblings_complain(child.rank, placed)) {
+        return None;
+    }
+    let mut finding = by_code(child.code).unwrap_or_else(|| {
+        TerminationFinding::new(Reason::Unknown, child.report.hit.signature, Confidence::Guess)
+    });
+    finding.confidence = Confidence::Guess;
+    finding.items.push(item(child.report));
+    Some(finding)
+}
+
+/// Whether the line says only that another process of the group is gone.
+pub(super) fn is_lost_neighbour(found: &Placed<'_>) -> bool {
+    let hit = found.hit;
+    let is_collectives =
+        hit.reason == Reason::NetworkError && hit.signature.as_str().starts_with("collective.");
+    let says_so = ["losed by", "reset by peer", "roken pipe"].iter().any(|words| hit.text.contains(words));
+    is_collectives && (hit.signature != collective::NCCL_TRANSPORT || says_so)
+}
+
+fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
+    let is_report =
+        |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.handling == Handling::Open;
+    let (report, code, rank) = placed
+        .iter()
+        .filter(is_report)
+        .filter_map(|found| end_in(&found.hit.text).map(|(code, rank)| (*found, code, rank)))
+        .find(|(_, code, _)| *code != -TERMINATE && *code != 0)?;
+    let in_block =
+        placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.hit.text)).next_back();
+    Some(FailedChild { code, rank: rank.or(in_block), report })
+}
+
+/// Exit code, negative for a signal, and rank in a launcher's report.
+fn end_in(text: &str) -> Option<(i32, Option<u64>)> {
+    let found = FORMS.iter().find_map(|form| form.captures(text))?;
+    let signal = |name: &str| SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| -number);
+    let code = found
+        .name("code")
+        .and_then(|code| code.as_str().parse().ok())
+        .or_else(|| {
+            found.name("signal").and_then(|number| number.as_str().parse::<i32>().ok()).map(|number| -number)
+        })
+        .or_else(|| found.name("name").and_then(|name| signal(name.as_str())))?;
+    Some((code, found.name("rank").and_then(|rank| rank.as_str().parse().ok())))
+}
+
+/// Whether a signal ended it that neither its watchdog nor its launcher sends.
+fn was_killed(code: i32) -> bool {
+    let signal = if code > SIGNAL_CODE_BASE { code - SIGNAL_CODE_BASE } else { -code };
+    signal > 0 && signal != ABORT && signal != TERMINATE
+}
+
+/// Whether the rank that failed first did not lose a neighbour itself.
+fn only_siblings_complain(first: Option<u64>, placed: &[Placed<'_>]) -> bool {
+    let mut speakers = placed
+        .iter()
+        .filter(|found| is_lost_neighbour(found))
+        .filter_map(|found| number(&SPEAKER, &found.hit.text))
+        .peekable();
+    first.is_some() && speakers.peek().is_some() && speakers.all(|speaker| Some(speaker) != first)
+}
+
+fn number(form: &Regex, text: &str) -> Option<u64> {
+    form.captures(text)?.get(1)?.as_str().parse().ok()
+}
