@@ -29,7 +29,6 @@ mod placed;
 mod process;
 mod rule;
 mod verdict;
-mod wording;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
@@ -42,8 +41,6 @@ pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 pub use rule::{FactRule, TerminationRule};
 pub use verdict::TerminationVerdict;
-
-use crate::signatures::code;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
@@ -61,7 +58,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::lost(evidence))
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
-        .or_else(|| weak_or_worded(evidence, &log))
+        .or_else(|| log.weak.clone())
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
@@ -78,14 +75,6 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
             .and_also(finding);
     }
     verdict::seal(finding, &log, evidence)
-}
-
-/// Hints; without one, the words of the last lines. A line of which only its level is known is read by its words too.
-fn weak_or_worded(evidence: &TerminationEvidence, log: &logs::LogReading) -> Option<TerminationFinding> {
-    let Some(weak) = log.weak.clone() else { return wording::read(evidence) };
-    let text = weak.items.first().map(|item| item.text.as_str());
-    let of_its_words = text.filter(|_| weak.rule == code::LOG_ERROR.into()).and_then(wording::spoken_of);
-    Some(TerminationFinding { reason: of_its_words.unwrap_or(weak.reason), ..weak })
 }
 
 /// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.

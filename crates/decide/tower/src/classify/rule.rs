@@ -87,8 +87,6 @@ closed_list!(
         TornTraceback = "traceback.without_its_end",
         /// The metrics of the rung do not meet the promotion rule.
         RungRefused = "rung.promotion_refused",
-        /// Words of the last lines name a topic and a trouble with it; no other rule knows the line.
-        Wording = "log.wording",
         /// There is no evidence.
         NoEvidence = "unknown.no_evidence",
         /// As MLflow's store has it.

@@ -134,29 +134,3 @@ fn ranks_that_trackway_ended_lose_each_other() {
     let both = listed("OSError: [Errno 28] No space left on device, or a network error\n", 50);
     assert_eq!(both.iter().map(|other| other.reason).collect::<Vec<_>>(), [Reason::StorageError]);
 }
-
-/// Proves that the last lines of a program that no rule knows are read by their words, as a guess, and that healthy lines, advice and errors
-/// that were dealt with are not.
-#[test]
-fn words_are_the_last_resort() {
-    let rows = [
-        (Reason::CheckpointError, "qsolve: ckpt 7 rejected"),
-        (Reason::NetworkError, "peer 10.0.0.3 dropped us"),
-        (Reason::HostOom, "arena: heap over by 12 blocks"),
-        (Reason::DeviceOom, "arena: memory over by 12 blocks on gpu 3"),
-        (Reason::DataError, "row 7 malformed, giving it back"),
-        (Reason::Unknown, "epoch 3: all memory of gpu 3 in use"),
-        (Reason::Unknown, "INFO peer 10.0.0.3 dropped us"),
-        (Reason::Unknown, "If the data is corrupt, download it again"),
-        (Reason::Unknown, "malformed row 7, skipping"),
-    ];
-    for (reason, line) in rows {
-        let read = verdict(&format!("{line}\n"));
-        let rule = if reason == Reason::Unknown { FactRule::NoEvidence } else { FactRule::Wording };
-        assert_eq!(
-            (read.reason, read.rule, read.confidence),
-            (reason, rule.into(), Confidence::Guess),
-            "{line}"
-        );
-    }
-}

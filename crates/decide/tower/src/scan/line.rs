@@ -106,18 +106,6 @@ pub(super) fn only_mentions(line: &[u8], start: usize) -> bool {
     is_quoted || is_below_error(line, start)
 }
 
-/// A level below that of a warning, and what is printed after a session that ended well.
-static QUIET: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?-i:(^|[\s|\[(:\-])(INFO|DEBUG|NOTICE|TRACE)\b)|shared connection to"));
-
-/// Whether the line may report what went wrong: it quotes no code, advises nothing, was not dealt with and reports no progress.
-pub(crate) fn may_report(line: &str) -> bool {
-    let bytes = line.as_bytes();
-    let talks =
-        [&QUIET, &EXPLAINS, &HEDGE, &LIST_OF_GUESSES, &SUPPOSES].iter().any(|words| words.is_match(bytes));
-    !(talks || is_quoted_code(bytes) || says_handled(bytes) || is_progress(line))
-}
-
 /// Whether the line reports that the error was handled.
 pub(super) fn says_handled(line: &[u8]) -> bool {
     HANDLED.is_match(line) && !says_retries_are_over(line)

@@ -19,5 +19,4 @@ mod traceback;
 pub use ending::StreamEnding;
 pub use evidence::{Handling, Hit, LogEvidence, Phase, TracebackEnd};
 pub use line::MAX_TEXT_BYTES;
-pub(crate) use line::may_report;
 pub use scanner::{FIRST_HITS_PER_SIGNATURE, LAST_LINES, LogScanner};

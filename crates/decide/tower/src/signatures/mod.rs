@@ -25,7 +25,6 @@ mod rule_name;
 pub(crate) mod scheduler;
 mod schema;
 pub(crate) mod storage;
-pub(crate) mod wording;
 
 use std::str::FromStr;
 
