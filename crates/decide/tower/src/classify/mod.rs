@@ -11,7 +11,7 @@
 //!    causes only when nothing else is there ;
 //! 7. exit code 0;
 //! 8. the signal or exit code alone, which is never more specific than it can be;
-//! 9. hints, and the topics that the words of the last lines speak of.
+//! 9. hints.
 //!
 //! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
 //! refuses is reported as that.
