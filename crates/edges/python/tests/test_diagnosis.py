@@ -231,6 +231,22 @@ def test_a_hang_shortens_barriers(attempt, monkeypatch, tmp_path):
     assert seen == [30.0] and original is not torch.distributed.init_process_group
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_operations_are_compared_where_none_are_recorded(attempt, monkeypatch, recorded):
+    """Proves that PyTorch compares each operation of all ranks where it has no recorder of them, and else does not, since
+    DistributedDataParallel of PyTorch 2.15 crashes with that."""
+    distributed = torch.distributed
+    monkeypatch.setattr("trackway._diagnosis_hang.has_recorder", lambda: recorded)
+    original, before = distributed.init_process_group, distributed.get_debug_level()
+    try:
+        attempt(TRACKWAY_KIND="diagnose", TRACKWAY_DIAGNOSIS="hang", TRACKWAY_DIAGNOSIS_BARRIER_SECONDS=30)
+        assert (distributed.get_debug_level() == distributed.DebugLevel.DETAIL) is not recorded
+    finally:
+        distributed.set_debug_level(before)
+        for module in (distributed, distributed.distributed_c10d):
+            module.init_process_group = original
+
+
 @pytest.mark.parametrize("fault", ["asleep", "different"])
 def test_a_hang_records_the_operations_of_each_rank(tmp_path, fault):
     """Proves that in real processes with DistributedDataParallel, with NCCL where there is a GPU, each rank records

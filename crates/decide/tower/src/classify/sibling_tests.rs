@@ -44,7 +44,7 @@ fn the_rank_that_failed_first_decides() {
         assert_eq!(found.reason, reason, "{report}");
         assert!(
             reason == Reason::NetworkError || found.secondary.is_empty(),
-            "what its siblings printed is no other cause: {:#?}",
+            "what its siblings printed is listed as another cause: {:#?}",
             found.secondary
         );
     }

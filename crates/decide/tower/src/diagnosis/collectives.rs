@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// Ranks, and kinds of operations, that a sentence names.
+use super::hang::named_ranks;
+
+/// Kinds of operations, and shapes of one, that a sentence names.
 const NAMED_MAX: usize = 8;
 /// Operations whose input has the same size on every rank.
 const EQUAL_SIZES: [&str; 3] = ["all_reduce", "broadcast", "reduce"];
@@ -51,11 +53,11 @@ pub struct Collectives {
 
 /// Ranks that are not where the others are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disagreement {
+pub(super) struct Disagreement {
     /// What differs, as a sentence without its end.
-    pub sentence: String,
+    pub(super) sentence: String,
     /// The ranks that did not join; empty where ranks entered different operations.
-    pub missing: BTreeSet<u32>,
+    pub(super) missing: BTreeSet<u32>,
 }
 
 impl Operation {
@@ -76,8 +78,7 @@ impl Operation {
 
 /// The first operation of a group that is not the same on all ranks that recorded it, or else the one that a rank did not enter while
 /// others wait in it; none where neither is seen.
-#[must_use]
-pub fn disagreement(ranks: &[Collectives]) -> Option<Disagreement> {
+pub(super) fn disagreement(ranks: &[Collectives]) -> Option<Disagreement> {
     let mut groups: BTreeMap<&str, Vec<(u32, &Group)>> = BTreeMap::new();
     for one in ranks {
         for group in &one.groups {
@@ -92,7 +93,7 @@ pub fn disagreement(ranks: &[Collectives]) -> Option<Disagreement> {
     if finished.is_empty() {
         return Some(found);
     }
-    let sentence = format!("{}; {} had called `finish()` by then", found.sentence, named_ranks(&finished));
+    let sentence = format!("{}; {} had called `finish()` by then", found.sentence, named(&finished));
     Some(Disagreement { sentence, ..found })
 }
 
@@ -116,12 +117,12 @@ fn different(of: &[(u32, &Group)]) -> Option<Disagreement> {
         }
     }
     let kinds = kinds.iter().take(NAMED_MAX);
-    let named: Vec<String> =
-        kinds.map(|(ranks, one)| format!("{} on {}", one.described(), named_ranks(ranks))).collect();
+    let sides: Vec<String> =
+        kinds.map(|(ranks, one)| format!("{} on {}", one.described(), named(ranks))).collect();
     let sentence = format!(
         "ranks entered different operations as number {number} of {}: {}",
         group_name(of),
-        named.join("; ")
+        sides.join("; ")
     );
     Some(Disagreement { sentence, missing: BTreeSet::new() })
 }
@@ -142,11 +143,11 @@ fn behind(of: &[(u32, &Group)]) -> Option<Disagreement> {
     let waits = if there.len() == 1 { "waits" } else { "wait" };
     let sentence = format!(
         "{} did not enter operation {} of {}, {}, in which {} {waits}; the last one entered there was {least}",
-        named_ranks(&missing),
+        named(&missing),
         first.number,
         group_name(of),
         first.described(),
-        named_ranks(&there),
+        named(&there),
     );
     Some(Disagreement { sentence, missing: missing.into_iter().collect() })
 }
@@ -157,10 +158,6 @@ fn group_name(of: &[(u32, &Group)]) -> String {
     format!("the group `{name}`")
 }
 
-fn named_ranks(ranks: &[u32]) -> String {
-    let mut names: Vec<String> = ranks.iter().take(NAMED_MAX).map(u32::to_string).collect();
-    if ranks.len() > NAMED_MAX {
-        names.push(format!("{} more", ranks.len() - NAMED_MAX));
-    }
-    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, names.join(", "))
+fn named(ranks: &[u32]) -> String {
+    named_ranks(ranks, &BTreeMap::new())
 }

@@ -168,7 +168,7 @@ fn behind(last_steps: &BTreeMap<u32, Step>) -> Option<(Vec<u32>, String)> {
 }
 
 /// `rank 1 (last step 11)`, `ranks 1 (last step 11), 3`.
-fn named_ranks(ranks: &[u32], last_steps: &BTreeMap<u32, Step>) -> String {
+pub(super) fn named_ranks(ranks: &[u32], last_steps: &BTreeMap<u32, Step>) -> String {
     let one = |rank: &u32| match last_steps.get(rank) {
         Some(step) => format!("{rank} (last step {step})"),
         None => rank.to_string(),

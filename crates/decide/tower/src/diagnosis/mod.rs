@@ -13,7 +13,7 @@ use trackway_core::{DiagnosisKind, Step, TerminationReason};
 
 use crate::runbook::{next_actions, symptom_of_detector};
 
-pub use collectives::{Collectives, Disagreement, Group, Operation, disagreement};
+pub use collectives::{Collectives, Group, Operation};
 pub use facts::{Facts, FirstGradient, Growth, Numeric, Share, TensorFacts, Throughput};
 pub use finding::{Finding, Launched, finding};
 pub use hang::{RankStack, collective_warnings, hang_finding, missing_ranks, silent_ranks};
