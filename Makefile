@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-more features fuzz-check doc doc-api bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -114,10 +114,12 @@ soak-chaos: ## 50 jobs with random kills of supervisor, shim, script and Postgre
 kill-steps: ## deployments, exports and rebuilds, killed at every step, and 200 promotions at once (Linux)
 	TRACKWAY_KILL_EVERY=1 TRACKWAY_RACERS=200 $(CARGO) test --locked --workspace --test it -- --nocapture kill_steps:: deletion::current
 
-lint: ## format, clippy, walls, words
+lint: lint-quick ## format, clippy, walls, words, cycles
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+lint-quick: ## what lint sees without a compiler: seconds, so before every commit
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/rust/Cargo.toml -- --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(PYTHON) scripts/check_walls.py
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py

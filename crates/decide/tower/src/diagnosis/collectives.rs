@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::hang::named_ranks;
+use super::rank_names::named_ranks;
 
 /// Kinds of operations, and shapes of one, that a sentence names.
 const NAMED_MAX: usize = 8;

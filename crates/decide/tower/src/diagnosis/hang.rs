@@ -6,6 +6,7 @@ use trackway_core::{Step, text};
 use trackway_formats::record::RankEnd;
 
 use super::collectives::{Collectives, disagreement};
+use super::rank_names::named_ranks;
 
 /// Lines of a collective library that a finding names.
 const WARNINGS_MAX: usize = 3;
@@ -165,19 +166,6 @@ fn behind(last_steps: &BTreeMap<u32, Step>) -> Option<(Vec<u32>, String)> {
     let verb = if ranks.len() == 1 { "is" } else { "are" };
     let named = named_ranks(&ranks, last_steps);
     Some((ranks, format!("{named} {verb} behind the others, which recorded step {farthest}")))
-}
-
-/// `rank 1 (last step 11)`, `ranks 1 (last step 11), 3`.
-pub(super) fn named_ranks(ranks: &[u32], last_steps: &BTreeMap<u32, Step>) -> String {
-    let one = |rank: &u32| match last_steps.get(rank) {
-        Some(step) => format!("{rank} (last step {step})"),
-        None => rank.to_string(),
-    };
-    let mut names: Vec<String> = ranks.iter().take(PROCESSES_MAX).map(one).collect();
-    if ranks.len() > PROCESSES_MAX {
-        names.push(format!("{} more", ranks.len() - PROCESSES_MAX));
-    }
-    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, names.join(", "))
 }
 
 fn lines(of: &[&RankStack]) -> String {

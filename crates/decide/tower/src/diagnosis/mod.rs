@@ -5,6 +5,7 @@ mod collectives;
 mod facts;
 mod finding;
 mod hang;
+mod rank_names;
 #[cfg(test)]
 mod tests;
 
