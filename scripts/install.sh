@@ -109,8 +109,8 @@ chmod 755 "$binary"
 version=$("$binary" --version) || fail "\`$source\` does not run on this machine ($(uname -sm))" "another build may (docs/building.md); where programs in /tmp are not started, set TMPDIR"
 
 mkdir "$work/made"
-for shell in bash zsh fish; do "$binary" completions $shell >"$work/made/$shell"; done
-"$binary" man "$work/made/man" 2>/dev/null
+for shell in bash zsh fish; do "$binary" config completions $shell >"$work/made/$shell"; done
+"$binary" config man "$work/made/man" 2>/dev/null
 put "$binary" "$bin/trackway" 755
 put "$work/made/bash" "$share/bash-completion/completions/trackway" 644
 put "$work/made/zsh" "$share/zsh/site-functions/_trackway" 644

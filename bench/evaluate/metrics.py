@@ -2,7 +2,7 @@
 """Metrics with intervals from 1,000 draws of rows, and fairness with intervals: Trackway and the tools a user would pick
 instead, in one run.
 
-Usage: bench/evaluate/metrics.py FOLDER --command 'target/release/trackway metrics --json' [--rows 1000000]
+Usage: bench/evaluate/metrics.py FOLDER --command 'target/release/trackway eval metrics --json' [--rows 1000000]
 
 Needs scikit-learn, NumPy, pandas, pyarrow and fairlearn. The table is written to FOLDER the first time. Our time is of a whole
 process, from the Parquet file to the answer. The peers' is without reading and without starting Python, of `--peer-resamples`

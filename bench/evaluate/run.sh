@@ -9,7 +9,7 @@ trackway=$(realpath -m "${CARGO_TARGET_DIR:-target}/release/trackway")
 cargo build --locked --release -p trackway
 bench/data/peers.sh "$folder/peers" slices metrics mlflow
 "$folder/peers/slices/bin/python" bench/evaluate/slices.py "$folder/slices" --trackway "$trackway" --adult "$adult" --rounds 5
-"$folder/peers/metrics/bin/python" bench/evaluate/metrics.py "$folder/metrics" --command "$trackway metrics --json"
+"$folder/peers/metrics/bin/python" bench/evaluate/metrics.py "$folder/metrics" --command "$trackway eval metrics --json"
 make module
 "$folder/peers/mlflow/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps .venv-python/wheels/*.whl
 rm -rf "$folder/registry"

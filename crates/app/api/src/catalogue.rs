@@ -161,7 +161,7 @@ documents! {
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];
     "rollback": One of runs::RolledBack, by ["rollback"];
-    "notify": One of notification::Notification, by ["notify"],
+    "notify": One of notification::Notification, by ["config notify"],
         "What is sent to a webhook, as it is sent. Exit code 1 if the webhook did not take it.";
     "sql": Array of sql::QueryRow, by ["sql"];
     "init": One of init::NewRunFile, by ["init"];
@@ -172,11 +172,11 @@ documents! {
     "schema-of": One of schemas::DocumentSchema, by ["schema DOCUMENT"];
     "gc": One of gc::GcReport, by ["gc"], "Exit code 3 if a run named with `--run` is in `kept`.";
     "doctor": One of doctor::HomeDiagnosis, by ["doctor"], "Exit code 7 unless `healthy`.";
-    "ledger-rebuild": One of doctor::RebuiltLedger, by ["ledger rebuild"], "Exit code 7 if something failed.";
+    "ledger-rebuild": One of doctor::RebuiltLedger, by ["doctor rebuild"], "Exit code 7 if something failed.";
     "preflight": One of preflight::PreflightReport, by ["preflight"], "Exit code 3 if `verdict` is `block`.";
     "rehearse": One of rehearsal::RehearsalReport, by ["rehearse"],
         "Exit code 3 if `verdict` is `block` or `not_run`.";
-    "cross-validate": One of cross_validation::CrossValidation, by ["cross-validate"],
+    "cross-validate": One of cross_validation::CrossValidation, by ["eval cross-validate"],
         "Exit code 4 if a fold did not train or was not evaluated.";
     "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if there is no proof.";
     "evaluation": One of evaluations::EvaluationReceipt, by ["eval run", "eval show"],
@@ -237,11 +237,11 @@ documents! {
     "data-skew": One of trackway_data::join::skew::SkewReport, by ["data skew"],
         "Exit code 3 if a column is `skewed`, or `rows_compared` is 0.";
     "data-split": One of data::SplitAnswer, by ["data split"], "Exit code 3 if `proved` is false.";
-    "metrics": One of trackway_evaluate::Assessment, by ["metrics"],
+    "metrics": One of trackway_evaluate::Assessment, by ["eval metrics"],
         "A metric that cannot be computed is absent (docs/metrics.md).";
-    "slices": One of models::SlicesReport, by ["slices find"];
-    "score": One of models::ScoreReport, by ["score"];
-    "probe": One of models::ProbeReport, by ["probe"];
+    "slices": One of models::SlicesReport, by ["eval slices"];
+    "score": One of models::ScoreReport, by ["eval score"];
+    "probe": One of models::ProbeReport, by ["eval probe"];
     "memory": One of models::MemoryAnswer, by ["memory"];
     "memory-devices": Array of trackway_tower::memory::Device, by ["memory --devices"];
 }

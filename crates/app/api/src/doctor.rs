@@ -70,7 +70,7 @@ pub struct HomeDiagnosis {
     pub hints: Vec<String>,
 }
 
-/// What `trackway ledger rebuild` did.
+/// What `trackway doctor rebuild` did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuiltLedger {
     /// The ledger.

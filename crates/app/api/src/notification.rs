@@ -19,7 +19,7 @@ closed_list!(
         Detection = "detection",
         /// Gates that were judged.
         Gate = "gate",
-        /// Nothing: it was sent with `trackway notify`.
+        /// Nothing: it was sent with `trackway config notify`.
         Test = "test",
     }
 );

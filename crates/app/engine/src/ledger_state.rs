@@ -41,7 +41,7 @@ pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
         if count == 1 { "attempt" } else { "attempts" }
     );
     AppError::new(ErrorKind::Integrity, message)
-        .hint("rebuild it from the files: trackway ledger rebuild")
+        .hint("rebuild it from the files: trackway doctor rebuild")
         .hint("diagnose it with: trackway doctor")
 }
 

@@ -41,7 +41,7 @@ pub fn read_stored<T: DeserializeOwned>(
     serde_json::from_value(value.clone()).map_err(|error| {
         let message = format!("{} of {} cannot be read from the ledger: {error}", column, owner());
         AppError::new(ErrorKind::Integrity, message)
-            .hint("restore the ledger from a backup, or rebuild it with `trackway ledger rebuild`")
+            .hint("restore the ledger from a backup, or rebuild it with `trackway doctor rebuild`")
     })
 }
 

@@ -32,7 +32,7 @@ pub const FOLDS_MIN: usize = 2;
 /// The most folds: each is a training.
 pub const FOLDS_MAX: usize = 100;
 
-/// The request of `trackway cross-validate`.
+/// The request of `trackway eval cross-validate`.
 #[derive(Debug, Clone)]
 pub struct CrossValidateRequest {
     /// The run file.

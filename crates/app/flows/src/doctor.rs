@@ -150,7 +150,7 @@ fn hints(findings: &[HomeFinding]) -> Vec<String> {
     let has = |kind| findings.iter().any(|finding| finding.kind == kind);
     let mut hints = Vec::new();
     if has(HomeFindingKind::Ledger) || has(HomeFindingKind::UnknownAttempt) {
-        hints.push("restore it from the files: trackway ledger rebuild".into());
+        hints.push("restore it from the files: trackway doctor rebuild".into());
     }
     if has(HomeFindingKind::SetAside) {
         hints.push("try an attempt again at once: trackway resume RUN".into());

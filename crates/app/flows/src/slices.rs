@@ -79,7 +79,7 @@ fn earlier(path: &Path) -> Result<Earlier, AppError> {
         _ => AppError::file("read", path, &error),
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        let message = format!("`{shown}` is not the output of `trackway slices find --json`: {error}");
+        let message = format!("`{shown}` is not the output of `trackway eval slices --json`: {error}");
         AppError::new(ErrorKind::Usage, message)
     })
 }

@@ -58,8 +58,8 @@ pub use registry::{
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, NotifyArgs, SchemaArgs};
-pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
+pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
+pub use slices::{SlicesArgs, SlicesLoss};
 pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -115,12 +115,9 @@ pub enum Command {
     Prove(ProveArgs),
     /// Smoke-test training: overfit one or a few batches and diagnose failures
     Rehearse(RehearseArgs),
-    /// Train and evaluate a run for each fold of the training data; report mean and spread of every metric
-    #[command(visible_alias = "cv")]
-    CrossValidate(CrossValidateArgs),
-    /// Evaluate checkpoints; list, show and import evaluations
+    /// Evaluate checkpoints and tables of predictions: metrics, slices, probes, cross-validation
     #[command(subcommand)]
-    Eval(EvalCommand),
+    Eval(Box<EvalCommand>),
     /// Reattach to a run, or continue it from its last checkpoint
     Resume(ResumeArgs),
     /// List runs, newest first; filter and sort by metrics, parameters and tags
@@ -162,19 +159,14 @@ pub enum Command {
     Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
-    /// Diagnose the home and its ledger: attempts, receipts, what cannot be sealed
+    /// Diagnose the home and its ledger; rebuild a lost ledger
     Doctor(DoctorArgs),
-    /// Rebuild a lost ledger
-    #[command(subcommand)]
-    Ledger(LedgerCommand),
-    /// Show every setting, its value and where it comes from
+    /// Show every setting, its value and where it comes from; test notifications, set up the shell
     Config(ConfigArgs),
     /// List the JSON documents of all commands, or print the JSON Schema of one
     Schema(SchemaArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
-    /// Send a test notification to the webhook of a run file or of the settings
-    Notify(NotifyArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
@@ -185,19 +177,6 @@ pub enum Command {
     /// Profile, validate, compare and split data sets
     #[command(subcommand)]
     Data(DataCommand),
-    /// Find slices of a data set on which a model performs badly
-    #[command(subcommand)]
-    Slices(SlicesCommand),
-    /// Probe a model: residuals, outliers, permutation importance, partial dependence, robustness, sensitivity, counterfactuals
-    Probe(Box<ProbeArgs>),
-    /// Batch-score a table: append the predictions of a model command
-    Score(Box<ScoreArgs>),
-    /// Compute metrics of a table of predictions: confidence intervals, slices, fairness, comparison with a baseline
-    Metrics(Box<MetricsArgs>),
-    /// Print a shell completion script
-    Completions(CompletionsArgs),
-    /// Write man pages
-    Man(ManArgs),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),
@@ -262,7 +241,7 @@ pub struct RunArgs {
   trackway prove trackway.toml --steps 100
   trackway prove wine.toml --steps 600 --json
 
-It trains N steps twice, then N steps with a SIGKILL in the middle and a resume, and compares the contents of the
+It trains N steps twice, then N steps with a SIGKILL in the middle and a resume, and compares the contents of the \
 checkpoints of step N. The script must call `checkpoint_due` and `should_stop` of its recorder.
 
 Exit codes: 0 equal; 7 different; 5 nothing was proved: nondeterministic, not_proved, not_applicable")]
@@ -290,20 +269,23 @@ pub struct ProveArgs {
 It changes nothing. `trackway checkpoint doctor RUN` diagnoses checkpoints.
 
 Exit codes: 0 healthy; 7 problems found; 6 no home")]
-pub struct DoctorArgs {}
+pub struct DoctorArgs {
+    #[command(subcommand)]
+    pub command: Option<DoctorCommand>,
+}
 
 #[derive(Debug, Subcommand)]
-pub enum LedgerCommand {
+pub enum DoctorCommand {
     /// Rebuild the ledger from the files of the home
     Rebuild(RebuildArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway ledger rebuild
-  trackway ledger rebuild --json
+  trackway doctor rebuild
+  trackway doctor rebuild --json
 
-A readable ledger is kept and completed. One that is missing, empty or damaged is replaced once the new one is complete; the
+A readable ledger is kept and completed. One that is missing, empty or damaged is replaced once the new one is complete; the \
 old file is kept next to it.
 
 Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no run")]
@@ -389,7 +371,7 @@ pub struct ExplainArgs {
   trackway postmortem wine --out wine.md --html wine.html
   trackway postmortem 01kabc --json
 
-Nothing in it is guessed: what no receipt, log, checkpoint or metric shows is `not known`. Digests are recomputed as by
+Nothing in it is guessed: what no receipt, log, checkpoint or metric shows is `not known`. Digests are recomputed as by \
 `trackway verify`; owners and dates of actions are left blank.")]
 pub struct PostmortemArgs {
     /// Run: id, unique part of an id, name, or `last`
@@ -463,7 +445,7 @@ pub struct StopArgs {
   trackway rollback last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
   trackway resume last                                        continue from there, if the run was not running
 
-A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints
+A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints \
 are not resumed from any more; nothing is deleted.")]
 pub struct RunRollbackArgs {
     /// Run: id, unique part of an id, name, or `last`
@@ -556,17 +538,6 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
 impl Command {
     /// Whether it shows values of the user's data, in which personal data is masked.
     pub fn shows_values(&self) -> bool {
-        matches!(
-            self,
-            Self::Data(_)
-                | Self::Eval(_)
-                | Self::Metrics(_)
-                | Self::Preflight(_)
-                | Self::Probe(_)
-                | Self::Rehearse(_)
-                | Self::CrossValidate(_)
-                | Self::Score(_)
-                | Self::Slices(_)
-        )
+        matches!(self, Self::Data(_) | Self::Eval(_) | Self::Preflight(_) | Self::Rehearse(_))
     }
 }

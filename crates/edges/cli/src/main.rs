@@ -18,7 +18,7 @@ use trackway_engine::home::Home;
 use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
-use args::{Cli, Command, LedgerCommand, ReproduceArgs, RunArgs, SqlArgs};
+use args::{Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, SqlArgs};
 use exit::Failure;
 use printer::Printer;
 use settings::{FoundFile, Settings};
@@ -82,28 +82,19 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Data(data) => {
             commands::data::data(data, &settings.home(None), || new_home(None), read, printer)
         }
-        Command::Probe(probe) => commands::probe(probe, read, printer),
-        Command::Score(score) => commands::score(score, read, printer),
-        Command::Slices(slices) => commands::slices::slices(slices, read, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
-        Command::Metrics(metrics) => commands::metrics::metrics(metrics, read, printer),
         Command::Run(run) => start_run(run, settings, printer),
         Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(&home, checkpoint, printer),
         Command::Import(import) => commands::import::import(&new_home(None)?, import, printer),
         Command::Preflight(it) => commands::preflight::preflight(&new_home(Some(&it.file))?, it, printer),
         Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
-        Command::Doctor(_) => commands::doctor::doctor(&settings.home(None), printer),
-        Command::Ledger(LedgerCommand::Rebuild(_)) => {
-            commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
-        }
-        Command::Eval(eval) => {
-            let file = commands::evaluate::file_of(eval);
-            let context = open(settings, file.as_deref(), false, printer)?;
-            commands::evaluate::evaluate(&context, eval, printer)
-        }
-        Command::CrossValidate(it) => {
-            commands::cross_validate::cross_validate(&new_home(Some(&it.file))?, it, printer)
-        }
+        Command::Doctor(doctor) => match doctor.command {
+            None => commands::doctor::doctor(&settings.home(None), printer),
+            Some(DoctorCommand::Rebuild(_)) => {
+                commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
+            }
+        },
+        Command::Eval(eval) => evaluate(eval, settings, printer),
         Command::Rehearse(it) => commands::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
         Command::Sql(sql) => query(sql, settings, printer),
         Command::Resume(resume) if resume.detach => {
@@ -114,11 +105,17 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
         Command::Export(export) => commands::export::export(&home()?, export, printer),
         Command::Schema(schema) => commands::schema::schema(schema, printer),
-        Command::Config(_) => Ok(commands::config::config(settings, files, printer)),
-        Command::Notify(notify) => {
-            let setting = settings.webhook.as_ref().map(|webhook| webhook.value.as_str());
-            commands::notify::notify(notify, setting, printer)
-        }
+        Command::Config(config) => match &config.command {
+            None => Ok(commands::config::config(settings, files, printer)),
+            Some(ConfigCommand::Notify(notify)) => {
+                let setting = settings.webhook.as_ref().map(|webhook| webhook.value.as_str());
+                commands::notify::notify(notify, setting, printer)
+            }
+            Some(ConfigCommand::Completions(completions)) => {
+                Ok(commands::shell::completions(completions, printer))
+            }
+            Some(ConfigCommand::Man(man)) => commands::shell::man(man, printer),
+        },
         Command::Gc(gc) => commands::gc::gc(&home()?, gc, printer),
         Command::Attempts(list) => commands::list::attempts(&home()?, list, printer),
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
@@ -133,10 +130,29 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
         Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),
         Command::Registry(registry) => commands::registry::registry(&home()?, registry, printer),
-        Command::Completions(completions) => Ok(commands::shell::completions(completions, printer)),
-        Command::Man(man) => commands::shell::man(man, printer),
         Command::Shim(shim) => Ok(commands::shim(shim)),
         Command::Await(process) => Ok(commands::await_process(process)),
+    }
+}
+
+fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+    let home = |run_file: Option<&Path>| open(settings, run_file, false, printer);
+    let read = &settings.read_context();
+    match command {
+        EvalCommand::Run(it) => {
+            commands::evaluate::run(&home(commands::evaluate::run_file(it).as_deref())?, it, printer)
+        }
+        EvalCommand::Ls(it) => commands::evaluate::list(&home(None)?, it, printer),
+        EvalCommand::Show(it) => commands::evaluate::show(&home(None)?, it, printer),
+        EvalCommand::Import(it) => commands::evaluate::import(&home(None)?, it, printer),
+        EvalCommand::CrossValidate(it) => {
+            let context = open(settings, Some(&it.file), true, printer)?;
+            commands::cross_validate::cross_validate(&context, it, printer)
+        }
+        EvalCommand::Metrics(it) => commands::metrics::metrics(it, read, printer),
+        EvalCommand::Slices(it) => commands::slices::slices(it, read, printer),
+        EvalCommand::Score(it) => commands::score(it, read, printer),
+        EvalCommand::Probe(it) => commands::probe(it, read, printer),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::file_digest::file_sha256;
 
 /// What the built-in evaluator calls itself.
-pub const BUILT_IN: &str = "trackway score";
+pub const BUILT_IN: &str = "trackway eval score";
 /// Its version.
 pub const BUILT_IN_VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -52,12 +52,12 @@ impl ScoreRequest {
         Ok(())
     }
 
-    /// The arguments of `trackway score` for this request. Names of columns with a comma cannot be written there.
+    /// The arguments of `trackway eval score` for this request. Names of columns with a comma cannot be written there.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for such a name.
     pub fn arguments(&self) -> Result<Vec<String>, AppError> {
-        let mut arguments = vec!["score".to_owned()];
+        let mut arguments = vec!["eval".to_owned(), "score".to_owned()];
         let mut option = |name: &str, value: &str| arguments.push(format!("--{name}={value}"));
         option("command", &self.command);
         option("batch-rows", &self.batch_rows.to_string());

@@ -108,7 +108,7 @@ pub(super) fn model_size(config: &TrainingConfig) -> CheckResult {
         return CheckResult::pass(NAME, NoRows::Settings, message);
     }
     let action = "start from trained weights, use a smaller model, augment the data or regularise more, and compare with \
-                  `trackway cross-validate`; for rows of many tokens set `training.sequence_length`";
+                  `trackway eval cross-validate`; for rows of many tokens set `training.sequence_length`";
     CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "training.parameters", message, action)])
 }
 

@@ -47,7 +47,7 @@ Exit code 7: at least one checkpoint does not verify.")]
   trackway checkpoint resume-target last
   trackway checkpoint resume-target last --json
 
-A run with a remote resumes from the newest checkpoint in the log of the remote, from an intact copy on this disk or at the
+A run with a remote resumes from the newest checkpoint in the log of the remote, from an intact copy on this disk or at the \
 remote. Exit code 1: the remote does not answer, so nothing can be launched; the local checkpoints are shown.")]
     ResumeTarget {
         #[command(flatten)]

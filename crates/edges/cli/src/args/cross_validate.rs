@@ -7,12 +7,12 @@ use super::SplitBy;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway cross-validate trackway.toml                5 folds
-  trackway cross-validate trackway.toml --folds 10 --by stratified
-  trackway cross-validate trackway.toml --set run.seed=7 --json
+  trackway eval cross-validate trackway.toml                5 folds
+  trackway eval cross-validate trackway.toml --folds 10 --by stratified
+  trackway eval cross-validate trackway.toml --set run.seed=7 --json
 
-The rows of `[data.train]` are divided into folds. For each, the run file is trained on the other folds and its checkpoint
-evaluated on the fold with `[evaluate]`, without its gates. The script gets the rows of a fold as a file: in its command in
+The rows of `[data.train]` are divided into folds. For each, the run file is trained on the other folds and its checkpoint \
+evaluated on the fold with `[evaluate]`, without its gates. The script gets the rows of a fold as a file: in its command in \
 place of the path of `[data.train]`, or with `run.data(\"train\")`. See docs/cross-validation.md.
 
 Exit codes: 0 every fold was evaluated; 2 nothing was launched; 4 a fold did not train, or was not evaluated")]

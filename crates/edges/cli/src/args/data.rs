@@ -86,7 +86,7 @@ A path that is called like a command below is written with a folder: ./restore."
     Split(SplitArgs),
     /// Write a table without duplicates, invalid rows and personal data, with an account of every row
     #[command(
-        after_help = "The rows read are the rows written, the duplicates left out and the rows in the quarantine; if they do not add up,
+        after_help = "The rows read are the rows written, the duplicates left out and the rows in the quarantine; if they do not add up, \
 nothing is written.
 
 Examples:

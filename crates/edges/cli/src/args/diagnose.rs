@@ -9,8 +9,8 @@ use trackway_flows::diagnose;
   trackway diagnose last --kind numeric --from 4000       observe gradients and layers from the checkpoint of step 4000 or before
   trackway diagnose att_01kabc --json
 
-The job is launched again for a few steps, from a copy of the last checkpoint before the symptom. It is not a training attempt,
-and the run's checkpoints are only read. Files that the script itself writes elsewhere are written again. The finding is evidence
+The job is launched again for a few steps, from a copy of the last checkpoint before the symptom. It is not a training attempt, \
+and the run's checkpoints are only read. Files that the script itself writes elsewhere are written again. The finding is evidence \
 of the attempt: `trackway explain` shows it. See docs/diagnosis.md.
 
 Exit codes: 0 found; 5 not reproduced, not observed, or incomplete; 3 nothing to launch")]

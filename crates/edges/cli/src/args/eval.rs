@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::{CrossValidateArgs, MetricsArgs, ProbeArgs, ScoreArgs, SlicesArgs};
+
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {
     /// Evaluate a checkpoint: verify it, pin it, launch the evaluator, and record a receipt
@@ -12,6 +14,17 @@ pub enum EvalCommand {
     Show(EvalShowArgs),
     /// Import results of Inspect or lm-evaluation-harness for a checkpoint
     Import(EvalImportArgs),
+    /// Train and evaluate a run for each fold of the training data; report mean and spread of every metric
+    #[command(visible_alias = "cv")]
+    CrossValidate(CrossValidateArgs),
+    /// Compute metrics of a table of predictions: confidence intervals, slices, fairness, comparison with a baseline
+    Metrics(Box<MetricsArgs>),
+    /// Find slices of a table on which a model performs badly
+    Slices(Box<SlicesArgs>),
+    /// Batch-score a table: append the predictions of a model command
+    Score(Box<ScoreArgs>),
+    /// Probe a model: residuals, outliers, permutation importance, partial dependence, robustness, sensitivity, counterfactuals
+    Probe(Box<ProbeArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -22,10 +35,10 @@ pub enum EvalCommand {
   trackway eval run trackway.toml --set evaluate.seed=7
   trackway eval run last --test-set rare               only `[evaluate.test_sets.rare]`
 
-The checkpoint is verified and pinned while the evaluator of `[evaluate]` reads it. After a crash only the evaluator is
+The checkpoint is verified and pinned while the evaluator of `[evaluate]` reads it. After a crash only the evaluator is \
 relaunched. See docs/evaluations.md.
 
-Exit codes: 0 completed; 4 the evaluator failed or wrote no results; 5 a gate did not pass; 6 nothing to evaluate; 7 the checkpoint
+Exit codes: 0 completed; 4 the evaluator failed or wrote no results; 5 a gate did not pass; 6 nothing to evaluate; 7 the checkpoint \
 does not verify")]
 pub struct EvalRunArgs {
     /// Run file, or run: id, unique part of an id, name, or `last`

@@ -3,14 +3,8 @@
 use clap::Command;
 
 /// Headings, and the commands under each in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Run",
-        &[
-            "init", "run", "preflight", "memory", "rehearse", "prove", "cross-validate", "resume", "stop",
-            "rollback",
-        ],
-    ),
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Run", &["init", "run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
     (
         "Inspect",
         &[
@@ -18,12 +12,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "sql", "classify", "verify", "reproduce", "amend",
         ],
     ),
-    ("Data", &["data", "score", "metrics", "slices"]),
-    ("Models", &["checkpoint", "eval", "gates", "registry", "probe"]),
-    (
-        "Housekeeping",
-        &["config", "notify", "gc", "doctor", "ledger", "import", "schema", "completions", "man"],
-    ),
+    ("Data and models", &["data", "checkpoint", "eval", "gates", "registry"]),
+    ("Housekeeping", &["config", "gc", "doctor", "import", "schema"]),
 ];
 
 /// `command` with the groups in its help, wrapped to `width` columns; to those of the terminal where none is given.

@@ -9,10 +9,10 @@ use clap::Args;
   trackway init train.py --output jobs/income.toml
   trackway init --from last
 
-It looks at the script's imports, at data files that the arguments or the script name or that are in the
-folder and in `data`, at the column that is predicted, at git and at the GPUs of this machine. In a
-terminal it prompts for command, name and data; Enter accepts what it found. With --from it takes command,
-variables, parameters and checkpoints of a run that was started without a run file, and prompts for nothing.
+It looks at the script's imports, at data files that the arguments or the script name or that are in the \
+folder and in `data`, at the column that is predicted, at git and at the GPUs of this machine. In a \
+terminal it prompts for command, name and data; Enter accepts what it found. With --from it takes command, \
+variables, parameters and checkpoints of a run that was started without a run file, and prompts for nothing. \
 See docs/run-file.md.
 
 Exit codes: 0 written; 2 the file exists, or no script was found; 6 the script or the run does not exist")]

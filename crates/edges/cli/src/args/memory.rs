@@ -18,7 +18,7 @@ const MAX_RANK: u64 = 1024;
   trackway memory --config config.json --measured 61.3e9 --counter allocated --json
   trackway memory --devices
 
-The estimate is an interval for the rank with the highest peak. docs/memory.md has the formulas and their errors on
+The estimate is an interval for the rank with the highest peak. docs/memory.md has the formulas and their errors on \
 published peaks.")]
 pub struct MemoryArgs {
     /// Parameter count, such as 7e9, 7b or 350m; the architecture is guessed from it

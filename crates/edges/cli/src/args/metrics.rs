@@ -28,17 +28,17 @@ pub enum TaskName {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Columns are found by name (label, prediction, score, score_CLASS, quantile_0.9, loss, tokens, bytes, task_id,
-correct, reference, hypothesis, query, relevance, rank, id, treatment, image, class, kind, x_min,
+    after_help = "Columns are found by name (label, prediction, score, score_CLASS, quantile_0.9, loss, tokens, bytes, task_id, \
+correct, reference, hypothesis, query, relevance, rank, id, treatment, image, class, kind, x_min, \
 true_positive …) unless named; guesses are reported.
 
 Examples:
-  trackway metrics predictions.parquet
-  trackway metrics predictions.csv --label income --score p --positive '>50K' --json
-  trackway metrics predictions.parquet --slice women=\"sex = 'Female'\" --slice older='age >= 60' --fairness sex,race
-  trackway metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, or inconclusive
-  trackway metrics predictions.parquet --html report.html --parquet numbers.parquet
-  trackway metrics answers.parquet --group document                    resample whole documents
+  trackway eval metrics predictions.parquet
+  trackway eval metrics predictions.csv --label income --score p --positive '>50K' --json
+  trackway eval metrics predictions.parquet --slice women=\"sex = 'Female'\" --slice older='age >= 60' --fairness sex,race
+  trackway eval metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, or inconclusive
+  trackway eval metrics predictions.parquet --html report.html --parquet numbers.parquet
+  trackway eval metrics answers.parquet --group document                    resample whole documents
 
 Exit codes: 0 computed, whatever the numbers; 2 invalid columns or predicates; 6 file not found"
 )]

@@ -6,14 +6,14 @@ use super::{SlicesLoss, TableArgs};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The model is a command that reads rows as CSV or Arrow and writes one line per row; docs/scoring.md has the contract, and
+    after_help = "The model is a command that reads rows as CSV or Arrow and writes one line per row; docs/scoring.md has the contract, and \
 `trackway.serve_scores` implements it in Python.
 
 Examples:
-  trackway probe test.parquet --command 'python score.py' --label income --positive '>50K'
-  trackway probe test.csv --command ./score --label price --only importance,dependence --json
-  trackway probe test.csv --command 'python score.py' --skip id,name --only counterfactuals
-  trackway probe test.parquet --command 'python score.py' --batches arrow --label price --html probe.html"
+  trackway eval probe test.parquet --command 'python score.py' --label income --positive '>50K'
+  trackway eval probe test.csv --command ./score --label price --only importance,dependence --json
+  trackway eval probe test.csv --command 'python score.py' --skip id,name --only counterfactuals
+  trackway eval probe test.parquet --command 'python score.py' --batches arrow --label price --html probe.html"
 )]
 pub struct ProbeArgs {
     #[command(flatten)]

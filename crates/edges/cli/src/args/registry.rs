@@ -148,8 +148,8 @@ pub struct RegisterArgs {
   trackway registry promote income 3 --to staging
   trackway registry promote income 3 --to production --expect 2 --deploy /srv/models/income
 
-Staging requires files that verify and a completed evaluation of exactly these weights. Production also requires passing gates
-that were each verified against a known-bad model (`trackway gates test`), a comparison with the current production version,
+Staging requires files that verify and a completed evaluation of exactly these weights. Production also requires passing gates \
+that were each verified against a known-bad model (`trackway gates test`), a comparison with the current production version, \
 and the approvals of the model's policy. docs/registry.md has all rules.
 
 Exit codes: 0 done; 5 refused; 7 `--expect` does not match, or the model was changed concurrently")]

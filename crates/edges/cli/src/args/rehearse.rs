@@ -9,7 +9,7 @@ use trackway_flows::rehearsal;
   trackway rehearse trackway.toml --kind overfit       overfit ten batches
   trackway rehearse wine.toml --steps 400 --json
 
-The script trains on its first batch, or its first few, repeatedly until the loss reaches the target. It must take its batches
+The script trains on its first batch, or its first few, repeatedly until the loss reaches the target. It must take its batches \
 from its recorder: `run.batches(loader)`, or `step_of_batch` in Rust. See docs/rehearsals.md.
 
 Exit codes: 0 target reached, or not applicable; 3 a finding blocks the run, or the rehearsal could not run")]

@@ -7,13 +7,23 @@ use clap::CommandFactory as _;
 use super::Cli;
 
 /// What was typed, and what to type now. A longer spelling comes before one that it begins with.
-const RENAMED: [(&str, &str); 6] = [
+const RENAMED: [(&str, &str); 16] = [
     ("evaluate import", "eval import"),
     ("evaluate", "eval run"),
     ("evaluations", "eval ls"),
     ("evaluation show", "eval show"),
     ("evaluation", "eval"),
     ("roll-back", "rollback"),
+    ("cross-validate", "eval cross-validate"),
+    ("cv", "eval cross-validate"),
+    ("metrics", "eval metrics"),
+    ("slices", "eval slices"),
+    ("score", "eval score"),
+    ("probe", "eval probe"),
+    ("ledger rebuild", "doctor rebuild"),
+    ("notify", "config notify"),
+    ("completions", "config completions"),
+    ("man", "config man"),
 ];
 
 /// The old and the new spelling of the command in `words`, the first of which names the program; nothing for a command

@@ -8,14 +8,14 @@ use super::{ProbeBatches, TableArgs};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The model is a command that reads rows as CSV and writes one line per row; docs/scoring.md has the contract, and
-`trackway.serve_scores` implements it in Python. The output has all input columns and `prediction`; `score` too where the model
+    after_help = "The model is a command that reads rows as CSV and writes one line per row; docs/scoring.md has the contract, and \
+`trackway.serve_scores` implements it in Python. The output has all input columns and `prediction`; `score` too where the model \
 returns probabilities of --positive.
 
 Examples:
-  trackway score test.parquet --command 'python score.py' --label income --positive '>50K' --out predictions.parquet
-  trackway score 'data/*.csv' --command ./score --skip id,name --out scored.csv --json
-  trackway score test.csv --command 'python score.py' --label y --batch-rows 1 --metrics latency.json --out scored.jsonl
+  trackway eval score test.parquet --command 'python score.py' --label income --positive '>50K' --out predictions.parquet
+  trackway eval score 'data/*.csv' --command ./score --skip id,name --out scored.csv --json
+  trackway eval score test.csv --command 'python score.py' --label y --batch-rows 1 --metrics latency.json --out scored.jsonl
 
 Exit codes: 0 all rows scored; 2 invalid columns, or rows that the model rejected; 4 interrupted; 6 file not found"
 )]

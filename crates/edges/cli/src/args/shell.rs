@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use clap_complete::Shell;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway completions bash > ~/.local/share/bash-completion/completions/trackway
-  trackway completions zsh > ~/.zfunc/_trackway
-  trackway completions fish > ~/.config/fish/completions/trackway.fish")]
+  trackway config completions bash > ~/.local/share/bash-completion/completions/trackway
+  trackway config completions zsh > ~/.zfunc/_trackway
+  trackway config completions fish > ~/.config/fish/completions/trackway.fish")]
 pub struct CompletionsArgs {
     /// Shell
     pub shell: Shell,
@@ -20,10 +20,23 @@ pub struct CompletionsArgs {
   trackway config
   trackway config --json
 
-The command line takes precedence, then the environment, the project's settings file
-(`.trackway/config.toml`, the nearest from the working directory upwards), the user's
+The command line takes precedence, then the environment, the project's settings file \
+(`.trackway/config.toml`, the nearest from the working directory upwards), the user's \
 (`~/.config/trackway/config.toml`) and the default. See docs/settings.md.")]
-pub struct ConfigArgs {}
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub command: Option<ConfigCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Send a test notification to the webhook of a run file or of the settings
+    Notify(NotifyArgs),
+    /// Print a shell completion script
+    Completions(CompletionsArgs),
+    /// Write man pages
+    Man(ManArgs),
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -39,7 +52,7 @@ pub struct SchemaArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway man ~/.local/share/man/man1")]
+  trackway config man ~/.local/share/man/man1")]
 pub struct ManArgs {
     /// Output folder; created if missing, existing pages of Trackway are replaced
     #[arg(value_name = "DIR")]
@@ -48,9 +61,9 @@ pub struct ManArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  TRACKWAY_WEBHOOK=https://hooks.example.org/T0/B0 trackway notify
-  trackway notify trackway.toml            the webhook of its section [notify]
-  trackway notify --json                   what is sent, as it is sent
+  TRACKWAY_WEBHOOK=https://hooks.example.org/T0/B0 trackway config notify
+  trackway config notify trackway.toml            the webhook of its section [notify]
+  trackway config notify --json                   what is sent, as it is sent
 
 Exit codes: 0 the webhook has taken it; 1 it has not; 2 no webhook is set")]
 pub struct NotifyArgs {

@@ -1,27 +1,21 @@
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use super::TableArgs;
 
-#[derive(Debug, Subcommand)]
-pub enum SlicesCommand {
-    /// Find slices with above-average error, confirmed on held-out rows
-    #[command(
-        after_help = "Slices are conjunctions such as `age in [25, 31) and sector = Private`. See docs/slices.md.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Slices are conjunctions such as `age in [25, 31) and sector = Private`. See docs/slices.md.
 
 Examples:
-  trackway slices find errors.parquet --error loss
-  trackway slices find predictions.csv --label income --prediction predicted --skip id
-  trackway slices find predictions.csv --label y --prediction new --worse-than old --group user_id
-  trackway slices find errors.parquet --error loss --json > monday.json
-  trackway slices find errors.parquet --error loss --since monday.json     new, resolved, worse and better slices"
-    )]
-    Find(Box<SlicesFindArgs>),
-}
-
-#[derive(Debug, Args)]
-pub struct SlicesFindArgs {
+  trackway eval slices errors.parquet --error loss
+  trackway eval slices predictions.csv --label income --prediction predicted --skip id
+  trackway eval slices predictions.csv --label y --prediction new --worse-than old --group user_id
+  trackway eval slices errors.parquet --error loss --json > monday.json
+  trackway eval slices errors.parquet --error loss --since monday.json     new, resolved, worse and better slices"
+)]
+pub struct SlicesArgs {
     #[command(flatten)]
     pub table: TableArgs,
     /// Error column: a number of 0 or more per row

@@ -16,7 +16,7 @@ use trackway_ledger::ForeignTool;
   trackway runs --where 'state = \"failed\" and `train/loss` > 10' --json
   trackway runs --limit 100 --after 01kabc
 
-Names are columns of `runs` (docs/ledger.md), metrics (the last value; prefix `min.`, `max.` or `first.` for another one),
+Names are columns of `runs` (docs/ledger.md), metrics (the last value; prefix `min.`, `max.` or `first.` for another one), \
 `param.NAME` and `tag.NAME`. Quote names with special characters in backticks.")]
 pub struct RunsArgs {
     /// SQL condition on columns, metrics, parameters and tags
@@ -48,7 +48,7 @@ pub struct RunsArgs {
   trackway amend att_01kabc cost_usd 12.40 --why 'the invoice of March'
   trackway amend att_01kabc owner --unknown --why 'the account was shared'
 
-Changes of a run are in the table `run_amendments`, late facts about an attempt in `amendments`; no receipt changes. `trackway explain`
+Changes of a run are in the table `run_amendments`, late facts about an attempt in `amendments`; no receipt changes. `trackway explain` \
 shows both; the view `amended_attempts` has the newest values of attempts in SQL, the view `run_tags` the tags.")]
 pub struct AmendArgs {
     /// Run or attempt: id, unique part of an id, name, or `last`; for a column of the receipt, a run means its last attempt
@@ -124,7 +124,7 @@ pub struct CompareArgs {
   trackway export last --out income            metrics.parquet, parameters.parquet, attempts.parquet, …
   trackway export income --out csv --format csv
 
-Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again
+Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again \
 after a resume count once. In Python: trackway.read(\"income\").metrics")]
 pub struct RunExportArgs {
     /// Run: id, unique part of an id, name, or `last`
@@ -146,7 +146,7 @@ pub struct RunExportArgs {
   trackway import tensorboard runs
   trackway import neptune exports/data
 
-Every run of the store becomes a run with one sealed attempt, with its parameters, tags and metrics. Importing again adds only
+Every run of the store becomes a run with one sealed attempt, with its parameters, tags and metrics. Importing again adds only \
 new runs.")]
 pub struct ImportArgs {
     /// Tool that wrote the store
@@ -163,8 +163,8 @@ pub struct ImportArgs {
   trackway gc --where 'state = \"failed\"' --older-than 14d --yes
   trackway gc --run 01kabc --checkpoints --yes      all files of one run
 
-It deletes logs and flight records of attempts and evaluators, and files that evaluators wrote. Receipts are kept: metrics,
-parameters, events, costs, artifacts and evaluation rows. Runs that are running, being evaluated or have a pinned checkpoint are
+It deletes logs and flight records of attempts and evaluators, and files that evaluators wrote. Receipts are kept: metrics, \
+parameters, events, costs, artifacts and evaluation rows. Runs that are running, being evaluated or have a pinned checkpoint are \
 skipped; for checkpoints use `trackway checkpoint gc`.")]
 pub struct RunsGcArgs {
     /// Only this run, whatever its age (repeatable); exit code 3 if it is kept. To leave it out of lists: `trackway amend RUN --hide`

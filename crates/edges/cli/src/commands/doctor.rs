@@ -1,4 +1,4 @@
-//! `trackway doctor` and `trackway ledger rebuild`: whether a home and its ledger agree, and how to repair them.
+//! `trackway doctor` and `trackway doctor rebuild`: whether a home and its ledger agree, and how to repair them.
 
 use std::path::PathBuf;
 

@@ -77,7 +77,7 @@ fn a_run_is_amended() {
     for part in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{part}", home.state().join("ledger.db").display()));
     }
-    assert_eq!(home.trackway(&["ledger", "rebuild"]).code, 0);
+    assert_eq!(home.trackway(&["doctor", "rebuild"]).code, 0);
     let found = home.json(&["runs"]);
     assert_eq!((names(&found), &found[0]["tags"]), (vec!["baseline"], &changed["tags"]));
     assert_eq!(home.trackway(&["amend", "second", "--unhide", "--note", ""]).code, 0);

@@ -153,15 +153,15 @@ fn help_has_examples() {
 fn completions_and_man_pages_name_every_command() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish"] {
-        let answer = home.trackway(&["completions", shell]);
+        let answer = home.trackway(&["config", "completions", shell]);
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         assert!(answer.stdout.contains("preflight") && answer.stdout.contains("trackway"), "{shell}");
     }
-    assert_eq!(home.trackway(&["man", "pages"]).code, 0);
+    assert_eq!(home.trackway(&["config", "man", "pages"]).code, 0);
     for page in ["trackway.1", "trackway-run.1", "trackway-registry-promote.1"] {
         assert!(home.path().join("pages").join(page).exists(), "{page}");
     }
     home.write("file", "");
-    assert_eq!(home.trackway(&["man", "file"]).code, 2);
+    assert_eq!(home.trackway(&["config", "man", "file"]).code, 2);
     assert!(!home.state().exists(), "neither needs a home");
 }

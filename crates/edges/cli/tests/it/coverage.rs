@@ -508,8 +508,9 @@ fn numbers_and_words_are_not_mixed() {
             "score.sh",
             &format!("read -r h; while read -r x; do [ -z \"$x\" ] || {{ [ \"$x\" = 7 ] && echo {odd} || echo \"$x\"; }}; done"),
         );
-        let answer = home
-            .trackway(&["score", "rows.csv", "--command", "sh score.sh", "--label", "y", "--out", "out.csv"]);
+        let answer = home.trackway(&[
+            "eval", "score", "rows.csv", "--command", "sh score.sh", "--label", "y", "--out", "out.csv",
+        ]);
         assert!(answer.code != 0 && answer.stderr.contains(expected), "{}: {}", answer.code, answer.stderr);
         assert!(!home.path().join("out.csv").exists());
     }

@@ -1,4 +1,4 @@
-//! `trackway cross-validate`: runs over folds.
+//! `trackway eval cross-validate`: runs over folds.
 
 use serde_json::{Value, json};
 use trackway_recorder::{Kind, Recorder};
@@ -66,8 +66,8 @@ fn home(words: &str) -> Home {
 #[test]
 fn every_row_is_held_out_once() {
     let home = home("\"sh\", \"rows.csv\"");
-    let answer =
-        home.trackway(&["cross-validate", "job.toml", "--folds", "3", "--by", "stratified", "--json"]);
+    let answer = home
+        .trackway(&["eval", "cross-validate", "job.toml", "--folds", "3", "--by", "stratified", "--json"]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!((&found["rows_given_by"], &found["fold_count"]), (&json!("command"), &json!(3)), "{found}");
@@ -96,7 +96,7 @@ fn every_row_is_held_out_once() {
     let fold = home.path().join("folded-folds/fold-1/held-out.csv");
     let before = std::fs::read_to_string(&fold).unwrap();
     assert!(before.starts_with("x,label\n"), "{before}");
-    let again = home.trackway(&["cv", "job.toml", "--folds", "3", "--by", "stratified"]);
+    let again = home.trackway(&["eval", "cv", "job.toml", "--folds", "3", "--by", "stratified"]);
     assert_eq!((again.code, std::fs::read_to_string(&fold).unwrap()), (0, before), "{}", again.stderr);
     assert!(again.stdout.contains("interval of the mean"), "{}", again.stdout);
 }
@@ -107,7 +107,7 @@ fn every_row_is_held_out_once() {
 fn a_script_that_reads_other_rows_is_found_out() {
     let home = home("\"sh\", \"test.csv\"");
     let text = std::fs::read_to_string(home.path().join("job.toml")).unwrap();
-    let answer = home.trackway(&["cross-validate", "job.toml", "--folds", "2"]);
+    let answer = home.trackway(&["eval", "cross-validate", "job.toml", "--folds", "2"]);
     assert_eq!(answer.code, 2, "{}", answer.stderr);
     assert!(
         answer.stderr.contains("nothing shows that the script read the rows of its fold"),
@@ -117,7 +117,7 @@ fn a_script_that_reads_other_rows_is_found_out() {
     assert_eq!(home.sql("select count(*) as runs from runs where kind = 'train'")[0]["runs"], 1);
     let without = text.split("[evaluate]").next().unwrap();
     home.write("job.toml", without);
-    let answer = home.trackway(&["cross-validate", "job.toml"]);
+    let answer = home.trackway(&["eval", "cross-validate", "job.toml"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("has no `[evaluate]`"), "{}", answer.stderr);
 }
@@ -133,7 +133,8 @@ fn a_script_may_take_the_path_of_its_rows() {
         &text.replace("seed = 1\n", &format!("seed = 1\nenvironment = {{ {TAKES} = \"1\" }}\n")),
     );
     let set = "evaluate.checkpoint=max rows";
-    let answer = home.trackway(&["cross-validate", "job.toml", "--folds", "2", "--set", set, "--json"]);
+    let answer =
+        home.trackway(&["eval", "cross-validate", "job.toml", "--folds", "2", "--set", set, "--json"]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(found["rows_given_by"], "taken", "{found}");

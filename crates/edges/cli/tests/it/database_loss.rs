@@ -86,7 +86,7 @@ fn a_ledger_that_vanished_is_an_error() {
         for arguments in [&["runs"][..], &["explain", "last"], &["run", "--", "true"], &["sql", "select 1"]] {
             let answer = home.trackway(arguments);
             assert_eq!(answer.code, 7, "{state} {arguments:?}: {} {}", answer.stdout, answer.stderr);
-            assert!(answer.stderr.contains("trackway ledger rebuild"), "{}", answer.stderr);
+            assert!(answer.stderr.contains("trackway doctor rebuild"), "{}", answer.stderr);
         }
         let diagnosis = home.json(&["doctor"]);
         assert_eq!(diagnosis["ledger_state"], state, "{diagnosis}");

@@ -211,10 +211,10 @@ fn an_output_is_never_an_input() {
     symlink("t.csv", home.path().join("soft.csv")).unwrap();
     for out in ["t.csv", "./t.csv", "d/../t.csv", "hard.csv", "soft.csv"] {
         for command in [
-            &["score", "t.csv", "--command", "cat", "--out", out][..],
-            &["metrics", "t.csv", "--label", "label", "--html", out],
-            &["metrics", "*.csv", "--label", "label", "--parquet", out],
-            &["probe", "t.csv", "--command", "cat", "--label", "label", "--html", out],
+            &["eval", "score", "t.csv", "--command", "cat", "--out", out][..],
+            &["eval", "metrics", "t.csv", "--label", "label", "--html", out],
+            &["eval", "metrics", "*.csv", "--label", "label", "--parquet", out],
+            &["eval", "probe", "t.csv", "--command", "cat", "--label", "label", "--html", out],
             &["data", "profile", "t.csv", "--save", out],
         ] {
             let refused = home.trackway(command);

@@ -79,7 +79,7 @@ fn a_hang_names_the_rank_that_did_not_join() {
     {
         std::fs::remove_file(path).unwrap();
     }
-    home.trackway(&["ledger", "rebuild"]);
+    home.trackway(&["doctor", "rebuild"]);
     let rows = home.sql("select attempt_id, kind, verdict, finding from diagnoses");
     assert_eq!(
         (rows.len(), &rows[0]["finding"], &rows[0]["attempt_id"]),

@@ -188,7 +188,7 @@ fn an_amendment_is_beside_the_receipt() {
     for part in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{part}", home.state().join("ledger.db").display()));
     }
-    let rebuilt = home.trackway(&["ledger", "rebuild"]);
+    let rebuilt = home.trackway(&["doctor", "rebuild"]);
     assert_eq!(rebuilt.code, 0, "{}", rebuilt.stderr);
     let again = home.sql("select termination_reason, cost_usd, owner, amendment_count from amended_attempts");
     assert_eq!(again[0], *now, "a rebuilt ledger has the amendments");

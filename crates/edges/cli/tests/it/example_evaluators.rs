@@ -209,7 +209,7 @@ print(json.dumps({
 "#;
 
 /// Proves that the census example goes from training to production by the built-in evaluator: its numbers are
-/// scikit-learn's on the rows that `trackway score` writes by hand from the same checkpoint, its gates can fail, and
+/// scikit-learn's on the rows that `trackway eval score` writes by hand from the same checkpoint, its gates can fail, and
 /// the next model is compared with the one in production, row by row. `make test-python FRAMEWORKS=1` prepares the
 /// interpreter and demands it.
 #[test]

@@ -1,4 +1,4 @@
-//! `trackway metrics` as a user meets it.
+//! `trackway eval metrics` as a user meets it.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ fn a_table_is_judged() {
         "--slice",
         "few=age = 20 and kind = 'a' and label = 'yes'",
     ];
-    let words = [&["metrics", "p.csv", "--fairness", "kind"][..], &slices].concat();
+    let words = [&["eval", "metrics", "p.csv", "--fairness", "kind"][..], &slices].concat();
     let answer = home.trackway(&words);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.stdout);
     for expected in
@@ -70,7 +70,8 @@ fn a_candidate_is_compared() {
     home.write("old.csv", &old);
     let fewer: Vec<&str> = new.lines().filter(|line| !line.starts_with("p17,")).collect();
     home.write("new.csv", &fewer.join("\n"));
-    let words = ["metrics", "new.csv", "--baseline", "old.csv", "--slice", "hard=kind = 'b' and age >= 60"];
+    let words =
+        ["eval", "metrics", "new.csv", "--baseline", "old.csv", "--slice", "hard=kind = 'b' and age >= 60"];
     let document = home.json(&words);
     let comparison = &document["comparison"];
     assert_eq!(comparison["metrics"]["accuracy"]["verdict"], "better");
@@ -81,7 +82,7 @@ fn a_candidate_is_compared() {
     );
     let answer = home.trackway(&words);
     assert!(answer.stdout.contains("not compared: 1 row only in the baseline"), "{}", answer.stdout);
-    let by_order = home.trackway(&["metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
+    let by_order = home.trackway(&["eval", "metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
     assert_eq!(by_order.code, 2);
     assert!(by_order.stderr.contains("3000 rows and the candidate 2999"), "{}", by_order.stderr);
 }
@@ -105,21 +106,23 @@ fn wrong_words_about_metrics() {
         (&["bad.csv"], 2, "1 rows of the predictions cannot be read"),
         (&["q.csv"], 6, "did you mean `p.csv`?"),
     ] {
-        let answer = home.trackway(&[&["metrics"], words].concat());
+        let answer = home.trackway(&[&["eval", "metrics"], words].concat());
         assert_eq!(answer.code, code, "{words:?}: {}{}", answer.stdout, answer.stderr);
         assert!(answer.stderr.contains(expected) && answer.stdout.is_empty(), "{words:?}: {}", answer.stderr);
     }
 }
 
 /// Proves that the page needs nothing but itself, holds what the result holds and shows data as text; and that the
-/// Parquet file has a row for every number of the JSON, which `trackway metrics` and others can read.
+/// Parquet file has a row for every number of the JSON, which `trackway eval metrics` and others can read.
 #[test]
 fn an_assessment_is_a_page_and_a_file() {
     let home = Home::new();
     home.write("old.csv", &table(2_000, 1, false));
     home.write("new.csv", &table(2_000, 1, true).replace(",b,", ",<b>&,"));
-    let words =
-        ["metrics", "new.csv", "--baseline", "old.csv", "--fairness", "kind", "--slice", "odd=kind = '<b>&'"];
+    let words = [
+        "eval", "metrics", "new.csv", "--baseline", "old.csv", "--fairness", "kind", "--slice",
+        "odd=kind = '<b>&'",
+    ];
     let document =
         home.json(&[&words[..], &["--html", "page.html", "--parquet", "numbers.parquet"]].concat());
     let page = std::fs::read_to_string(home.path().join("page.html")).unwrap();

@@ -108,61 +108,6 @@ fn an_imported_name_never_is_an_id() {
     assert_eq!(home.trackway(&["explain", &format!("{run}-renamed")]).code, 0);
 }
 
-/// The columns that the ledger's migrations from this version on add, as `(table, column)`.
-fn columns_added_since(version: u32) -> impl Iterator<Item = (String, String)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../storage/ledger/migrations/sqlite");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.file_name().unwrap().to_string_lossy()[..4].parse::<u32>().unwrap() >= version);
-    let lines = files.into_iter().flat_map(|file| {
-        std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
-    });
-    lines.filter_map(|line| {
-        let (table, column) = line.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ")?;
-        Some((table.to_owned(), column.split_whitespace().next()?.to_owned()))
-    })
-}
-
-/// Proves that a ledger in which an older program named runs like ids, `last` and `RUN/NUMBER` is healed by opening it:
-/// each id is its run again, and the old name is still to be found.
-#[test]
-fn an_older_ledger_is_healed() {
-    let home = Home::new();
-    let (first, _) = ran(&home, "first", "first");
-    let names = [first.as_str(), "last", "first/1"];
-    let impostors = [0, 1, 2].map(|index| ran(&home, &format!("impostor-{index}"), "x").0);
-    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
-    for (run, name) in impostors.iter().zip(names) {
-        ledger.execute("UPDATE runs SET name = ?1 WHERE run_id = ?2", [name, run]).unwrap();
-    }
-    // As an older version left it: without what later migrations add.
-    let mut older = vec![
-        "DELETE FROM schema_version WHERE version >= 8".to_owned(),
-        "DROP TABLE supervisor_leases".to_owned(),
-        "DROP VIEW amended_attempts".to_owned(),
-        "DROP VIEW validation_sets".to_owned(),
-        "DROP VIEW run_costs".to_owned(),
-        "DROP INDEX runs_by_for_run_id".to_owned(),
-        "DROP TABLE drift_results".to_owned(),
-        "DROP TABLE diagnoses".to_owned(),
-        "DROP VIEW run_tags".to_owned(),
-        "DROP TABLE run_amendments".to_owned(),
-        "DROP INDEX runs_hidden".to_owned(),
-    ];
-    older.extend(
-        columns_added_since(8).map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}")),
-    );
-    ledger.execute_batch(&older.join(";")).unwrap();
-    drop(ledger);
-    assert_eq!(home.json(&["explain", &first])["run"]["name"], "first");
-    assert_eq!(home.json(&["explain", "first/1"])["run"]["name"], "first");
-    assert_eq!(home.json(&["explain", "last"])["run"]["run_id"], json!(impostors[2]));
-    for (run, name) in impostors.iter().zip(names) {
-        assert_eq!(home.json(&["explain", &format!("{name}-renamed")])["run"]["run_id"], json!(run));
-    }
-    let events = home.sql("select fields_json from events where kind = 'renamed' order by event_id");
-    assert_eq!(events.len(), 3, "{events:?}");
-}
-
 /// Proves that a name which is a part of another run's id is ambiguous: the error lists both.
 #[test]
 fn a_name_and_a_part_of_an_id_are_distinguished() {
@@ -188,7 +133,7 @@ fn what_is_not_there_has_its_exit_code() {
     }
     home.write("t.csv", "a,b\n1,2\n");
     std::fs::create_dir(home.path().join("out.csv")).unwrap();
-    let score = home.trackway(&["score", "t.csv", "--command", "cat", "--out", "out.csv"]);
+    let score = home.trackway(&["eval", "score", "t.csv", "--command", "cat", "--out", "out.csv"]);
     assert_eq!((score.code, Path::new("out.csv").is_file()), (2, false), "{}", score.stderr);
     let long = format!("[run]\nname = \"a\"\ncommand = [\"echo\", \"{}\"]\n", "x".repeat(140_000));
     home.write("long.toml", &long);

@@ -173,22 +173,22 @@ fn a_webhook_that_is_not_there() {
 fn a_test_notification_is_sent() {
     let (address, documents) = server(Does::Answer(200));
     let home = Home::with(&[("TRACKWAY_WEBHOOK".into(), address.clone()), ("HOOK".into(), address)]);
-    let sent = home.json(&["notify"]);
+    let sent = home.json(&["config", "notify"]);
     assert_eq!((&sent["about"], documents.recv().unwrap()), (&json!("test"), sent.clone()));
     home.write(
         "hooked.toml",
         "[run]\nname = \"a\"\ncommand = [\"true\"]\n[notify]\nwebhook = { env = \"HOOK\" }\n",
     );
-    let answer = home.trackway(&["notify", "hooked.toml"]);
+    let answer = home.trackway(&["config", "notify", "hooked.toml"]);
     assert!(answer.code == 0 && answer.stderr.contains("has taken a test notification"), "{}", answer.stderr);
     assert_eq!(documents.recv().unwrap()["about"], "test");
     let shown = home.trackway(&["config"]).stdout;
     assert!(shown.contains("http://127.0.0.1:") && !shown.contains("s3cret-path"), "{shown}");
     let nowhere = Home::new();
-    let answer = nowhere.trackway(&["notify"]);
+    let answer = nowhere.trackway(&["config", "notify"]);
     assert_eq!((answer.code, answer.stderr.contains("no webhook is set")), (2, true), "{}", answer.stderr);
     let (address, _documents) = server(Does::Answer(403));
-    let refused = Home::with(&[("TRACKWAY_WEBHOOK".into(), address)]).trackway(&["notify"]);
+    let refused = Home::with(&[("TRACKWAY_WEBHOOK".into(), address)]).trackway(&["config", "notify"]);
     assert_eq!((refused.code, refused.stderr.contains("status 403")), (1, true), "{}", refused.stderr);
 }
 

@@ -1,4 +1,4 @@
-//! `trackway probe` as a user meets it, with a model that is a few lines of shell.
+//! `trackway eval probe` as a user meets it, with a model that is a few lines of shell.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub fn home() -> Home {
     home
 }
 
-const PROBE: [&str; 6] = ["probe", "rows.csv", "--command", "sh score.sh", "--label", "truth"];
+const PROBE: [&str; 7] = ["eval", "probe", "rows.csv", "--command", "sh score.sh", "--label", "truth"];
 
 /// Proves that importance, dependence and counterfactuals of a model are found in a real process, and that values which
 /// it does not accept are reported as refused.
@@ -78,7 +78,7 @@ fn a_model_in_a_process() {
 fn mistakes() {
     let home = home();
     let check = |arguments: &[&str], code: i32, text: &str| {
-        let answer = home.trackway(&[&["probe", "rows.csv"], arguments].concat());
+        let answer = home.trackway(&[&["eval", "probe", "rows.csv"], arguments].concat());
         assert!(
             answer.code == code && answer.stderr.contains(text),
             "{arguments:?}: {}\n{}",
@@ -129,7 +129,7 @@ fn a_model_with_gradients() {
         writeln!(text, "{age},r{},{truth}", row % 4).unwrap();
     }
     home.write("ages.csv", &text);
-    let words = ["probe", "ages.csv", "--command", "python3 logistic.py", "--label", "truth"];
+    let words = ["eval", "probe", "ages.csv", "--command", "python3 logistic.py", "--label", "truth"];
     let document = home.json(&[words.as_slice(), &["--html", "probe.html"]].concat());
     let residuals = &document["residuals"];
     assert_eq!((residuals["of"].as_str(), residuals["rows"].as_u64()), (Some("probability"), Some(400)));

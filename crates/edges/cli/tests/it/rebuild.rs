@@ -51,13 +51,13 @@ fn a_missing_ledger_is_made_again_with_the_same_digests() {
     let home = three_runs();
     let before = snapshot(&home);
     lose(&home);
-    let rebuilt = home.json(&["ledger", "rebuild"]);
+    let rebuilt = home.json(&["doctor", "rebuild"]);
     assert_eq!(rebuilt["failed"].as_array().map(Vec::len), Some(0), "{rebuilt}");
     assert_eq!((&rebuilt["run_count"], &rebuilt["receipt_count"]), (&3.into(), &4.into()), "{rebuilt}");
     assert!(!rebuilt["missing"].as_array().unwrap().is_empty(), "what only a ledger knows is named");
     assert_eq!(snapshot(&home), before);
     assert_eq!(home.json(&["doctor"])["healthy"], true);
-    let again = home.json(&["ledger", "rebuild"]);
+    let again = home.json(&["doctor", "rebuild"]);
     assert_eq!((&again["found"], &again["receipt_count"]), (&"sound".into(), &0.into()), "{again}");
     assert_eq!(snapshot(&home), before);
     assert_eq!(home.trackway(&["run", "--", "true"]).code, 0, "the ledger takes new runs");
@@ -76,7 +76,7 @@ fn receipts_are_computed_from_folders() {
         }
     }
     lose(&home);
-    let rebuilt = home.json(&["ledger", "rebuild"]);
+    let rebuilt = home.json(&["doctor", "rebuild"]);
     assert_eq!(rebuilt["computed_count"], 4, "{rebuilt}");
     assert_eq!(home.sql(reasons), before);
     assert_eq!(home.sql("select name from runs order by name")[0]["name"], "again");
@@ -95,7 +95,7 @@ fn a_damaged_ledger_is_kept_and_a_changed_receipt_is_refused() {
         .unwrap();
     let text = std::fs::read_to_string(&receipt).unwrap();
     std::fs::write(&receipt, text.replace("\"exit_code\":", "\"exit_code\":9")).unwrap();
-    let answer = home.trackway(&["ledger", "rebuild", "--json"]);
+    let answer = home.trackway(&["doctor", "rebuild", "--json"]);
     assert_eq!(answer.code, 7, "{}", answer.stderr);
     let rebuilt: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert!(
@@ -116,11 +116,11 @@ fn a_ledger_is_not_replaced_under_a_supervisor() {
     let mut supervisor = home.spawn(&["run", "--", "sh", "-c", &format!("touch begun; {}", UNTIL_GO)]);
     crate::harness::eventually("the script", || home.path().join("begun").exists().then_some(()));
     lose(&home);
-    let answer = home.trackway(&["ledger", "rebuild"]);
+    let answer = home.trackway(&["doctor", "rebuild"]);
     assert_eq!(answer.code, 1, "{} {}", answer.stdout, answer.stderr);
     assert!(answer.stderr.contains("has a supervisor"), "{}", answer.stderr);
     home.go();
     supervisor.wait().unwrap();
-    assert_eq!(home.trackway(&["ledger", "rebuild"]).code, 0);
+    assert_eq!(home.trackway(&["doctor", "rebuild"]).code, 0);
     assert_eq!(home.sql("select * from training_attempts where sealed_at is not null").len(), 1);
 }

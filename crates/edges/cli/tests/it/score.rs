@@ -1,4 +1,4 @@
-//! `trackway score` as a user meets it, with models that are a few lines of shell.
+//! `trackway eval score` as a user meets it, with models that are a few lines of shell.
 
 use std::fmt::Write;
 
@@ -41,8 +41,8 @@ fn home(count: u32) -> Home {
     home
 }
 
-const SCORE: [&str; 8] =
-    ["score", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--positive", "yes"];
+const SCORE: [&str; 9] =
+    ["eval", "score", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--positive", "yes"];
 
 fn text(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.path().join(name)).unwrap()
@@ -80,7 +80,7 @@ fn every_row_is_answered() {
     for name in ["out.parquet", "out.jsonl"] {
         let report = home.json(&[&SCORE[..], &["--out", name]].concat());
         assert_eq!(report["rows"], 1000, "{report}");
-        let judged = home.json(&["metrics", name, "--label", "truth", "--positive", "yes"]);
+        let judged = home.json(&["eval", "metrics", name, "--label", "truth", "--positive", "yes"]);
         assert_eq!(judged["metrics"]["accuracy"]["value"], 0.9, "{name}: {}", judged["metrics"]);
         assert!(judged["metrics"]["brier"]["value"].is_number(), "{}", judged["metrics"]);
     }
@@ -99,12 +99,13 @@ fn every_row_is_answered() {
 fn classes_and_amounts() {
     let home = home(30);
     let classes = "read -r h; while read -r x; do [ -z \"$x\" ] || echo \"$x\"; done";
-    let report =
-        home.json(&["score", "rows.csv", "--command", classes, "--features", "sector,age", "--out", "c.csv"]);
+    let report = home.json(&[
+        "eval", "score", "rows.csv", "--command", classes, "--features", "sector,age", "--out", "c.csv",
+    ]);
     assert_eq!((&report["predictions"], &report["features"]), (&json!("classes"), &json!(["sector", "age"])));
     assert_eq!(text(&home, "c.csv").lines().nth(1), Some("20,retail,no,\"retail,20\""));
-    let report =
-        home.json(&["score", "rows.csv", "--command", classes, "--features", "age", "--out", "n.csv"]);
+    let report = home
+        .json(&["eval", "score", "rows.csv", "--command", classes, "--features", "age", "--out", "n.csv"]);
     assert_eq!(report["predictions"], "numbers");
     assert_eq!(text(&home, "n.csv").lines().nth(2), Some("27,care,no,27.0"));
     assert!(report["metrics"].as_object().unwrap().is_empty(), "one batch tells no latency: {report}");
@@ -116,7 +117,7 @@ fn an_interrupt_leaves_nothing() {
     let home = home(1000);
     home.write("slow.sh", "read -r h; echo $$ > pid; while read -r x; do sleep 60; done");
     let arguments =
-        ["score", "rows.csv", "--command", "exec sh slow.sh", "--label", "truth", "--out", "out.csv"];
+        ["eval", "score", "rows.csv", "--command", "exec sh slow.sh", "--label", "truth", "--out", "out.csv"];
     let scoring = home.spawn(&arguments);
     let pid: i32 = eventually("the model", || {
         std::fs::read_to_string(home.path().join("pid")).ok()?.trim().parse().ok()
@@ -140,7 +141,7 @@ fn what_is_refused() {
     home.write("taken.csv", "x,prediction\n1,2\n");
     home.write("ragged.csv", &format!("{}1,2\n", rows(5)));
     let check = |arguments: &[&str], code: i32, expected: &str| {
-        let answer = home.trackway(&[&["score"], arguments, &["--out", "out.parquet"]].concat());
+        let answer = home.trackway(&[&["eval", "score"], arguments, &["--out", "out.parquet"]].concat());
         assert!(
             answer.code == code && answer.stderr.contains(expected),
             "{arguments:?}: {}\n{}",
@@ -177,15 +178,16 @@ fn what_is_refused() {
         2,
         "40, which is not a probability of `yes`",
     );
-    let unnamed = home.trackway(&["score", "rows.csv", "--command", "cat", "--out", "out.txt"]);
+    let unnamed = home.trackway(&["eval", "score", "rows.csv", "--command", "cat", "--out", "out.txt"]);
     assert!(
         unnamed.code == 2 && unnamed.stderr.contains(".parquet, .csv, .tsv or .jsonl"),
         "{}",
         unnamed.stderr
     );
 
-    let report =
-        home.json(&["score", "ragged.csv", "--command", "sh score.sh", "--label", "truth", "--out", "r.csv"]);
+    let report = home.json(&[
+        "eval", "score", "ragged.csv", "--command", "sh score.sh", "--label", "truth", "--out", "r.csv",
+    ]);
     assert_eq!((&report["rows"], &report["rows_rejected"]), (&json!(5), &json!(1)), "{report}");
     assert!(report["notes"][0].as_str().unwrap().contains("`ragged.csv`:7"), "{report}");
 }

@@ -60,7 +60,7 @@ fn a_scorer_in_place_of_an_evaluator() {
         receipt["gates"].as_array().unwrap().iter().map(|gate| &gate["verdict"]).collect();
     assert_eq!(verdicts, ["pass", "pass", "pass"], "{}", receipt["gates"]);
     let evaluator = &receipt["evaluator"];
-    assert_eq!(evaluator["name"], concat!("trackway score ", env!("CARGO_PKG_VERSION")));
+    assert_eq!(evaluator["name"], concat!("trackway eval score ", env!("CARGO_PKG_VERSION")));
     let line = format!("{}  score.sh\n", sha256_of(&home, "score.sh"));
     assert_eq!(evaluator["digest"], sha256_hex(line.as_bytes()), "{evaluator}");
     let tasks = &receipt["task_set"];

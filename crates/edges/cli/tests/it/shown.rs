@@ -140,13 +140,13 @@ fn columns_and_values_of_data() {
         &["data", "snapshot", &file, "--name", "plain"],
         &["data", "ls"],
         &["data", "diff", "plain", HOSTILE],
-        &["metrics", "t.csv", "--fairness", HOSTILE, "--slice", &slice, "--html", "metrics.html"],
-        &["slices", "find", "t.csv", "--label", "label", "--prediction", "prediction", "--skip", "id,score"],
+        &["eval", "metrics", "t.csv", "--fairness", HOSTILE, "--slice", &slice, "--html", "metrics.html"],
+        &["eval", "slices", "t.csv", "--label", "label", "--prediction", "prediction", "--skip", "id,score"],
         &[
             "probe", &file, "--command", "sh score.sh", "--label", "label", "--skip", "id,score", "--html",
             "probe.html",
         ],
-        &["score", "t.csv", "--command", "sh score.sh", "--out", "scored.csv"],
+        &["eval", "score", "t.csv", "--command", "sh score.sh", "--out", "scored.csv"],
     ] {
         let answer = ask(&home, arguments);
         let makes_page = arguments.contains(&"--html");
@@ -249,12 +249,21 @@ fn personal_data_is_masked() {
         &["data", "check", "p.csv", "--label", "label", "--group-by", "mail"],
         &["data", "check", "p.csv", "--label", "label", "--group-by", "mail,phone"],
         &[
-            &["metrics", "p.csv", "--fairness", "mail", "--slice", "one=mail = 'person1@evil.example'"],
+            &[
+                "eval",
+                "metrics",
+                "p.csv",
+                "--fairness",
+                "mail",
+                "--slice",
+                "one=mail = 'person1@evil.example'",
+            ],
             &judged[..],
         ]
         .concat(),
-        &[&["metrics", "p.csv", "--fairness", "phone", "--html", "metrics.html"], &judged[..]].concat(),
-        &[&["slices", "find", "p.csv", "--skip", "n,score"], &judged[..]].concat(),
+        &[&["eval", "metrics", "p.csv", "--fairness", "phone", "--html", "metrics.html"], &judged[..]]
+            .concat(),
+        &[&["eval", "slices", "p.csv", "--skip", "n,score"], &judged[..]].concat(),
         &[
             "probe", "p.csv", "--command", "sh score.sh", "--label", "label", "--skip", "prediction,score",
             "--html", "probe.html",

@@ -1,4 +1,4 @@
-//! `trackway slices find` as a user meets it.
+//! `trackway eval slices` as a user meets it.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub fn predictions(rows: usize) -> String {
 }
 
 const FIND: [&str; 8] =
-    ["slices", "find", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip=id,old"];
+    ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip=id,old"];
 
 /// Proves that a planted bad slice is the first one, with the edges of its bin, and is confirmed by held-out rows; that
 /// the document has the fields of the contract; and that a repeated search gives the same.
@@ -89,7 +89,7 @@ fn worse_than_the_baseline() {
     let home = Home::new();
     home.write("predictions.csv", &predictions(6000));
     let find =
-        ["slices", "find", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip", "id"];
+        ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip", "id"];
     let paired = home.json(&[find.as_slice(), &["--worse-than", "old", "--bins", "4"]].concat());
     assert_eq!(paired["slices"][0]["predicate"]["sector"], "retail");
     assert_eq!(paired["slices"][0]["test"], "sign");
@@ -119,7 +119,7 @@ fn since_an_earlier_answer() {
     let before = home.trackway(&[FIND.as_slice(), &["--bins", "4", "--top", "1", "--json"]].concat());
     home.write("before.json", &before.stdout);
     let with = |prediction: &'static str| {
-        let find = ["slices", "find", "predictions.csv", "--label", "truth", "--prediction", prediction];
+        let find = ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", prediction];
         [find.as_slice(), &["--features=age,sector,region", "--top", "1", "--since", "before.json"]].concat()
     };
     let same = home.json(&with("new"));
@@ -137,7 +137,7 @@ fn since_an_earlier_answer() {
     home.write("other.json", "{\"a\": 1}");
     let other = home.trackway(&[FIND.as_slice(), &["--since", "other.json"]].concat());
     assert_eq!(other.code, 2);
-    assert!(other.stderr.contains("is not the output of `trackway slices find --json`"), "{}", other.stderr);
+    assert!(other.stderr.contains("is not the output of `trackway eval slices --json`"), "{}", other.stderr);
 }
 
 /// Proves that mistakes are reported with what to do: no error column, an unknown column, a column that is not an
@@ -147,7 +147,7 @@ fn mistakes() {
     let home = Home::new();
     home.write("predictions.csv", &predictions(100));
     let reported = |arguments: &[&str]| {
-        let answer = home.trackway(&[&["slices", "find"], arguments].concat());
+        let answer = home.trackway(&[&["eval", "slices"], arguments].concat());
         assert_eq!(answer.stdout, "", "{arguments:?}");
         (answer.code, answer.stderr)
     };

@@ -6,6 +6,7 @@ use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::{Interval, student_t_p_value};
 
 use crate::error::DataError;
+use crate::identifier;
 use crate::model::{
     AreaUnderCurve, BINS_MAX, Binned, Booster, BoosterSettings, Cells, FoldSettings, Frame, MISSING_CODE,
     Target, folds, out_of_fold, roc_auc,
@@ -91,7 +92,7 @@ pub enum JointError {
     TooLittle(String),
 }
 
-/// Compares rows of two data sets. `label` is left out: its shift is reported separately.
+/// Compares rows of two data sets. `label` is left out: its shift is reported separately. So is a column that names rows on both sides.
 ///
 /// # Errors
 /// [`JointError`]: data that cannot be read, too few rows, no common column.
@@ -105,11 +106,15 @@ pub fn joint_drift(
     let sample = |source: &mut Source| {
         Frame::sample(source, None, (settings.rows_max, settings.seed), watch).map(|(frame, _)| frame)
     };
+    let roles: Vec<&str> = label.into_iter().collect();
+    let mut identifiers = identifier::candidates(reference, &roles);
+    let of_current = identifier::candidates(current, &roles);
+    identifiers.retain(|name| of_current.contains(name));
     let (before, after) = (sample(reference)?, sample(current)?);
-    joint_drift_of(&before, &after, label, settings)
+    joint_drift_of(&before, &after, label, &identifiers, settings)
 }
 
-/// As [`joint_drift`], of rows at hand.
+/// As [`joint_drift`], of rows at hand. `identifiers`: columns that name a row; they are left out too.
 ///
 /// # Errors
 /// [`JointError::TooLittle`].
@@ -117,6 +122,7 @@ pub fn joint_drift_of(
     before: &Frame,
     after: &Frame,
     label: Option<&str>,
+    identifiers: &[String],
     settings: &JointSettings,
 ) -> Result<JointDrift, JointError> {
     if before.rows().min(after.rows()) < ROWS_MIN {
@@ -129,6 +135,10 @@ pub fn joint_drift_of(
     let mut columns = Vec::new();
     for (index, column) in both.columns().iter().enumerate() {
         if label == Some(column.name.as_str()) {
+            continue;
+        }
+        if identifiers.contains(&column.name) {
+            left_out.push(format!("`{}` is different in each row", column.name));
             continue;
         }
         match alone(&column.cells, &is_current) {

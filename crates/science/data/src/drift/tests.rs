@@ -262,7 +262,7 @@ fn rows_of(seed: u64, rows: usize, together: f64, start: i64) -> Frame {
 }
 
 fn joint(before: &Frame, after: &Frame) -> JointDrift {
-    joint_drift_of(before, after, None, &JointSettings::default()).unwrap()
+    joint_drift_of(before, after, None, &[], &JointSettings::default()).unwrap()
 }
 
 /// Proves that a change in how columns depend on each other is found though each column is as before, that the columns
@@ -279,6 +279,27 @@ fn a_joint_shift_is_found() {
     assert!(found.skipped[0].contains("`seen_at` alone"), "{:?}", found.skipped);
 }
 
+/// Proves that a column which names rows is left out and named, though its values are others on both sides.
+#[test]
+fn identifiers_are_no_joint_shift() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = |name: &str, seed: u64, series: &[&str]| {
+        let mut rng = SplitMix64::new(seed);
+        let mut text = "x,order\n".to_owned();
+        for row in 0..800 {
+            let (x, series) = (normal(&mut rng), series[row % series.len()]);
+            writeln!(text, "{x},{series}-{:08x}", rng.next_u64() as u32).unwrap();
+        }
+        fs::write(folder.path().join(name), text).unwrap();
+        let spec = DataSpec { path: name.into(), ..DataSpec::default() };
+        Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap()
+    };
+    let (mut before, mut after) = (source("a.csv", 1, &["ax", "bx"]), source("b.csv", 2, &["bx", "cx"]));
+    let found = joint_drift(&mut before, &mut after, None, &JointSettings::default(), &UNWATCHED).unwrap();
+    assert!(!found.drifted, "{found:?}");
+    assert_eq!(found.skipped, ["`order` is different in each row"]);
+}
+
 /// Proves that rows of one distribution are not separated, in 24 pairs of samples, small ones included; and that too
 /// few rows are refused.
 #[test]
@@ -288,8 +309,13 @@ fn equal_distributions_do_not_drift() {
         let found = joint(&rows_of(100 + seed, rows, 0.5, 0), &rows_of(200 + seed, rows, 0.5, rows as i64));
         assert!(!found.drifted, "{seed}: {found:?}");
     }
-    let few =
-        joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), None, &JointSettings::default());
+    let few = joint_drift_of(
+        &rows_of(1, 50, 0.0, 0),
+        &rows_of(2, 500, 0.0, 0),
+        None,
+        &[],
+        &JointSettings::default(),
+    );
     assert!(matches!(few, Err(JointError::TooLittle(_))));
 }
 

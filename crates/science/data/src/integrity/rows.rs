@@ -15,6 +15,9 @@ const REPEATED_SHARE_WARNS: f64 = 0.01;
 /// Up to so many times the fraction that independent columns would show is expected.
 const EXPECTED_FACTOR: f64 = 2.0;
 
+/// Files without rows that a finding names.
+const FILES_NAMED_MAX: usize = 5;
+
 /// Random rows that estimate how many repeats to expect.
 const SAMPLED_ROWS: usize = 1_000;
 
@@ -25,6 +28,7 @@ pub fn rows(evidence: &TableEvidence) -> CheckResult {
     findings.extend(none(evidence));
     findings.extend(repeated(evidence));
     findings.extend(empty(evidence));
+    findings.extend(empty_files(evidence));
     answer(NAME, evidence.profile.rows, findings, crate::counted(evidence.profile.rows, "row"))
 }
 
@@ -126,6 +130,31 @@ fn drawn(shares: &[(f64, f64)], mut unit: f64) -> f64 {
         unit < 0.0
     });
     found.map_or(0.0, |(_, others)| *others)
+}
+
+/// Files of a table of several from which no row came. A table without any row is [`none`].
+fn empty_files(evidence: &TableEvidence) -> Option<Finding> {
+    let names = evidence.files.iter().enumerate();
+    let empty: Vec<&String> = names
+        .filter(|(index, _)| !evidence.coverage.file_rows.contains_key(index))
+        .map(|(_, name)| name)
+        .collect();
+    if evidence.profile.rows == 0 || empty.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = empty.iter().take(FILES_NAMED_MAX).map(|name| format!("`{name}`")).collect();
+    let more = if empty.len() > named.len() { ", …" } else { "" };
+    let message = format!(
+        "no row was read from {} of {} files: {}{more}",
+        empty.len(),
+        evidence.files.len(),
+        named.join(", ")
+    );
+    let action = "find out what was lost, or remove them";
+    Some(Finding {
+        count: Some(empty.len() as u64),
+        ..Finding::new("rows.empty_files", Severity::Warn, message).action(action)
+    })
 }
 
 fn empty(evidence: &TableEvidence) -> Option<Finding> {

@@ -202,6 +202,27 @@ fn faulty_rows_are_shown_where_they_are() {
     assert!(kinds.contains(&"values.rejected"), "{values:?}");
 }
 
+/// Proves that files of a data set from which no row came are named: an empty text, a CSV with a header alone.
+#[test]
+fn files_without_rows_are_named() {
+    for (files, spec, expected) in [
+        (["a.txt", "b.txt", "c.txt"], "*.txt", "no row was read from 1 of 3 files: `b.txt`"),
+        (["a.csv", "b.csv", "c.csv"], "*.csv", "no row was read from 1 of 3 files: `b.csv`"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files.iter().zip(["x,y\n1,2\n3,4\n", "", "x,y\n5,6\n"]) {
+            let text = if name == &"b.csv" { "x,y\n" } else { text };
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let spec = DataSpec { path: spec.into(), ..DataSpec::default() };
+        let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
+        let evidence = TableEvidence::gather(&mut source, &roles(None, &[]), &UNWATCHED).unwrap();
+        let rows = rows(&evidence);
+        let found = rows.findings.iter().find(|it| it.check == "rows.empty_files").unwrap();
+        assert!(found.message.starts_with(expected) && found.severity == Severity::Warn, "{found:?}");
+    }
+}
+
 /// Proves that NaN and infinities of a float column block, with their rows, and that the same in a label does too.
 #[test]
 fn what_no_model_can_take_blocks() {

@@ -1,5 +1,6 @@
 //! The narrow layer over both databases. Queries are written once, with `?` for parameters.
 
+mod dialect;
 mod migrate;
 mod pool;
 #[cfg(feature = "postgres")]
@@ -7,9 +8,10 @@ mod postgres;
 #[cfg(not(feature = "postgres"))]
 #[path = "postgres_absent.rs"]
 mod postgres;
+mod rules;
 mod sqlite;
 
-pub(crate) use self::migrate::{SCHEMA_VERSION, columns_added_since, heal_names};
+pub(crate) use self::migrate::SCHEMA_VERSION;
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;

@@ -1,20 +1,14 @@
 //! Evaluations, and how often a task set was looked at.
 
 use serde_json::json;
-use trackway_core::{LaunchKind, Timestamp};
+use trackway_core::LaunchKind;
 
-use super::rows::{at, checkpoint, new_attempt, stored_run};
-use super::{Open, assert_refused};
-use crate::backend::columns_added_since;
+use super::assert_refused;
+use super::rows::{at, new_attempt, stored_run};
 use crate::error::ErrorKind;
 use crate::evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
-use crate::ledger::{Ledger, OpenOptions};
-use crate::records::{
-    CheckpointRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow,
-};
-
-/// The migration that added the numbers of rows of a metric.
-const COVERAGE_VERSION: i64 = 10;
+use crate::ledger::Ledger;
+use crate::records::{EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow};
 
 fn begun(run: &RunRow, id: &str, task_set: Option<&str>) -> EvaluationRow {
     EvaluationRow {
@@ -119,58 +113,14 @@ pub(super) fn evaluations_come_back(ledger: &Ledger) {
     assert_eq!((counted[0].first_used_at, counted[0].last_used_at), (at(3), at(3)));
 }
 
-/// Checks that a metric has the number of rows it covers, also in a query. For one that was stored before these columns
-/// existed it is unknown, and the receipt still equals what was sealed. Roots of checkpoints, which were stored with the path of the
-/// home, are relative to it after the migration; one outside of a home stays.
-pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger) {
+/// Checks that a metric has the number of rows it covers.
+pub(super) fn metrics_cover_their_rows(ledger: &Ledger) {
     let run = stored_run(ledger, "covered");
     let row = begun(&run, "covered", None);
-    let mut end = ended(&row);
+    let end = ended(&row);
     ledger.begin_evaluation(&row).unwrap();
     ledger.end_evaluation(&end).unwrap();
     assert_eq!(ledger.metrics_of_evaluation("evl_covered").unwrap(), end.metrics);
-
-    // As an older Trackway left it.
-    let row = begun(&run, "older", None);
-    end = ended(&row);
-    end.metrics.iter_mut().for_each(|metric| (metric.rows_used, metric.rows_expected) = (None, None));
-    ledger.begin_evaluation(&row).unwrap();
-    ledger.end_evaluation(&end).unwrap();
-    let attempt = new_attempt(&run, 1, LaunchKind::Train);
-    ledger.insert_attempt(&attempt).unwrap();
-    let below = format!("checkpoints/{}/train-100%", run.run_id);
-    let roots = [format!("/srv/home/{below}"), "/mnt/elsewhere".to_owned()];
-    for (step, location) in (1..).zip(&roots) {
-        let row = CheckpointRow { location: location.clone(), ..checkpoint(&run, attempt.attempt_id, step) };
-        ledger.upsert_checkpoints(&[row]).unwrap();
-    }
-    let added = columns_added_since(COVERAGE_VERSION);
-    let dropped = added.iter().map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}"));
-    let first = [
-        "DROP VIEW amended_attempts",
-        "DROP VIEW validation_sets",
-        "DROP VIEW run_costs",
-        "DROP VIEW run_tags",
-        "DROP INDEX runs_hidden",
-        "DROP TABLE run_amendments",
-        "DROP INDEX runs_by_for_run_id",
-        "DROP TABLE supervisor_leases",
-        "DROP TABLE drift_results",
-        "DROP TABLE diagnoses",
-    ]
-    .map(str::to_owned)
-    .into_iter();
-    let last = [format!("DELETE FROM schema_version WHERE version >= {COVERAGE_VERSION}")];
-    for statement in first.chain(dropped).chain(last) {
-        ledger.backend().execute("going back", &statement, &[]).unwrap();
-    }
-    let newer = open(&OpenOptions::default()).unwrap();
-    assert_eq!(newer.metrics_of_evaluation("evl_older").unwrap(), end.metrics);
-    assert_eq!(newer.verify_evaluation("evl_older").unwrap(), Some(true));
-    let rows = newer.checkpoints_of_run(run.run_id).unwrap();
-    let found: Vec<(&str, Option<Timestamp>)> =
-        rows.iter().map(|row| (row.location.as_str(), row.verified_at)).collect();
-    assert_eq!(found, [("/mnt/elsewhere", None), (below.as_str(), None)]);
 }
 
 /// No statement changes what ended, adds to it, or takes back that a task set was used.

@@ -603,25 +603,3 @@ pub(super) fn a_run_of_tomorrow_is_not_last(ledger: &Ledger) {
     assert_eq!((resolved("dated"), resolved("last")), (today.run_id, today.run_id));
     assert_eq!(ledger.resolve("last", at(100_000)).unwrap().run_id(), tomorrow.run_id);
 }
-
-/// Runs of a ledger that older programs wrote get names that mean nothing else; the old ones stay as events.
-pub(super) fn names_are_healed(ledger: &Ledger) {
-    let id = stored_run(ledger, "healthy").run_id.to_string();
-    let mut renamed = Vec::new();
-    for name in [id.as_str(), "last", "exp/1"] {
-        let run = stored_run(ledger, "was legal");
-        ledger.change_run(run.run_id, |run| run.name = name.into()).unwrap();
-        renamed.push((run.run_id, name));
-    }
-    ledger.backend().transaction(true, crate::backend::heal_names).unwrap();
-    ledger.backend().transaction(true, crate::backend::heal_names).unwrap();
-    for (run_id, name) in renamed {
-        let run = ledger.run(run_id).unwrap().unwrap();
-        assert_eq!(run.name, format!("{name}-renamed"));
-        assert_eq!(ledger.resolve(&run.name, at(9)).unwrap().run_id(), run_id);
-        let events = ledger.events_of_run(run_id).unwrap();
-        let event = events.iter().find(|event| event.kind == "renamed").unwrap();
-        assert_eq!(event.fields_json, Some(json!({ "from": name, "to": run.name })));
-    }
-    assert_eq!(ledger.resolve(&id, at(9)).unwrap().run_id().to_string(), id, "an id is an id");
-}

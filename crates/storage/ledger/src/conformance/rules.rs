@@ -82,6 +82,18 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
     }
 }
 
+/// A migration makes every rule anew: the same ones are there afterwards, each once. What follows tries them.
+pub(super) fn rules_are_renewed(ledger: &Ledger) {
+    let triggers = match is_postgres(ledger) {
+        true => "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal",
+        false => "SELECT count(*) FROM sqlite_master WHERE type = 'trigger'",
+    };
+    let before = numbers(ledger, triggers);
+    ledger.backend().transaction(true, Backend::renew_rules).unwrap();
+    assert_eq!(numbers(ledger, triggers), before);
+    assert!(before[0] > 50, "{before:?}");
+}
+
 /// A receipt and what was sealed with it: no statement changes them, sealing again changes nothing, other content is
 /// refused, and the hash proves that they are what was sealed.
 pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {

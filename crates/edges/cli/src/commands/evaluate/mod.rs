@@ -13,7 +13,7 @@ use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
 use super::live::Live;
-use crate::args::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
+use crate::args::{EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::page::save;
 use crate::printer::Printer;
@@ -24,28 +24,12 @@ use crate::units::{counted, metric, short_hash, timestamp};
 const LISTED_METRICS_MAX: usize = 3;
 
 /// The run file that the command names, if it names one.
-pub fn file_of(command: &EvalCommand) -> Option<PathBuf> {
-    match command {
-        EvalCommand::Run(args) => run_file(args),
-        EvalCommand::Ls(_) | EvalCommand::Show(_) | EvalCommand::Import(_) => None,
-    }
-}
-
-fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
+pub fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
     let path = PathBuf::from(&args.subject);
     path.is_file().then_some(path)
 }
 
-pub fn evaluate(context: &Context, command: &EvalCommand, printer: Printer) -> Result<u8, Failure> {
-    match command {
-        EvalCommand::Run(args) => run(context, args, printer),
-        EvalCommand::Ls(args) => list(context, args, printer),
-        EvalCommand::Show(args) => show(context, args, printer),
-        EvalCommand::Import(args) => import(context, args, printer),
-    }
-}
-
-fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
     let checkpoint = args.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
     let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
@@ -68,7 +52,7 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
     Ok(exit_code(&receipt))
 }
 
-fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
     let request = ImportRequest {
         path: args.path.clone(),
         run: context.resolve_run(&args.run)?,
@@ -99,7 +83,7 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     }
 }
 
-fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
@@ -113,7 +97,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     Ok(0)
 }
 
-fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
     printer.answer(&receipt, || text::print(printer, &receipt));

@@ -1,4 +1,4 @@
-//! `trackway metrics`: what a table of predictions shows.
+//! `trackway eval metrics`: what a table of predictions shows.
 
 pub mod text;
 

@@ -260,7 +260,7 @@ fn a_rebuild_is_killed_at_its_steps() {
     };
     let case = Case {
         name: "a rebuild",
-        arguments: &["ledger", "rebuild"],
+        arguments: &["doctor", "rebuild"],
         every: 80,
         after_kill: &|| assert!(!ledger.exists() || receipts() == before),
         at_end: &at_end,

@@ -30,7 +30,7 @@ fn a_home_is_diagnosed_and_cleared() {
     insta::assert_snapshot!("doctor_missing_folder", screen(&home, &["doctor"]));
     std::fs::rename(home.state().join("ledger.db"), home.path().join("ledger.db")).unwrap();
     insta::assert_snapshot!("doctor_lost_ledger", screen(&home, &["doctor"]));
-    insta::assert_snapshot!("ledger_rebuild", screen(&home, &["ledger", "rebuild"]));
+    insta::assert_snapshot!("ledger_rebuild", screen(&home, &["doctor", "rebuild"]));
 }
 
 /// Proves what `stop`, `resume`, `logs` and `watch` show of runs that ended, and of names that no run has.

@@ -75,21 +75,21 @@ fn metrics_are_shown() {
     assert_screens(
         &home,
         &[
-            ("metrics", &["metrics", "old.csv"]),
-            ("metrics_slices", &["metrics", "old.csv", "--slice", hard, "--fairness", "kind"]),
-            ("metrics_baseline", &["metrics", "new.csv", "--baseline", "old.csv", "--slice", hard]),
-            ("metrics_wrong", &["metrics", "old.csv", "--label", "lable"]),
+            ("metrics", &["eval", "metrics", "old.csv"]),
+            ("metrics_slices", &["eval", "metrics", "old.csv", "--slice", hard, "--fairness", "kind"]),
+            ("metrics_baseline", &["eval", "metrics", "new.csv", "--baseline", "old.csv", "--slice", hard]),
+            ("metrics_wrong", &["eval", "metrics", "old.csv", "--label", "lable"]),
         ],
     );
 }
 
-/// Proves what `slices find` shows of a planted slice, without held-out rows, and since an earlier search.
+/// Proves what `eval slices` shows of a planted slice, without held-out rows, and since an earlier search.
 #[test]
 fn slices_are_shown() {
     let home = home();
     home.write("predictions.csv", &slices::predictions(4000));
     let find =
-        ["slices", "find", "predictions.csv", "--label", "truth", "--skip", "id,old", "--prediction", "new"];
+        ["eval", "slices", "predictions.csv", "--label", "truth", "--skip", "id,old", "--prediction", "new"];
     let few = [&find[..], &["--bins", "4", "--top", "3"]].concat();
     let all = [&few[..], &["--no-holdout"]].concat();
     insta::assert_snapshot!("slices_find", screen(&home, &few));
@@ -107,21 +107,24 @@ fn models_are_asked() {
     let home = home();
     home.write("score.sh", score::MODEL);
     home.write("rows.csv", &score::rows(300));
-    let score =
-        ["score", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--positive", "yes", "--out"];
+    let score = [
+        "eval", "score", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--positive", "yes",
+        "--out",
+    ];
     assert_screens(
         &home,
         &[
             ("score", &[&score[..], &["out.csv"]].concat()),
             ("score_one", &[&score[..], &["one.csv", "--limit", "1"]].concat()),
-            ("score_fails", &["score", "rows.csv", "--command", "exit 9", "--out", "out.csv"]),
+            ("score_fails", &["eval", "score", "rows.csv", "--command", "exit 9", "--out", "out.csv"]),
         ],
     );
     let home = probe::home();
-    let probed =
-        ["probe", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--counterfactuals", "3"];
+    let probed = [
+        "eval", "probe", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--counterfactuals", "3",
+    ];
     assert_screens(
         &home,
-        &[("probe", &probed), ("probe_fails", &["probe", "rows.csv", "--command", "exit 9"])],
+        &[("probe", &probed), ("probe_fails", &["eval", "probe", "rows.csv", "--command", "exit 9"])],
     );
 }

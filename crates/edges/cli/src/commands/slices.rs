@@ -1,25 +1,27 @@
+//! `trackway eval slices`: subsets of a table on which a model performs badly.
+
 use std::path::Path;
 
 use trackway_api::models::SlicesReport;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
     ErrorSlice, ErrorSource, Loss, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict,
-    SlicesOnlooker, SlicesRequest, find as search,
+    SlicesOnlooker, SlicesRequest, find,
 };
 
-use crate::args::{SlicesFindArgs, SlicesLoss};
+use crate::args::{SlicesArgs, SlicesLoss};
 use crate::commands::data::{reading, table};
 use crate::commands::live::CandidatesBar;
 use crate::exit::Failure;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{counted, duration, metric};
 
-pub fn find(args: &SlicesFindArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let request = request(args, read);
     let bar = CandidatesBar::default();
     let searching = |level: usize, done: u64, total: u64| bar.at(level, done, total);
     let answer = reading(printer, |reading| {
-        search(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
+        find(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
     });
     bar.finish();
     let answer = answer?;
@@ -36,7 +38,7 @@ pub fn loss(named: SlicesLoss) -> Loss {
     }
 }
 
-fn request(args: &SlicesFindArgs, read: &ReadContext) -> SlicesRequest {
+fn request(args: &SlicesArgs, read: &ReadContext) -> SlicesRequest {
     let loss = args.loss.map(loss);
     let error = match (&args.error, &args.label, &args.prediction) {
         (None, Some(label), Some(prediction)) => {

@@ -1,0 +1,353 @@
+//! What the database itself refuses: changes of what is sealed, of history, and of what a row is. Written once as data and turned into
+//! triggers of both dialects. They follow from the tables of this version and are made anew with every migration.
+
+use super::dialect::Dialect;
+use crate::error::INTEGRITY_MARK;
+use crate::records::{
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, CheckpointRow, CostRow, DataSnapshotFileRow,
+    DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow, EvaluationRow,
+    EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
+    ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
+    RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RungRow, SupervisorLeaseRow, TagRow, TestSetUseRow,
+};
+use crate::value::{Record, Table};
+
+/// Tables to which rows are only added; adding the same row again changes nothing.
+const APPEND_ONLY: [&Table; 20] = [
+    EventRow::TABLE,
+    AmendmentRow::TABLE,
+    RunAmendmentRow::TABLE,
+    DataSnapshotRow::TABLE,
+    DataSnapshotFileRow::TABLE,
+    RunDataRow::TABLE,
+    ResumeProofRow::TABLE,
+    PreflightCheckRow::TABLE,
+    DriftResultRow::TABLE,
+    DetectionRow::TABLE,
+    DiagnosisRow::TABLE,
+    RollBackRow::TABLE,
+    EvaluationMetricRow::TABLE,
+    EvaluationSliceRow::TABLE,
+    TestSetUseRow::TABLE,
+    ModelVersionRow::TABLE,
+    ModelChangeRow::TABLE,
+    GateReceiptRow::TABLE,
+    GateTestRow::TABLE,
+    ApprovalRow::TABLE,
+];
+/// Tables of receipts, and what else names a row of them than its key.
+const RECEIPTS: [(&Table, &str); 2] = [
+    (AttemptRow::TABLE, "run_id = NEW.run_id AND attempt_number = NEW.attempt_number"),
+    (LAUNCHES, "run_id = NEW.run_id AND attempt_number = NEW.attempt_number AND kind = NEW.kind"),
+];
+/// Tables of what is sealed with a receipt.
+const SEALED_WITH_RECEIPT: [&Table; 6] = [
+    MetricSummaryRow::TABLE,
+    ParameterRow::TABLE,
+    RecordSegmentRow::TABLE,
+    CostRow::TABLE,
+    TagRow::TABLE,
+    ArtifactRow::TABLE,
+];
+/// Tables whose rows change and stay, and what a deletion is answered with.
+const NOT_DELETED: [(&Table, &str); 5] = [
+    (RunRow::TABLE, "runs are not deleted"),
+    (CheckpointRow::TABLE, "checkpoints are retired, not deleted"),
+    (RungRow::TABLE, "rungs are not deleted"),
+    (ModelRow::TABLE, "models are not deleted"),
+    (SupervisorLeaseRow::TABLE, "leases are not deleted"),
+];
+/// The column of a retry that is filled in later.
+const NEXT_ATTEMPT: &str = "next_attempt_id";
+const SEALED: &str = "the receipt is sealed; write an amendment";
+const EVALUATION_ENDED: &str = "the evaluation has ended and does not change";
+const RUNG_DECIDED: &str = "the verdict of a rung does not change";
+
+/// What is refused, as a trigger sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// When it is refused.
+#[derive(Debug)]
+enum When {
+    Always,
+    /// Where this holds of `OLD` and `NEW`.
+    Row(String),
+    /// Where the row takes the place of another one for which this holds: SQLite's `INSERT OR REPLACE`, which deletes without a
+    /// trigger. PostgreSQL has no such statement.
+    Replaces(String),
+    /// Where the receipt of the row's attempt is sealed.
+    ReceiptSealed,
+    /// Where the row's evaluation is not running.
+    EvaluationNotRunning,
+}
+
+/// A rule of a table.
+#[derive(Debug)]
+struct Rule {
+    table: &'static str,
+    name: &'static str,
+    events: Vec<Event>,
+    /// The columns whose change is refused; all where there are none.
+    columns: Vec<&'static str>,
+    when: When,
+    message: String,
+}
+
+impl Rule {
+    fn new(table: &Table, name: &'static str, events: &[Event], when: When, message: &str) -> Self {
+        let (table, message) = (table.name, message.to_owned());
+        Self { table, name, events: events.to_vec(), columns: Vec::new(), when, message }
+    }
+
+    /// A rule about changes of these columns alone.
+    fn of_columns(
+        table: &Table,
+        name: &'static str,
+        columns: &[&'static str],
+        when: When,
+        message: &str,
+    ) -> Self {
+        Self { columns: columns.to_vec(), ..Self::new(table, name, &[Event::Update], when, message) }
+    }
+}
+
+/// Every rule of a ledger.
+fn rules() -> Vec<Rule> {
+    use Event::{Delete, Insert, Update};
+    let mut rules = Vec::new();
+    for table in APPEND_ONLY {
+        let message = format!("{} is append-only", table.name);
+        rules.push(Rule::new(table, "append_only", &[Update, Delete], When::Always, &message));
+        rules.push(Rule::new(table, "once", &[Insert], replaces_another(table, &[]), &message));
+    }
+    for (table, same) in RECEIPTS {
+        let sealed = When::Row("OLD.sealed_at IS NOT NULL".into());
+        rules.push(Rule::new(table, "sealed", &[Update, Delete], sealed, SEALED));
+        let replaces =
+            When::Replaces(format!("sealed_at IS NOT NULL AND (attempt_id = NEW.attempt_id OR ({same}))"));
+        rules.push(Rule::new(table, "sealed_once", &[Insert], replaces, SEALED));
+    }
+    for table in SEALED_WITH_RECEIPT {
+        rules.push(Rule::new(table, "sealed", &[Insert, Update, Delete], When::ReceiptSealed, SEALED));
+    }
+    for (table, message) in NOT_DELETED {
+        rules.push(Rule::new(table, "kept", &[Delete], When::Always, message));
+    }
+    for table in [EvaluationMetricRow::TABLE, EvaluationSliceRow::TABLE] {
+        let message = "the evaluation has ended, or there is none";
+        rules.push(Rule::new(table, "running", &[Insert], When::EvaluationNotRunning, message));
+    }
+    rules.extend(rules_of_states());
+    rules
+}
+
+/// The rules of tables whose rows change in some columns, or until something has ended.
+fn rules_of_states() -> Vec<Rule> {
+    use Event::{Delete, Insert, Update};
+    let (runs, checkpoints, evaluations) = (RunRow::TABLE, CheckpointRow::TABLE, EvaluationRow::TABLE);
+    let (rungs, retries, leases) = (RungRow::TABLE, RetryRow::TABLE, SupervisorLeaseRow::TABLE);
+    let retry_columns: Vec<&str> =
+        retries.columns.iter().map(|column| column.name).filter(|name| *name != NEXT_ATTEMPT).collect();
+    let append_only = "retries is append-only";
+    let row = |condition: &str| When::Row(condition.into());
+    let replaces = |condition: &str| When::Replaces(condition.into());
+    vec![
+        Rule::of_columns(
+            runs,
+            "identity",
+            &["run_id", "config_sha256", "config_json", "created_at", "seed"],
+            When::Always,
+            "the config of a run does not change",
+        ),
+        Rule::of_columns(runs, "kind", &["kind"], When::Always, "the kind of a run does not change"),
+        Rule::of_columns(
+            checkpoints,
+            "identity",
+            &["run_id", "attempt_id", "step", "epoch", "object_prefix"],
+            When::Always,
+            "a checkpoint keeps its identity",
+        ),
+        Rule::of_columns(
+            checkpoints,
+            "manifest",
+            &["manifest_sha256"],
+            row(
+                "OLD.manifest_sha256 IS NOT NULL AND NEW.manifest_sha256 IS DISTINCT FROM OLD.manifest_sha256",
+            ),
+            "a checkpoint keeps its manifest",
+        ),
+        Rule::new(evaluations, "ended", &[Update, Delete], row("OLD.state <> 'running'"), EVALUATION_ENDED),
+        Rule::new(
+            evaluations,
+            "ended_once",
+            &[Insert],
+            replaces("evaluation_id = NEW.evaluation_id AND state <> 'running'"),
+            EVALUATION_ENDED,
+        ),
+        Rule::new(
+            rungs,
+            "verdict",
+            &[Update],
+            row("OLD.verdict <> 'open' AND NEW.verdict <> OLD.verdict"),
+            RUNG_DECIDED,
+        ),
+        Rule::new(
+            rungs,
+            "verdict_once",
+            &[Insert],
+            replaces(
+                "run_id = NEW.run_id AND rung = NEW.rung AND verdict <> 'open' AND NEW.verdict <> verdict",
+            ),
+            RUNG_DECIDED,
+        ),
+        Rule::of_columns(retries, "columns", &retry_columns, When::Always, append_only),
+        Rule::new(retries, "kept", &[Delete], When::Always, append_only),
+        Rule::new(retries, "once", &[Insert], replaces_another(retries, &[NEXT_ATTEMPT]), append_only),
+        Rule::of_columns(
+            retries,
+            "next_attempt",
+            &[NEXT_ATTEMPT],
+            row("OLD.next_attempt_id IS NOT NULL"),
+            "the attempt that followed is already known",
+        ),
+        Rule::new(
+            leases,
+            "epoch",
+            &[Update],
+            row("NEW.epoch < OLD.epoch"),
+            "the epoch of a lease only grows",
+        ),
+    ]
+}
+
+/// That a row with the same key is there whose other columns differ; those in `but` do not count.
+fn replaces_another(table: &Table, but: &[&str]) -> When {
+    let key: Vec<String> = table.key.iter().map(|column| format!("{column} = NEW.{column}")).collect();
+    let others = table.columns.iter().map(|column| column.name);
+    let others: Vec<&str> = others.filter(|name| !table.key.contains(name) && !but.contains(name)).collect();
+    let new: Vec<String> = others.iter().map(|column| format!("NEW.{column}")).collect();
+    When::Replaces(format!("{} AND ({}) IS NOT ({})", key.join(" AND "), others.join(", "), new.join(", ")))
+}
+
+/// The statements that make every rule, after the rules that were there are gone.
+pub(super) fn script(dialect: Dialect) -> String {
+    let rules = rules();
+    match dialect {
+        Dialect::Sqlite => rules.iter().flat_map(sqlite_triggers).collect(),
+        Dialect::Postgres => {
+            let triggers = rules.iter().flat_map(postgres_triggers);
+            std::iter::once(POSTGRES_FUNCTIONS.to_owned()).chain(triggers).collect()
+        }
+    }
+}
+
+fn sqlite_triggers(rule: &Rule) -> Vec<String> {
+    let Rule { table, name, columns, message, .. } = rule;
+    let trigger = |event: &Event| {
+        let (verb, row, suffix) = match event {
+            Event::Insert => ("INSERT", "NEW", "insert"),
+            Event::Update => ("UPDATE", "OLD", "update"),
+            Event::Delete => ("DELETE", "OLD", "delete"),
+        };
+        let of = of_columns(columns);
+        let when = match &rule.when {
+            When::Always => String::new(),
+            When::Row(condition) => format!("WHEN {condition} "),
+            When::Replaces(condition) => format!("WHEN EXISTS (SELECT 1 FROM {table} WHERE {condition}) "),
+            When::ReceiptSealed => {
+                let sealed = |table: &Table| {
+                    format!("SELECT 1 FROM {} WHERE attempt_id = {row}.attempt_id AND sealed_at IS NOT NULL", table.name)
+                };
+                format!("WHEN EXISTS ({}) ", RECEIPTS.map(|(table, _)| sealed(table)).join(" UNION ALL "))
+            }
+            When::EvaluationNotRunning => {
+                "WHEN NOT EXISTS (SELECT 1 FROM evaluations WHERE evaluation_id = NEW.evaluation_id AND state = 'running') ".into()
+            }
+        };
+        format!(
+            "CREATE TRIGGER {table}_{name}_{suffix} BEFORE {verb}{of} ON {table} {when}BEGIN SELECT RAISE(ABORT, '{INTEGRITY_MARK}{message}'); END;\n"
+        )
+    };
+    rule.events.iter().map(trigger).collect()
+}
+
+fn postgres_triggers(rule: &Rule) -> Vec<String> {
+    let Rule { table, name, columns, message, .. } = rule;
+    let (when, function) = match &rule.when {
+        When::Replaces(_) => return Vec::new(),
+        When::Always => (String::new(), format!("trackway_refuse('{message}')")),
+        When::Row(condition) => (format!(" WHEN ({condition})"), format!("trackway_refuse('{message}')")),
+        When::ReceiptSealed => (String::new(), format!("trackway_refuse_sealed('{message}')")),
+        When::EvaluationNotRunning => (String::new(), format!("trackway_refuse_evaluated('{message}')")),
+    };
+    let verbs = rule.events.iter().map(|event| match event {
+        Event::Insert => "INSERT".to_owned(),
+        Event::Update => format!("UPDATE{}", of_columns(columns)),
+        Event::Delete => "DELETE".to_owned(),
+    });
+    let verbs = verbs.collect::<Vec<_>>().join(" OR ");
+    let mut triggers = vec![format!(
+        "CREATE TRIGGER {table}_{name} BEFORE {verbs} ON {table} FOR EACH ROW{when} EXECUTE FUNCTION {function};\n"
+    )];
+    if rule.events.contains(&Event::Delete) {
+        triggers.push(format!(
+            "CREATE TRIGGER {table}_{name}_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('{message}');\n"
+        ));
+    }
+    triggers
+}
+
+fn of_columns(columns: &[&str]) -> String {
+    if columns.is_empty() { String::new() } else { format!(" OF {}", columns.join(", ")) }
+}
+
+/// The names of the triggers that enforce rules, each with its table.
+pub(super) const fn existing(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => {
+            "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%trackway integrity: %'"
+        }
+        Dialect::Postgres => {
+            "SELECT t.tgname::text, c.relname::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
+             WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace AND p.proname LIKE 'trackway_refuse%'"
+        }
+    }
+}
+
+/// The statement that takes a trigger away.
+pub(super) fn dropped(dialect: Dialect, trigger: &str, table: &str) -> String {
+    match dialect {
+        Dialect::Sqlite => format!("DROP TRIGGER {trigger};\n"),
+        Dialect::Postgres => format!("DROP TRIGGER {trigger} ON {table};\n"),
+    }
+}
+
+/// What triggers of PostgreSQL call; the message comes from the trigger.
+const POSTGRES_FUNCTIONS: &str = "
+CREATE OR REPLACE FUNCTION trackway_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'trackway integrity: %', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE OR REPLACE FUNCTION trackway_refuse_sealed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    attempt text := CASE TG_OP WHEN 'INSERT' THEN NEW.attempt_id ELSE OLD.attempt_id END;
+BEGIN
+    IF EXISTS (SELECT 1 FROM training_attempts WHERE attempt_id = attempt AND sealed_at IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM launches WHERE attempt_id = attempt AND sealed_at IS NOT NULL) THEN
+        RAISE EXCEPTION 'trackway integrity: %', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+CREATE OR REPLACE FUNCTION trackway_refuse_evaluated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM evaluations WHERE evaluation_id = NEW.evaluation_id AND state = 'running') THEN
+        RAISE EXCEPTION 'trackway integrity: %', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+";
