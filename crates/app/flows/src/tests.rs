@@ -21,7 +21,7 @@ use trackway_tower::retention::RetentionRule;
 
 use crate::checkpoints::{BytesProgress, CheckpointRef, checkpoints};
 use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate};
-use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_gates};
+use crate::gates::{JudgeRequest, TestedGates, changed_fixture, fixture_of, judge_gates, test_gates};
 use crate::gc::{GcRequest, gc};
 use crate::preflight::{PreflightReporter, Selection, Verdict};
 use crate::registry::{
@@ -185,7 +185,9 @@ fn a_model_reaches_production_and_goes_back() {
     assert_eq!(write_model_policy("income", &easy, &written).unwrap_err().kind, ErrorKind::Usage);
     let fixture = fixture_of(&team.context, team.row_of(&receipts[0]), Some("bad")).unwrap();
     let bad = changed_fixture(fixture, &[("grade".into(), -0.9)]).unwrap();
-    let tests = test_gates(&team.context, &[GATE.to_owned()], &[bad]).unwrap();
+    let tests =
+        test_gates(&team.context, &[TestedGates { rules: vec![GATE.to_owned()], fixtures: vec![bad] }])
+            .unwrap();
     assert_eq!((tests.tests[0].verdict, tests.unverified), (GateVerdict::Fail, Vec::new()));
 
     let first = team.promote(1);

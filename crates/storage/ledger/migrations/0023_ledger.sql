@@ -1,6 +1,6 @@
--- The tables, indexes and views of a ledger, in the dialect of PostgreSQL; what SQLite runs is made from it by `dialect.rs`.
--- A line after `-- postgres:` or `-- sqlite:` is for that database alone. Rules (`rules.rs`) are not here: they follow from the tables.
--- `docs/ledger.md` says what each column means.
+-- The tables, indexes and views of a ledger, in the dialect of PostgreSQL; `src/backend/dialect.rs` makes of it what SQLite runs.
+-- What follows `-- postgres:` or `-- sqlite:` in a line is for that database alone. The rules of tables are in `src/backend/rules.rs`;
+-- `docs/ledger.md` has the meaning of each column.
 
 CREATE TABLE runs (
     run_id text NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE training_attempts (
     run_id text NOT NULL REFERENCES runs (run_id),
     attempt_number bigint NOT NULL,
     parent_attempt_id text,
-    kind text NOT NULL CHECK (kind IN ('train', 'one_batch', 'overfit', 'prove', 'evaluate')),
+    kind text NOT NULL CHECK (kind IN ('train', 'one_batch', 'overfit', 'prove', 'diagnose', 'evaluate')),
     rung text NOT NULL,
     state text NOT NULL CHECK (state IN ('planned', 'running', 'ended', 'sealed')),
     model_family text,
@@ -594,7 +594,7 @@ CREATE TABLE roll_backs (
 
 CREATE INDEX roll_backs_by_run_id ON roll_backs (run_id, at);
 
--- The rungs of a ladder; and a decision that leads to the next one.
+-- The rungs of a ladder.
 CREATE TABLE rungs (
     run_id text NOT NULL REFERENCES runs (run_id),
     rung text NOT NULL,
@@ -654,7 +654,6 @@ CREATE TABLE test_set_uses (
 
 CREATE INDEX test_set_uses_by_task_set_sha256 ON test_set_uses (task_set_sha256);
 
--- Models: their versions, what happened to them, and what gates said of them.
 -- The present state of each model, computed from its changes.
 CREATE TABLE models (
     model text NOT NULL,

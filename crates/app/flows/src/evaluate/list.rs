@@ -41,16 +41,20 @@ pub fn evaluations_of(context: &Context, run_id: RunId) -> Result<Vec<Evaluation
     receipt::of_all(context, &rows)
 }
 
-/// The newest completed evaluation, on the main test set, of the newest run of a run file that has one.
+/// The newest completed evaluation on a test set (`None`: that of `[evaluate]` itself) of the newest run of a run file that has one.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] where none has one; the mistakes of the run file.
-pub fn newest_evaluation_of_file(context: &Context, path: &Path) -> Result<EvaluationRow, AppError> {
+pub fn newest_evaluation_of_file(
+    context: &Context,
+    path: &Path,
+    test_set: Option<&str>,
+) -> Result<EvaluationRow, AppError> {
     let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
     let name = Job::read(&source, &context.redactor)?.plan.run.name;
     let filter = RunFilter { name: Some(name.clone()), limit: Some(RUNS_MAX), ..RunFilter::default() };
     let is_meant = |row: &EvaluationRow| {
-        row.state == EvaluationState::Completed && row.test_set.is_none() && !row.is_gate_test()
+        row.state == EvaluationState::Completed && row.test_set.as_deref() == test_set && !row.is_gate_test()
     };
     for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
         let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
@@ -58,7 +62,8 @@ pub fn newest_evaluation_of_file(context: &Context, path: &Path) -> Result<Evalu
             return Ok(newest);
         }
     }
-    let message = format!("no run `{name}` has a completed evaluation");
+    let on = test_set.map(|name| format!(" on test set `{name}`")).unwrap_or_default();
+    let message = format!("no run `{name}` has a completed evaluation{on}");
     Err(AppError::new(ErrorKind::NotFound, message)
         .hint(format!("evaluate one: trackway eval run {}", path.display())))
 }

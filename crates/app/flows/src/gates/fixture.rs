@@ -83,34 +83,43 @@ pub fn fixture_of(
     Ok(GateFixture { name: named, evidence })
 }
 
+/// Gates, and the known-bad models that each of them must reject.
+#[derive(Debug)]
+pub struct TestedGates {
+    /// The gates.
+    pub rules: Vec<String>,
+    /// The models.
+    pub fixtures: Vec<GateFixture>,
+}
+
 /// Tests gates against known-bad models, and records the verdicts.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: a gate that cannot be read.
-pub fn test_gates(
-    context: &Context,
-    rules: &[String],
-    fixtures: &[GateFixture],
-) -> Result<GateTests, AppError> {
-    let gates = read_gates(rules)?;
+pub fn test_gates(context: &Context, tested: &[TestedGates]) -> Result<GateTests, AppError> {
     let at = context.clock.now();
-    let (mut tests, mut rows) = (Vec::new(), Vec::new());
-    for (rule, gate) in rules.iter().zip(&gates) {
-        for fixture in fixtures {
-            let judged = judge(rule, gate, &fixture.evidence);
-            let digest = fixture_sha256(fixture);
-            let id = sha256_hex(format!("{rule}\n{digest}\n{}", at.as_micros()).as_bytes());
-            rows.push(GateTestRow {
-                gate_test_id: id[..26].to_owned(),
-                rule: rule.clone(),
-                fixture: fixture.name.clone(),
-                fixture_sha256: digest,
-                verdict: judged.verdict,
-                why: judged.why.clone(),
-                at,
-            });
-            let (fixture, verdict, why) = (fixture.name.clone(), judged.verdict, judged.why);
-            tests.push(GateTest { rule: rule.clone(), fixture, verdict, why });
+    let (mut tests, mut rows, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    for TestedGates { rules: of_these, fixtures } in tested {
+        for (rule, gate) in of_these.iter().zip(&read_gates(of_these)?) {
+            if !rules.contains(rule) {
+                rules.push(rule.clone());
+            }
+            for fixture in fixtures {
+                let judged = judge(rule, gate, &fixture.evidence);
+                let digest = fixture_sha256(fixture);
+                let id = sha256_hex(format!("{rule}\n{digest}\n{}", at.as_micros()).as_bytes());
+                rows.push(GateTestRow {
+                    gate_test_id: id[..26].to_owned(),
+                    rule: rule.clone(),
+                    fixture: fixture.name.clone(),
+                    fixture_sha256: digest,
+                    verdict: judged.verdict,
+                    why: judged.why.clone(),
+                    at,
+                });
+                let (fixture, verdict, why) = (fixture.name.clone(), judged.verdict, judged.why);
+                tests.push(GateTest { rule: rule.clone(), fixture, verdict, why });
+            }
         }
     }
     context.ledger_write(|ledger| ledger.insert_gate_tests(&rows))?;
@@ -118,8 +127,8 @@ pub fn test_gates(
         context
             .keep_in_registry(&format!("gate-tests-{}", first.gate_test_id), &KeptRows::of_gate_tests(&rows));
     }
-    let unverified = unverified(context, rules)?;
-    let verified = rules.iter().filter(|rule| !unverified.contains(rule)).cloned().collect();
+    let unverified = unverified(context, &rules)?;
+    let verified = rules.into_iter().filter(|rule| !unverified.contains(rule)).collect();
     Ok(GateTests { tests, verified, unverified })
 }
 

@@ -27,7 +27,7 @@ use crate::baseline::{self, Candidate, section_of};
 use crate::checkpoints;
 use evidence::ModelFacts;
 pub(crate) use evidence::number_names;
-pub use fixture::{changed_fixture, fixture_of, read_fixture, test_gates};
+pub use fixture::{TestedGates, changed_fixture, fixture_of, read_fixture, test_gates};
 pub(crate) use verified::is_verified;
 
 /// What to apply gates to.
@@ -208,21 +208,29 @@ fn facts(context: &Context, row: &EvaluationRow) -> Result<ModelFacts, AppError>
     })
 }
 
-/// The gates of a run file, those of its further test sets too.
+/// The gates of a test set of a run file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestSetGates {
+    /// Its name; `None`: that of `[evaluate]` itself.
+    pub test_set: Option<String>,
+    /// Its gates, at least one.
+    pub rules: Vec<String>,
+}
+
+/// The gates of a run file, for each test set that has any.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: a run file with mistakes, or without gates.
-pub fn gates_of_file(context: &Context, path: &Path, overrides: &[String]) -> Result<Vec<String>, AppError> {
-    let source = RunSource::File { path: path.to_owned(), overrides: overrides.to_vec() };
+pub fn gates_of_file(context: &Context, path: &Path) -> Result<Vec<TestSetGates>, AppError> {
+    let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
     let job = Job::read(&source, &context.redactor)?;
     let section = job.plan.evaluate.unwrap_or_default();
-    let further = section.test_sets.into_values().flat_map(|set| set.gates);
-    let mut gates = section.gates;
-    for gate in further {
-        if !gates.contains(&gate) {
-            gates.push(gate);
-        }
-    }
+    let further = section.test_sets.into_iter().map(|(name, set)| (Some(name), set.gates));
+    let all = std::iter::once((None, section.gates)).chain(further);
+    let gates: Vec<TestSetGates> = all
+        .filter(|(_, rules)| !rules.is_empty())
+        .map(|(test_set, rules)| TestSetGates { test_set, rules })
+        .collect();
     if gates.is_empty() {
         let message = format!("`{}` has no gates", path.display());
         return Err(AppError::new(ErrorKind::Usage, message)

@@ -56,6 +56,7 @@ pub(super) fn evidence(
     let facts = PromotionFacts {
         model: model.name.clone(),
         version: version.version,
+        run_id: version.run_id,
         manifest_sha256: manifest_sha256.clone(),
         registered_by: version.registered_by.clone(),
         rung: version.rung.parse().ok(),

@@ -9,10 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, ReceiptField};
-use trackway_core::{Rung, Timestamp, closed_list};
+use trackway_core::{RunId, Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
 use crate::gate::how_to_verify;
+
+/// Letters of a manifest's digest by which a command names a checkpoint.
+const CHECKPOINT_LETTERS: usize = 12;
 
 /// Everything that is known about a version that shall go further.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +24,8 @@ pub struct PromotionFacts {
     pub model: String,
     /// Its number.
     pub version: Version,
+    /// The run that trained it.
+    pub run_id: RunId,
     /// The hash of its manifest, which names its weights.
     pub manifest_sha256: String,
     /// The person that registered it.
@@ -220,18 +225,24 @@ fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
     Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
 }
 
+/// The command that evaluates these weights.
+fn evaluate(facts: &PromotionFacts) -> String {
+    let checkpoint = facts.manifest_sha256.get(..CHECKPOINT_LETTERS).unwrap_or(&facts.manifest_sha256);
+    format!("trackway eval run {} --checkpoint {checkpoint}", facts.run_id)
+}
+
 fn unevaluated(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
-    const NEXT: &str = "trackway eval run RUN";
+    let next = evaluate(facts);
     let Some(evaluation) = &facts.evaluation else {
-        return Some(refusal(RefusalRule::NotEvaluated, "these weights have not been evaluated", NEXT));
+        return Some(refusal(RefusalRule::NotEvaluated, "these weights have not been evaluated", next));
     };
     if evaluation.manifest_sha256 != facts.manifest_sha256 {
         let why = format!("evaluation {} is of other weights", evaluation.evaluation_id);
-        return Some(refusal(RefusalRule::OtherWeights, why, NEXT));
+        return Some(refusal(RefusalRule::OtherWeights, why, next));
     }
     if !evaluation.completed {
         let why = format!("evaluation {} did not complete", evaluation.evaluation_id);
-        return Some(refusal(RefusalRule::NotEvaluated, why, NEXT));
+        return Some(refusal(RefusalRule::NotEvaluated, why, next));
     }
     let missing: Vec<ReceiptField> = policy.receipt.difference(&evaluation.receipt).copied().collect();
     let names: Vec<String> = missing.iter().map(|field| format!("`{field}`")).collect();
@@ -241,9 +252,9 @@ fn unevaluated(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
     let why = format!("the receipt of evaluation {} lacks {}", evaluation.evaluation_id, names.join(", "));
     let keys: BTreeSet<&str> = missing.iter().filter_map(|field| source_of(*field)).collect();
     let next = match keys.is_empty() {
-        true => NEXT.to_owned(),
+        true => next,
         false => {
-            format!("set {} in `[evaluate]`, then: {NEXT}", keys.into_iter().collect::<Vec<_>>().join(", "))
+            format!("set {} in `[evaluate]`, then: {next}", keys.into_iter().collect::<Vec<_>>().join(", "))
         }
     };
     Some(refusal(RefusalRule::IncompleteReceipt, why, next))
@@ -320,7 +331,7 @@ fn on_test_set(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option
 
 /// What is missing on a further test set, and what to do.
 fn unmet_on(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<(String, String)> {
-    let evaluate = format!("trackway eval run RUN --test-set {name}");
+    let evaluate = format!("{} --test-set {name}", evaluate(facts));
     let Some(evaluation) = &set.evaluation else {
         return Some(("these weights were not evaluated on it".into(), evaluate));
     };

@@ -96,6 +96,7 @@ fn facts() -> PromotionFacts {
     PromotionFacts {
         model: "income".into(),
         version: 3,
+        run_id: "run_01arz3ndektsv4rrffq69g5fav".parse().unwrap(),
         manifest_sha256: "abc".into(),
         registered_by: Some("ana".into()),
         rung: Some(Rung::FULL),

@@ -8,9 +8,10 @@ use trackway_engine::Context;
 use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::evaluate::{self, EvaluateRequest, EvaluationSubject};
 use trackway_flows::gates;
-use trackway_flows::gates::JudgeRequest;
+use trackway_flows::gates::{JudgeRequest, TestSetGates, TestedGates};
 use trackway_flows::known_bad;
 use trackway_flows::outputs;
+use trackway_formats::runfile::MAIN_TEST_SET;
 use trackway_tower::gate::{how_to_verify, how_to_verify_by_hand};
 
 use super::live::Live;
@@ -82,31 +83,37 @@ fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
 }
 
 fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
-    let rules = match &args.file {
-        Some(file) => gates::gates_of_file(context, file, &[])?,
-        None => args.rules.clone(),
+    let gates = match &args.file {
+        Some(file) => gates::gates_of_file(context, file)?,
+        None => vec![TestSetGates { test_set: None, rules: args.rules.clone() }],
     };
-    let bad = |text: &String| known_bad(context, args, text, printer);
-    let fixtures: Vec<GateFixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
-    let tests = gates::test_gates(context, &rules, &fixtures)?;
+    let mut tested = Vec::new();
+    for TestSetGates { test_set, rules } in gates {
+        let bad = |text: &String| known_bad(context, args, (text, test_set.as_deref()), printer);
+        let fixtures = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
+        tested.push(TestedGates { rules, fixtures });
+    }
+    let tests = gates::test_gates(context, &tested)?;
     printer.answer(&tests, || print_tests(printer, &tests));
     Ok(if tests.unverified.is_empty() { 0 } else { REFUSED })
 }
 
-/// A known-bad model: made from the rows of an evaluation, evaluated now, or read.
+/// A known-bad model for the gates of a test set: made from the rows of an evaluation on it, evaluated on it now, or read.
 fn known_bad(
     context: &Context,
     args: &GatesTestArgs,
-    text: &str,
+    (text, test_set): (&str, Option<&str>),
     printer: Printer,
 ) -> Result<GateFixture, Failure> {
+    let on = test_set.map(|name| format!(" on test set `{name}`")).unwrap_or_default();
     if let Some(of) = text.strip_prefix(SHUFFLED) {
         let evaluation = match (of.strip_prefix(':'), &args.file) {
             (Some(named), _) => context.resolve_evaluation(named)?,
-            (None, Some(file)) => evaluate::newest_evaluation_of_file(context, file)?,
+            (None, Some(file)) => evaluate::newest_evaluation_of_file(context, file, test_set)?,
             (None, None) => return Err(unnamed_evaluation()),
         };
-        return Ok(known_bad::shuffled_fixture(context, evaluation)?);
+        let fixture = known_bad::shuffled_fixture(context, evaluation)?;
+        return Ok(GateFixture { name: fixture.name + &on, ..fixture });
     }
     let path = Path::new(text);
     if text != FIRST || path.is_file() {
@@ -125,7 +132,7 @@ fn known_bad(
         subject: EvaluationSubject::File(file),
         checkpoint: Some(CheckpointRef::First),
         overrides: Vec::new(),
-        test_sets: Vec::new(),
+        test_sets: vec![test_set.unwrap_or(MAIN_TEST_SET).to_owned()],
         is_gate_test: true,
     };
     signals::supervise(context.cancel());
@@ -134,10 +141,12 @@ fn known_bad(
     live.finish();
     let receipt = receipt?;
     let step = receipt.step.map_or_else(String::new, |step| format!("step {step}, evaluation "));
-    let name = format!("the first checkpoint: {step}{}", receipt.evaluation_id);
+    let name = format!("the first checkpoint: {step}{}{on}", receipt.evaluation_id);
     let row = context.resolve_evaluation(&receipt.evaluation_id)?;
-    let judged =
-        args.file.as_deref().and_then(|file| evaluate::newest_evaluation_of_file(context, file).ok());
+    let judged = args
+        .file
+        .as_deref()
+        .and_then(|file| evaluate::newest_evaluation_of_file(context, file, test_set).ok());
     let digest = &receipt.checkpoint_manifest_sha256;
     if let Some(judged) = judged.filter(|judged| judged.checkpoint_manifest_sha256 == *digest) {
         printer.note(format!(

@@ -9,7 +9,7 @@ use trackway_api::validate;
 use crate::harness::Home;
 
 /// Commands that print no JSON: they write files, or text for a shell.
-const WITHOUT_DOCUMENT: [&str; 2] = ["completions", "man"];
+const WITHOUT_DOCUMENT: [&str; 2] = ["config completions", "config man"];
 
 /// A folder in which every document that a test prints is kept, by name: golden files come from there.
 const KEEP: &str = "TRACKWAY_KEEP_DOCUMENTS";
@@ -90,10 +90,11 @@ fn leaves(command: &str, home: &Home, found: &mut Vec<String>) {
         let is_entry = is_list && line.starts_with("  ") && !line.starts_with("   ");
         below.extend(line.split_whitespace().next().filter(|_| is_entry));
     }
-    // A command with commands below it does something itself if it has a second usage.
-    let usages =
+    // A command with commands below it does something itself if it has a second usage, or may be without one of them.
+    let mut usages =
         help.lines().skip_while(|line| !line.starts_with("Usage:")).take_while(|line| !line.is_empty());
-    if below.is_empty() || !command.is_empty() && usages.count() > 1 {
+    let is_optional = usages.clone().any(|usage| usage.ends_with("[COMMAND]"));
+    if below.is_empty() || !command.is_empty() && (is_optional || usages.nth(1).is_some()) {
         found.push(command.trim().to_owned());
     }
     for name in below {
@@ -102,7 +103,7 @@ fn leaves(command: &str, home: &Home, found: &mut Vec<String>) {
 }
 
 fn is_command_list(heading: &str) -> bool {
-    ["Commands:", "Run:", "Inspect:", "Data:", "Models:", "Housekeeping:"].contains(&heading)
+    ["Commands:", "Run:", "Inspect:", "Data and models:", "Housekeeping:"].contains(&heading)
 }
 
 /// Proves that every command of the command line is in the catalogue of documents, and that the catalogue names no

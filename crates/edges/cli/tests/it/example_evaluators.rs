@@ -245,7 +245,8 @@ fn the_income_example_is_judged_and_promoted() {
     let scorer = format!("python {script} score");
     let by_hand = home
         .command(&[
-            "score", "data/adult-test.csv", "--columns", &columns, "--missing", "?", "--command", &scorer,
+            "eval", "score", "data/adult-test.csv", "--columns", &columns, "--missing", "?", "--command",
+            &scorer,
         ])
         .args(["--label", "income", "--positive", ">50K.", "--batches", "arrow", "--out", "scored.csv"])
         .env("TRACKWAY_CHECKPOINT_DIR", given)

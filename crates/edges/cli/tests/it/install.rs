@@ -8,10 +8,10 @@ use crate::harness::{Answer, BINARY, answer, files_below};
 
 /// A program with the commands that the script uses, so that each test installs in no time.
 const STAND_IN: &str = r##"#!/bin/sh
-case $1 in
-  --version) echo "trackway VERSION" ;;
-  completions) echo "# for $2" ;;
-  man) mkdir -p "$2" && touch "$2/trackway.1" "$2/trackway-VERSION.1" ;;
+case "$1 $2" in
+  --version*) echo "trackway VERSION" ;;
+  "config completions") echo "# for $3" ;;
+  "config man") mkdir -p "$3" && touch "$3/trackway.1" "$3/trackway-VERSION.1" ;;
 esac
 "##;
 

@@ -203,7 +203,8 @@ fn the_torch_module_is_probed() {
     home.write("prices.csv", &text);
     let asked = |batches: &str| {
         let mut document = home.json(&[
-            "probe", "prices.csv", "--command", "python score.py", "--label", "price", "--batches", batches,
+            "eval", "probe", "prices.csv", "--command", "python score.py", "--label", "price", "--batches",
+            batches,
         ]);
         document.as_object_mut().unwrap().remove("seconds");
         document

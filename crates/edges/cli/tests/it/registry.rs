@@ -459,7 +459,7 @@ fn the_default_policy_is_strict() {
     assert_eq!((refused.0, refusals(&refused)), (5, rules.to_vec()), "{}", refused.1);
     let shown = home.trackway(&["registry", "promote", "strict", "1"]).stderr;
     for words in [
-        "lacks `task_set` (registry.incomplete_receipt); set `task_set` in `[evaluate]`, then: trackway eval run RUN",
+        "lacks `task_set` (registry.incomplete_receipt); set `task_set` in `[evaluate]`, then: trackway eval run run_",
         "gates about `slice`, `fairness`, `latency`, `size`",
         "0 of 1 approvals (registry.not_approved); a person who did not register it runs: trackway registry approve strict 1",
         "trackway registry policy strict --write policy.toml",

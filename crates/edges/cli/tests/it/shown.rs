@@ -143,8 +143,8 @@ fn columns_and_values_of_data() {
         &["eval", "metrics", "t.csv", "--fairness", HOSTILE, "--slice", &slice, "--html", "metrics.html"],
         &["eval", "slices", "t.csv", "--label", "label", "--prediction", "prediction", "--skip", "id,score"],
         &[
-            "probe", &file, "--command", "sh score.sh", "--label", "label", "--skip", "id,score", "--html",
-            "probe.html",
+            "eval", "probe", &file, "--command", "sh score.sh", "--label", "label", "--skip", "id,score",
+            "--html", "probe.html",
         ],
         &["eval", "score", "t.csv", "--command", "sh score.sh", "--out", "scored.csv"],
     ] {
@@ -265,8 +265,8 @@ fn personal_data_is_masked() {
             .concat(),
         &[&["eval", "slices", "p.csv", "--skip", "n,score"], &judged[..]].concat(),
         &[
-            "probe", "p.csv", "--command", "sh score.sh", "--label", "label", "--skip", "prediction,score",
-            "--html", "probe.html",
+            "eval", "probe", "p.csv", "--command", "sh score.sh", "--label", "label", "--skip",
+            "prediction,score", "--html", "probe.html",
         ],
     ] {
         for more in [&[][..], &["--json"]] {

@@ -72,6 +72,22 @@ fn each_test_set_is_evaluated() {
     assert!(unknown.stderr.contains("the test sets are `plain`, `rare`, `main`"), "{}", unknown.stderr);
 }
 
+/// Proves that gates of a further test set are tested on a bad model's evaluation on that set, not on the main one.
+#[test]
+fn gates_are_tested_on_their_test_set() {
+    let home = home();
+    let answer = home.trackway(&["gates", "test", "job.toml", "--bad", "first", "--json"]);
+    let tests: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let shown: Vec<(bool, &Value)> = tests["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| (test["fixture"].as_str().unwrap().ends_with("on test set `rare`"), &test["verdict"]))
+        .collect();
+    assert_eq!(shown, [(false, &json!("pass")), (true, &json!("fail"))], "{tests}");
+    assert_eq!(tests["verified"], json!(["value(accuracy) >= 0.9"]), "{tests}");
+}
+
 /// Proves that production needs the evaluation on each test set of the run file, with gates that pass, and on those that the policy
 /// names.
 #[test]

@@ -65,7 +65,7 @@ impl Backend {
         })
     }
 
-    /// Makes every rule of this version anew, in place of those that are there.
+    /// Writes every rule of this version in place of those that are there.
     pub(crate) fn renew_rules(&mut self) -> Result<(), LedgerError> {
         let doing = "renewing the rules of tables";
         let dialect = self.dialect();

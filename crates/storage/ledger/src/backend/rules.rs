@@ -1,5 +1,5 @@
 //! What the database itself refuses: changes of what is sealed, of history, and of what a row is. Written once as data and turned into
-//! triggers of both dialects. They follow from the tables of this version and are made anew with every migration.
+//! triggers of both dialects. They follow from the tables of this version and are written again by every migration.
 
 use super::dialect::Dialect;
 use crate::error::INTEGRITY_MARK;
@@ -92,7 +92,7 @@ struct Rule {
     table: &'static str,
     name: &'static str,
     events: Vec<Event>,
-    /// The columns whose change is refused; all where there are none.
+    /// The columns whose change is refused; empty: all.
     columns: Vec<&'static str>,
     when: When,
     message: String,

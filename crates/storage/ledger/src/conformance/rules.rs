@@ -82,7 +82,7 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
     }
 }
 
-/// A migration makes every rule anew: the same ones are there afterwards, each once. What follows tries them.
+/// A migration writes every rule again: the same ones are there afterwards, each once. What follows tries them.
 pub(super) fn rules_are_renewed(ledger: &Ledger) {
     let triggers = match is_postgres(ledger) {
         true => "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal",
