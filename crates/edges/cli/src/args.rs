@@ -189,12 +189,12 @@ pub enum Command {
 #[command(after_help = "Examples:
   trackway run trackway.toml
   trackway run trackway.toml --set run.seed=18
-  trackway run wine.toml --inject kill@step=120     simulate the loss of a machine
-  trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
+  trackway run wine.toml --inject kill@step=120   simulate the loss of a machine
+  trackway run wine.toml --inject kill@save=300   … in the middle of a checkpoint
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01
-  trackway run trackway.toml --detach               retries outlive the terminal; print the run's id
-  trackway run trackway.toml --param lr=3e-4 --tag sweep=august   find it: trackway runs --where 'param.lr < 1e-3'")]
+  trackway run trackway.toml --detach             retries outlive the terminal; print the run's id
+  trackway run trackway.toml --param lr=3e-4 --tag sweep=august   found by runs --where")]
 pub struct RunArgs {
     /// Run file
     #[arg(value_name = "FILE", required_unless_present = "argv", conflicts_with = "argv")]
@@ -355,7 +355,7 @@ pub struct WatchArgs {
 #[command(after_help = "Examples:
   trackway explain last
   trackway explain att_01kabc --json
-  trackway explain last --html run.html         one page with curves, for people who do not have the ledger")]
+  trackway explain last --html run.html   one page with curves, to send to others")]
 pub struct ExplainArgs {
     /// Attempt or run: id, unique part of an id, run name, or `last`
     #[arg(default_value = "last")]
@@ -404,9 +404,9 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway reproduce last --out again          write again/reproduce.sh, README.md and what they need
-  again/reproduce.sh                           rebuild it, run it, and compare it with the original
-  trackway reproduce --check again             compare once more
+  trackway reproduce last --out again   write again/reproduce.sh, README.md and what they need
+  again/reproduce.sh                    rebuild it, run it, and compare
+  trackway reproduce --check again      compare once more
 
 Exit codes of --check:
   0  equal to the last bit
@@ -441,9 +441,9 @@ pub struct StopArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway rollback last                                      to the second-newest checkpoint
+  trackway rollback last   to the second-newest checkpoint
   trackway rollback last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
-  trackway resume last                                        continue from there, if the run was not running
+  trackway resume last     continue, if it was not running
 
 A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints \
 are not resumed from any more; nothing is deleted.")]

@@ -72,7 +72,7 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
     },
     /// Delete checkpoints by the retention policy; a dry run without --yes
     #[command(after_help = "Examples:
-  trackway checkpoint gc last                                  dry run with the policy of the run file
+  trackway checkpoint gc last   dry run with the policy of the run file
   trackway checkpoint gc last --yes
   trackway checkpoint gc last --keep-last 3 --keep-best \"min val_loss\" --yes
 

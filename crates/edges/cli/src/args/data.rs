@@ -9,7 +9,7 @@ pub enum DataCommand {
   trackway data profile train.parquet
   trackway data profile train.csv --label income --json
   trackway data profile 'data/*.csv' --columns age,workclass,income --missing '?'
-  trackway data profile train.parquet --save train.profile.json     for later drift checks without the data")]
+  trackway data profile train.parquet --save train.profile.json   for drift without the data")]
     Profile(ProfileArgs),
     /// Infer a schema from data, to edit and to validate later data against
     #[command(after_help = "Examples:
@@ -25,7 +25,7 @@ pub enum DataCommand {
     #[command(after_help = "Examples:
   trackway data check train.parquet --label income --against test.parquet
   trackway data check train.csv --label hired --group-by sex,race --json
-  trackway data check users.parquet --sign-off approved.toml          [[personal]] column, kinds, approved_by, why, until
+  trackway data check users.parquet --sign-off approved.toml   who approved what
   trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
     Check(Box<CheckArgs>),
     /// Detect drift between two data sets, column by column, beyond the sampling noise of their sizes; exits with 3 if
@@ -33,9 +33,9 @@ pub enum DataCommand {
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
-  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, without reading its data
-  trackway data drift --reference train.parquet --current new.parquet --joint     multivariate drift
-  trackway data drift --reference train.parquet --current new.parquet --fail-on warn     in CI: exit code 3 for any drift")]
+  trackway data drift --reference snapshot:train --current new.parquet   its data is not read
+  trackway data drift --reference train.parquet --current new.parquet --joint   multivariate drift
+  trackway data drift --reference train.parquet --current new.parquet --fail-on warn")]
     Drift(DriftArgs),
     /// Detect leakage: overlap between training and test data, and features that reveal the label; exits with 3 if a
     /// check blocks, or a requested check could not run
@@ -45,7 +45,8 @@ pub enum DataCommand {
 Examples:
   trackway data leakage --train train.parquet --test test.parquet --label income
   trackway data leakage --train train.csv --test test.csv --group user_id --time created_at
-  trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts --label income
+  trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts \\
+    --label income
   trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
     )]
     Leakage(LeakageArgs),
@@ -62,7 +63,7 @@ Examples:
     #[command(after_help = "Examples:
   trackway data snapshot data/train --name train
   trackway data snapshot 's3://bucket/train/*.parquet' --name train --label income
-  trackway data snapshot images/ --keep-bytes --name images       keep the files too, to restore them later
+  trackway data snapshot images/ --keep-bytes --name images   keep the files, to restore them
   trackway data snapshot restore images restored/
   trackway data snapshot images/ --json
 
@@ -81,7 +82,8 @@ A path that is called like a command below is written with a folder: ./restore."
     /// Split rows into parts, folds and nested subsets; deterministic and verified to be disjoint
     #[command(after_help = "Examples:
   trackway data split all.parquet --parts train=0.8,test=0.2 --out split
-  trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
+  trackway data split all.csv --by stratified-group --label income --group household \\
+    --parts train=0.8,test=0.2 --folds 5 --out split --write
   trackway data split train.parquet --rungs 1%,10%,100% --out rungs")]
     Split(SplitArgs),
     /// Write a table without duplicates, invalid rows and personal data, with an account of every row
@@ -91,9 +93,11 @@ nothing is written.
 
 Examples:
   trackway data clean raw.csv --out clean.parquet
-  trackway data clean raw.csv --out clean.csv --schema schema.toml --rule 'end >= start' --quarantine rejected.csv
+  trackway data clean raw.csv --out clean.csv --schema schema.toml --rule 'end >= start' \\
+    --quarantine rejected.csv
   trackway data clean users.parquet --out users-clean.parquet --personal hash --key-file hash.key
-  trackway data clean users.csv --out clean.csv --mask name --hash mail --drop phone --key-variable HASH_KEY"
+  trackway data clean users.csv --out clean.csv --mask name --hash mail --drop phone \\
+    --key-variable HASH_KEY"
     )]
     Clean(Box<CleanArgs>),
     /// Join features as they were known at the time of each row (point-in-time join), and count what a plain join would
@@ -101,14 +105,17 @@ Examples:
     #[command(after_help = "Every left row is written, with nulls if nothing was known at its time.
 
 Examples:
-  trackway data as-of --left labels.parquet --right features.parquet --on user --left-time at --right-time updated joined.parquet
-  trackway data as-of --left labels.csv --right features.csv --on user,shop --left-time at --right-time at --strict --tolerance 30d out.csv")]
+  trackway data as-of --left labels.parquet --right features.parquet --on user --left-time at \\
+    --right-time updated joined.parquet
+  trackway data as-of --left labels.csv --right features.csv --on user,shop --left-time at \\
+    --right-time at --strict --tolerance 30d out.csv")]
     AsOf(AsOfArgs),
     /// Compare the feature values of the same keys in training and serving (train/serve skew); exits with 3 if a column
     /// is skewed
     #[command(after_help = "Examples:
   trackway data skew --train train.parquet --serve logged.parquet --on user
-  trackway data skew --train train.parquet --serve logged.parquet --on user --time at --tolerance 0.001 --equal-min 0.95 --json")]
+  trackway data skew --train train.parquet --serve logged.parquet --on user --time at \\
+    --tolerance 0.001 --equal-min 0.95 --json")]
     Skew(SkewArgs),
 }
 

@@ -4,9 +4,9 @@ use trackway_flows::diagnose;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway diagnose last                                  trace a NaN, a hang or slow steps to its cause
-  trackway diagnose last --kind throughput --steps 30     profile 30 steps after the last checkpoint
-  trackway diagnose last --kind numeric --from 4000       observe gradients and layers from the checkpoint of step 4000 or before
+  trackway diagnose last                                trace NaN, a hang or slow steps
+  trackway diagnose last --kind throughput --steps 30   profile 30 steps
+  trackway diagnose last --kind numeric --from 4000     observe gradients from step 4000 on
   trackway diagnose att_01kabc --json
 
 The job is launched again for a few steps, from a copy of the last checkpoint before the symptom. It is not a training attempt, \

@@ -29,11 +29,11 @@ pub enum EvalCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway eval run trackway.toml                      newest checkpoint of the newest run of the file
+  trackway eval run trackway.toml            newest checkpoint of the newest run of the file
   trackway eval run last --checkpoint 1200
-  trackway eval run last --checkpoint best             by `checkpoint.keep.best` of the run file
+  trackway eval run last --checkpoint best   by `checkpoint.keep.best` of the run file
   trackway eval run trackway.toml --set evaluate.seed=7
-  trackway eval run last --test-set rare               only `[evaluate.test_sets.rare]`
+  trackway eval run last --test-set rare     only `[evaluate.test_sets.rare]`
 
 The checkpoint is verified and pinned while the evaluator of `[evaluate]` reads it. After a crash only the evaluator is \
 relaunched. See docs/evaluations.md.

@@ -35,10 +35,11 @@ true_positive …) unless named; guesses are reported.
 Examples:
   trackway eval metrics predictions.parquet
   trackway eval metrics predictions.csv --label income --score p --positive '>50K' --json
-  trackway eval metrics predictions.parquet --slice women=\"sex = 'Female'\" --slice older='age >= 60' --fairness sex,race
-  trackway eval metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, or inconclusive
+  trackway eval metrics predictions.parquet --slice women=\"sex = 'Female'\" \\
+    --slice older='age >= 60' --fairness sex,race
+  trackway eval metrics new.parquet --baseline old.parquet --id id   better, worse, or not shown
   trackway eval metrics predictions.parquet --html report.html --parquet numbers.parquet
-  trackway eval metrics answers.parquet --group document                    resample whole documents
+  trackway eval metrics answers.parquet --group document             resample whole documents
 
 Exit codes: 0 computed, whatever the numbers; 2 invalid columns or predicates; 6 file not found"
 )]

@@ -13,7 +13,8 @@ Examples:
   trackway eval probe test.parquet --command 'python score.py' --label income --positive '>50K'
   trackway eval probe test.csv --command ./score --label price --only importance,dependence --json
   trackway eval probe test.csv --command 'python score.py' --skip id,name --only counterfactuals
-  trackway eval probe test.parquet --command 'python score.py' --batches arrow --label price --html probe.html"
+  trackway eval probe test.parquet --command 'python score.py' --batches arrow --label price \\
+    --html probe.html"
 )]
 pub struct ProbeArgs {
     #[command(flatten)]

@@ -40,10 +40,10 @@ pub struct JudgeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway gates test income.toml --bad shuffled            its newest evaluation, predictions shuffled
-  trackway gates test income.toml --bad first               the first checkpoint of the newest run, evaluated now
+  trackway gates test income.toml --bad shuffled     newest evaluation, shuffled
+  trackway gates test income.toml --bad first        the first checkpoint, evaluated now
   trackway gates test income.toml --bad gates/untrained.json
-  trackway gates test income.toml --bad evl_01kabc          an evaluation of a model that must fail
+  trackway gates test income.toml --bad evl_01kabc   an evaluation of a model that must fail
   trackway gates test --gate 'size_bytes < 2e9' --bad gates/large.json
 
 A gate is verified once it has failed at least one known-bad model; promotions count verified gates only.
@@ -63,7 +63,8 @@ pub struct GatesTestArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway gates fixture last --name 'no better than the majority' --set accuracy=0.76 --out gates/majority.json
+  trackway gates fixture last --name 'no better than the majority' --set accuracy=0.76 \\
+    --out gates/majority.json
   trackway gates fixture last --set size_bytes=9e9 --out gates/large.json
 
 A changed number keeps the width of its interval.")]
@@ -120,7 +121,8 @@ pub enum RegistryCommand {
 #[command(after_help = "Examples:
   trackway registry register income --run last
   trackway registry register income --run last --checkpoint best
-  trackway registry register income --run 01kabc --step 4000 --signature signature.json --description 'more data'
+  trackway registry register income --run 01kabc --step 4000 --signature signature.json \\
+    --description 'more data'
 
 The checkpoint is verified and pinned, so it is never deleted. Registering the same weights again returns the existing version.")]
 pub struct RegisterArgs {

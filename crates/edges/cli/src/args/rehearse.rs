@@ -5,8 +5,8 @@ use trackway_flows::rehearsal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway rehearse trackway.toml                      overfit one batch, save a checkpoint, resume from it
-  trackway rehearse trackway.toml --kind overfit       overfit ten batches
+  trackway rehearse trackway.toml                  overfit one batch, save, resume
+  trackway rehearse trackway.toml --kind overfit   overfit ten batches
   trackway rehearse wine.toml --steps 400 --json
 
 The script trains on its first batch, or its first few, repeatedly until the loss reaches the target. It must take its batches \

@@ -13,9 +13,11 @@ use super::{ProbeBatches, TableArgs};
 returns probabilities of --positive.
 
 Examples:
-  trackway eval score test.parquet --command 'python score.py' --label income --positive '>50K' --out predictions.parquet
+  trackway eval score test.parquet --command 'python score.py' --label income --positive '>50K' \\
+    --out predictions.parquet
   trackway eval score 'data/*.csv' --command ./score --skip id,name --out scored.csv --json
-  trackway eval score test.csv --command 'python score.py' --label y --batch-rows 1 --metrics latency.json --out scored.jsonl
+  trackway eval score test.csv --command 'python score.py' --label y --batch-rows 1 \\
+    --metrics latency.json --out scored.jsonl
 
 Exit codes: 0 all rows scored; 2 invalid columns, or rows that the model rejected; 4 interrupted; 6 file not found"
 )]

@@ -13,7 +13,7 @@ Examples:
   trackway eval slices predictions.csv --label income --prediction predicted --skip id
   trackway eval slices predictions.csv --label y --prediction new --worse-than old --group user_id
   trackway eval slices errors.parquet --error loss --json > monday.json
-  trackway eval slices errors.parquet --error loss --since monday.json     new, resolved, worse and better slices"
+  trackway eval slices errors.parquet --error loss --since monday.json   what changed"
 )]
 pub struct SlicesArgs {
     #[command(flatten)]

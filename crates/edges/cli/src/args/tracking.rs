@@ -121,7 +121,7 @@ pub struct CompareArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway export last --out income            metrics.parquet, parameters.parquet, attempts.parquet, …
+  trackway export last --out income   metrics.parquet, parameters.parquet, attempts.parquet, …
   trackway export income --out csv --format csv
 
 Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again \
