@@ -105,13 +105,14 @@ fn known_bad(
     (text, test_set): (&str, Option<&str>),
     printer: Printer,
 ) -> Result<GateFixture, Failure> {
-    let on = test_set.map(|name| format!(" on test set `{name}`")).unwrap_or_default();
+    let on = |set: Option<&str>| set.map(|name| format!(" on test set `{name}`")).unwrap_or_default();
     if let Some(of) = text.strip_prefix(SHUFFLED) {
         let evaluation = match (of.strip_prefix(':'), &args.file) {
             (Some(named), _) => context.resolve_evaluation(named)?,
             (None, Some(file)) => evaluate::newest_evaluation_of_file(context, file, test_set)?,
             (None, None) => return Err(unnamed_evaluation()),
         };
+        let on = on(evaluation.test_set.as_deref());
         let fixture = known_bad::shuffled_fixture(context, evaluation)?;
         return Ok(GateFixture { name: fixture.name + &on, ..fixture });
     }
@@ -141,7 +142,7 @@ fn known_bad(
     live.finish();
     let receipt = receipt?;
     let step = receipt.step.map_or_else(String::new, |step| format!("step {step}, evaluation "));
-    let name = format!("the first checkpoint: {step}{}{on}", receipt.evaluation_id);
+    let name = format!("the first checkpoint: {step}{}{}", receipt.evaluation_id, on(test_set));
     let row = context.resolve_evaluation(&receipt.evaluation_id)?;
     let judged = args
         .file
