@@ -36,6 +36,7 @@ pub struct Archive<R> {
 struct Entry {
     method: u16,
     encrypted: bool,
+    crc32: u32,
     packed_bytes: u64,
     size_bytes: u64,
     offset: u64,
@@ -146,10 +147,15 @@ fn unpacked(name: &str, entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
             return Err(invalid(format!("`{name}` is packed by method {other}, which is not known")));
         }
     }
-    if bytes.len() as u64 == entry.size_bytes {
+    if bytes.len() as u64 != entry.size_bytes {
+        return Err(damaged("an entry has another size than the directory states"));
+    }
+    let mut crc = flate2::Crc::new();
+    crc.update(&bytes);
+    if crc.sum() == entry.crc32 {
         Ok(bytes)
     } else {
-        Err(damaged("an entry has another size than the directory states"))
+        Err(damaged("an entry has another checksum than the directory states"))
     }
 }
 
@@ -201,6 +207,7 @@ fn entry(bytes: &[u8], at: usize) -> io::Result<(String, Entry, usize)> {
     let mut entry = Entry {
         method: u16_at(bytes, at + 10)?,
         encrypted: u16_at(bytes, at + 8)? & 1 != 0,
+        crc32: u32_at(bytes, at + 16)?,
         packed_bytes: u64::from(u32_at(bytes, at + 20)?),
         size_bytes: u64::from(u32_at(bytes, at + 24)?),
         offset: u64::from(u32_at(bytes, at + 42)?),
@@ -242,9 +249,15 @@ mod tests {
             bytes.extend(word.to_le_bytes());
             middle.iter().for_each(|field| bytes.extend(field.to_le_bytes()));
         };
-        head(&mut bytes, LOCAL_ENTRY, &[20, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0]);
+        // The CRC-32 of `b`.
+        let (low, high) = (0xeff9, 0x71be);
+        head(&mut bytes, LOCAL_ENTRY, &[20, 0, 0, 0, 0, low, high, 1, 0, 1, 0, 1, 0]);
         bytes.extend(b"ab");
-        head(&mut bytes, DIRECTORY_ENTRY, &[20, 20, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        head(
+            &mut bytes,
+            DIRECTORY_ENTRY,
+            &[20, 20, 0, 0, 0, 0, low, high, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+        );
         bytes.extend(b"a");
         head(&mut bytes, END, &[0, 0, 1, 1, 47, 0, 32, 0, 0]);
         bytes
@@ -268,6 +281,15 @@ mod tests {
         bytes[size_at..size_at + 4].copy_from_slice(&(ENTRY_BYTES_MAX as u32 + 1).to_le_bytes());
         let error = Archive::open(Cursor::new(bytes)).unwrap().read("a").unwrap_err().to_string();
         assert!(error.contains("`a` has 268435457 bytes; at most"), "{error}");
+    }
+
+    /// Proves that an entry whose bytes are others than those that were packed is refused.
+    #[test]
+    fn a_changed_entry_is_refused() {
+        let mut bytes = stored();
+        bytes[31] = b'c';
+        let error = Archive::open(Cursor::new(bytes)).unwrap().read("a").unwrap_err().to_string();
+        assert!(error.contains("another checksum"), "{error}");
     }
 
     /// Proves that an entry is read, that one that is not there is none, and that any damage is an error and no panic.
