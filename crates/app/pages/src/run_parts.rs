@@ -9,7 +9,7 @@ use trackway_api::explain::{
 };
 use trackway_api::runs::RunState;
 use trackway_core::detect::DetectionSeverity;
-use trackway_core::text::{bytes, counted, duration};
+use trackway_core::text::{budgeted, bytes, counted, duration};
 use trackway_core::{Confidence, Timestamp};
 
 use crate::parts::{number, table, text};
@@ -199,7 +199,9 @@ pub fn decisions(decisions: &[RetryDecision]) -> Markup {
         &columns,
         decisions.iter().map(|decision| {
             let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
-                (Some(name), Some(spent), Some(limit)) => format!("{name}: {spent} of {limit}"),
+                (Some(name), Some(spent), Some(limit)) => {
+                    format!("{name}: {} of {}", budgeted(spent), budgeted(limit))
+                }
                 _ => String::new(),
             };
             let set = decision.changes.as_ref().and_then(|changes| changes.get("set"));

@@ -51,6 +51,18 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// What was spent, or may be: `2`, `12.50`, `0.0013`. Two decimals, of less than 0.1 two digits; whole numbers as they are.
+#[must_use]
+pub fn budgeted(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        _ if size.fract() == 0.0 => 0,
+        _ if size < 0.1 => (1.0 - size.log10().floor()) as usize,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
 /// A count with its noun: `1 row`, `2 rows`, `0 classes`, `3 entries`. `noun` is in the singular.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
@@ -119,6 +131,22 @@ pub fn csv_field(text: &str, separator: char) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that what was spent is shown whole, with two decimals, or with two digits if it is small.
+    #[test]
+    fn what_was_spent_is_never_rounded_to_nothing() {
+        let table = [
+            (0.0, "0"),
+            (5.0, "5"),
+            (12.5, "12.50"),
+            (0.1, "0.10"),
+            (0.001_300_7, "0.0013"),
+            (0.001, "0.0010"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(budgeted(value), expected);
+        }
+    }
 
     /// Proves each unit at its borders.
     #[test]

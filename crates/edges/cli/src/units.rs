@@ -1,7 +1,7 @@
 //! Numbers of the command line as people read them.
 
 use trackway_core::Timestamp;
-pub use trackway_core::text::{bytes, counted, duration, metric, short_range};
+pub use trackway_core::text::{budgeted, bytes, counted, duration, metric, short_range};
 use trackway_flows::assess::Estimate;
 
 /// A number that was estimated: `0.3142`, `12.5000`, `1.200e-7`.

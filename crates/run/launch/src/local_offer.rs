@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use trackway_core::text;
+
 use crate::EngineRequest;
 
 /// This machine, as far as requests are concerned. What cannot be read is none, and a request for it is refused.
@@ -74,13 +76,17 @@ impl LocalOffer {
         ];
         let lacking = amounts.into_iter().filter_map(|(name, asked, has)| {
             let asked = asked.filter(|asked| has.is_none_or(|has| has < *asked))?;
-            let has = has.map_or_else(|| "an unknown number".to_owned(), |has| has.to_string());
+            let shown = |amount: u64| match name.ends_with("_bytes") {
+                true => text::bytes(amount),
+                false => amount.to_string(),
+            };
+            let (asked, has) = (shown(asked), has.map_or_else(|| "an unknown number".to_owned(), shown));
             Some(format!("`{name}` of {asked} (`{}` has {has}: request less, or free some)", self.host))
         });
         let unmet: Vec<String> = fixed
             .into_iter()
             .filter(|(is_unmet, _)| *is_unmet)
-            .map(|(_, text)| text.to_owned())
+            .map(|(_, why)| why.to_owned())
             .chain(lacking)
             .collect();
         (!unmet.is_empty()).then(|| format!("the local launcher cannot give {}", unmet.join(", ")))
@@ -156,5 +162,7 @@ mod tests {
             let why = machine().unmet(&request).unwrap_or_default();
             assert!(why.contains(&format!("`{name}`")), "{name}: {why}");
         }
+        let memory = machine().unmet(&of(Resources { memory_bytes: Some(2 << 30), ..Resources::default() }));
+        assert!(memory.unwrap().contains("`memory_bytes` of 2.0 GiB (`here` has 1.0 GiB: request less"));
     }
 }

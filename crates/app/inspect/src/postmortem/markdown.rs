@@ -10,7 +10,7 @@ use trackway_api::postmortem::{
 };
 use trackway_api::verify::SealedKind;
 use trackway_core::Timestamp;
-use trackway_core::text::{bytes, counted, duration, metric};
+use trackway_core::text::{budgeted, bytes, counted, duration, metric};
 use trackway_flows::markdown::{Code, Markdown, Put, md};
 
 /// Lines of the timeline; the rest is in the JSON.
@@ -321,7 +321,9 @@ fn tried(text: &mut Markdown, decisions: &[RetryDecision]) {
     );
     for decision in decisions {
         let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
-            (Some(name), Some(spent), Some(limit)) => Some(format!("{name}: {spent} of {limit}")),
+            (Some(name), Some(spent), Some(limit)) => {
+                Some(format!("{name}: {} of {}", budgeted(spent), budgeted(limit)))
+            }
             _ => None,
         };
         let set = decision.changes.as_ref().and_then(|changes| changes.get("set")).cloned();

@@ -11,7 +11,7 @@ mod retry;
 mod rule;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
+use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason, text};
 
 use crate::runbook::next_actions;
 pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
@@ -266,7 +266,11 @@ fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Optio
     limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
         let limit = limit.filter(|limit| spent >= *limit)?;
         let budget = BudgetUse { name: name.into(), spent, limit };
-        let why = format!("{spent:.2} of {limit:.2} {unit} are spent; the last attempt ended as `{reason}`");
+        let why = format!(
+            "{} of {} {unit} are spent; the last attempt ended as `{reason}`",
+            text::budgeted(spent),
+            text::budgeted(limit)
+        );
         Some(stop(rule, why, Some(budget), FinalState::BudgetExhausted, Reason::BudgetExhausted))
     })
 }

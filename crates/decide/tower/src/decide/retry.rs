@@ -1,6 +1,6 @@
 //! The retries: each spends from a budget and names it.
 
-use trackway_core::{RetryOutlook, TerminationReason as Reason};
+use trackway_core::{RetryOutlook, TerminationReason as Reason, text};
 
 use super::{
     AttemptBudget, BudgetUse, Decision, DecisionRule, FinalState, History, PastAttempt, RetryPolicy,
@@ -173,7 +173,9 @@ fn money_of_reason(
         let limit = limit.filter(|limit| spent >= *limit)?;
         let budget = BudgetUse { name: format!("{name}.{key}"), spent, limit };
         let why = format!(
-            "retries of the `{name}` budget took {spent:.2} of {limit:.2} {unit}; the last attempt ended as `{}`",
+            "retries of the `{name}` budget took {} of {} {unit}; the last attempt ended as `{}`",
+            text::budgeted(spent),
+            text::budgeted(limit),
             last.reason
         );
         Some(stop(rule, why, Some(budget), FinalState::BudgetExhausted, last.reason))

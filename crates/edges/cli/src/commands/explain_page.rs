@@ -24,7 +24,7 @@ use super::{
     progressive,
 };
 use crate::printer::{Printer, Shown, Tone};
-use crate::units::{bytes, counted, duration, metric, short_hash};
+use crate::units::{budgeted, bytes, counted, duration, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
@@ -534,7 +534,9 @@ fn decisions(printer: Printer, retries: &[RetryDecision]) {
         let after =
             retry.after_attempt_number.map(|number| format!("after attempt {number}: ")).unwrap_or_default();
         let budget = match (&retry.budget_name, retry.budget_spent, retry.budget_limit) {
-            (Some(name), Some(spent), Some(limit)) => format!("; budget `{name}`: {spent} of {limit}"),
+            (Some(name), Some(spent), Some(limit)) => {
+                format!("; budget `{name}`: {} of {}", budgeted(spent), budgeted(limit))
+            }
             _ => String::new(),
         };
         printer.line(format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
