@@ -22,6 +22,20 @@ fn check_help(command: &mut clap::Command, path: &str) {
     }
 }
 
+/// Proves that no example of a help text is wrapped in a terminal of 100 columns.
+#[test]
+fn examples_fit_into_a_terminal() {
+    fn check(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let is_example = |line: &&str| line.starts_with("  ");
+        for line in help.lines().filter(is_example) {
+            assert!(line.chars().count() <= 100, "`{}`: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&Cli::command());
+}
+
 /// Proves that no two arguments are in each other's way, and that defaults are values that are accepted.
 #[test]
 fn the_command_line_is_consistent() {
