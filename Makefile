@@ -70,7 +70,7 @@ install: build ## the release binary into $(PREFIX)/bin
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway
 
 build: ## the release binary
-	$(CARGO) build --locked --release -p trackway
+	CARGO=$(CARGO) scripts/release.sh
 
 agent: ## the static agent (the shim alone) into dist/, its size checked, a script run under it
 	scripts/agent.sh

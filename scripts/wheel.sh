@@ -16,7 +16,8 @@ fi
 
 binary=${WHEEL_BINARY:-}
 if [ -z "$binary" ]; then
-  "${build[@]}" --locked --profile "$profile" -p trackway
+  if [ -z "$target" ] && [ "$profile" = release ]; then scripts/release.sh
+  else "${build[@]}" --locked --profile "$profile" -p trackway; fi
   folder=$profile
   [ "$profile" != dev ] || folder=debug
   binary=${CARGO_TARGET_DIR:-target}/${target:+$target/}$folder/trackway

@@ -1,11 +1,11 @@
 //! Every document that a command prints with `--json`.
 
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+#[cfg(debug_assertions)]
+use crate::derived::Derived;
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
@@ -13,10 +13,13 @@ use crate::{
     rehearsal, reproduce, runs, schemas, settings, sql, verify, watch,
 };
 
+/// The schemas of all documents, and the definitions of their types once: generated, and compared by a test.
+const SCHEMAS: &str = include_str!("../../../../docs/schemas.json");
+
 /// A document of the contract.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// Its name: of its schema `docs/schemas/NAME.json` and of its golden file.
+    /// Its name: what `trackway schema` takes, and the name of its golden file.
     pub name: &'static str,
     /// The commands that print it. An option behind a command, such as `memory --devices`, means: with this option.
     pub commands: &'static [&'static str],
@@ -24,58 +27,87 @@ pub struct Entry {
     pub shape: Shape,
     /// What a reader should know beside its fields: exit codes first.
     pub remarks: &'static str,
-    type_schema: fn() -> Schema,
-    reference: fn(&mut SchemaGenerator) -> Schema,
-    reread: fn(&Value) -> Result<Value, serde_json::Error>,
+    /// What its type says of it.
+    #[cfg(debug_assertions)]
+    pub derived: Derived,
+}
+
+/// `docs/schemas.json`.
+#[derive(Debug, Deserialize)]
+struct Schemas {
+    /// The schema of each document without its definitions; of an item, or a line, if there are several.
+    documents: Map<String, Value>,
+    /// The schemas of the types that they refer to.
+    #[serde(rename = "$defs")]
+    definitions: Map<String, Value>,
 }
 
 impl Entry {
-    const fn new<D: Document + JsonSchema + DeserializeOwned>(
+    #[cfg(debug_assertions)]
+    const fn new<D: Document + schemars::JsonSchema + DeserializeOwned>(
         name: &'static str,
         commands: &'static [&'static str],
         shape: Shape,
         remarks: &'static str,
     ) -> Self {
-        Self {
-            name,
-            commands,
-            shape,
-            remarks,
-            type_schema: type_schema::<D>,
-            reference: reference::<D>,
-            reread: reread::<D>,
-        }
+        Self { name, commands, shape, remarks, derived: Derived::of::<D>() }
+    }
+
+    #[cfg(not(debug_assertions))]
+    const fn new<D: Document + DeserializeOwned>(
+        name: &'static str,
+        commands: &'static [&'static str],
+        shape: Shape,
+        remarks: &'static str,
+    ) -> Self {
+        Self { name, commands, shape, remarks }
     }
 
     /// The JSON Schema (draft 2020-12) of what is printed; of one line if every line is an object.
-    #[must_use]
-    pub fn schema(&self) -> Value {
-        let mut schema = (self.type_schema)().to_value();
-        without_rust(&mut schema);
-        if self.shape != Shape::Array {
-            return schema;
-        }
-        let Value::Object(mut item) = schema else { return json!({ "type": "array", "items": schema }) };
-        let mut whole = json!({ "type": "array" });
-        for key in ["$schema", "$defs"] {
-            whole[key] = item.remove(key).unwrap_or_else(|| json!({}));
-        }
-        whole["items"] = Value::Object(item);
-        whole
-    }
-
-    /// The schema of the type among the definitions of a generator.
-    pub(crate) fn reference(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.reference)(generator)
-    }
-
-    /// A document, or an item of an array, as its type reads and writes it.
     ///
     /// # Errors
-    /// When it is not of the type.
-    pub fn reread(&self, document: &Value) -> Result<Value, serde_json::Error> {
-        (self.reread)(document)
+    /// When the file that the binary was built with has no such document: a fault of the build.
+    pub fn schema(&self) -> Result<Map<String, Value>, serde_json::Error> {
+        let mut all: Schemas = serde_json::from_str(SCHEMAS)?;
+        let Some(Value::Object(item)) = all.documents.remove(self.name) else {
+            return Err(serde::de::Error::custom(format!("no schema of `{}`", self.name)));
+        };
+        let definitions = reachable(&item, &all.definitions);
+        let mut whole = match self.shape {
+            Shape::Array => {
+                Map::from_iter([("type".into(), json!("array")), ("items".into(), Value::Object(item))])
+            }
+            Shape::One | Shape::Lines => item,
+        };
+        whole.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+        if !definitions.is_empty() {
+            whole.insert("$defs".into(), Value::Object(definitions));
+        }
+        Ok(whole)
     }
+}
+
+/// The definitions that a schema refers to, and those that these refer to.
+fn reachable(schema: &Map<String, Value>, definitions: &Map<String, Value>) -> Map<String, Value> {
+    let mut found = Map::new();
+    let mut left: Vec<&Value> = schema.values().collect();
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => left.extend(members.values()),
+            Value::Array(items) => left.extend(items),
+            Value::String(text) => {
+                let definition =
+                    text.strip_prefix("#/$defs/").and_then(|name| definitions.get_key_value(name));
+                if let Some((name, schema)) = definition
+                    && found.insert(name.clone(), schema.clone()).is_none()
+                {
+                    left.push(schema);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
 }
 
 impl From<&Entry> for schemas::ListedDocument {
@@ -87,40 +119,6 @@ impl From<&Entry> for schemas::ListedDocument {
             remarks: entry.remarks.into(),
         }
     }
-}
-
-/// A comment of Rust's documentation for readers of JSON: its links lead nowhere there, and its `None` is null.
-pub(crate) fn without_rust_words(comment: &str) -> String {
-    comment.replace("[`", "`").replace("`]", "`").replace("`None`", "null")
-}
-
-fn without_rust(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            for (name, member) in members {
-                match member {
-                    Value::String(text) if name == "description" => {
-                        *text = without_rust_words(text);
-                    }
-                    _ => without_rust(member),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_rust),
-        _ => {}
-    }
-}
-
-fn type_schema<D: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<D>()
-}
-
-fn reference<D: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<D>()
-}
-
-fn reread<D: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(D::deserialize(value)?)
 }
 
 /// Lists documents, and makes each type a [`Document`]: `of` where it is listed first, `again` where it is listed another time.

@@ -3,7 +3,7 @@
 //!
 //! A type is printed only if it is a [`Document`], and it is one only if the [catalogue](catalogue::DOCUMENTS) lists
 //! it. So the compiler proves that no row of the ledger and no ad-hoc value reaches a user, and `docs/json.md` and
-//! `docs/schemas/` are complete. Types that science and decisions compute (a profile, an assessment, an estimate of
+//! `docs/schemas.json` are complete. Types that science and decisions compute (a profile, an assessment, an estimate of
 //! memory) are part of the contract as they are; everything else is defined here, one module per subject.
 
 pub mod attempts;
@@ -12,6 +12,8 @@ pub mod checkpoints;
 pub mod compare;
 pub mod cross_validation;
 pub mod data;
+#[cfg(debug_assertions)]
+pub mod derived;
 pub mod detections;
 pub mod diagnosis;
 pub mod doctor;
@@ -26,6 +28,7 @@ pub mod init;
 pub mod logs;
 pub mod models;
 pub mod notification;
+#[cfg(debug_assertions)]
 pub mod page;
 pub mod postmortem;
 pub mod preflight;

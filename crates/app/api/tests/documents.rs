@@ -1,13 +1,14 @@
 //! The documents of the catalogue against `docs/` and against golden files of real commands.
 
+#![cfg(debug_assertions)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use trackway_api::catalogue::{DOCUMENTS, Shape};
+use serde_json::{Map, Value};
+use trackway_api::catalogue::{DOCUMENTS, Entry, Shape};
 use trackway_api::page;
 use trackway_api::validate::faults;
 
@@ -44,15 +45,46 @@ fn the_page_is_generated() {
     check(&root().join("docs/json.md"), &page::document());
 }
 
-/// Proves that `docs/schemas` has the schema of every document and nothing else.
+/// What the type of a document says: its schema, and the definitions that it refers to.
+fn derived(entry: &Entry) -> (Value, Map<String, Value>) {
+    let Value::Object(mut schema) = entry.derived.schema() else { panic!("{}: no object", entry.name) };
+    assert_eq!(schema.remove("$schema").unwrap(), "https://json-schema.org/draft/2020-12/schema");
+    let definitions = schema.remove("$defs").map_or_else(Map::new, |defs| defs.as_object().unwrap().clone());
+    (Value::Object(schema), definitions)
+}
+
+/// Proves that `docs/schemas.json` has the schema of every document and nothing else. Each document and each definition has a
+/// line, so that a change of one is a change of one line.
 #[test]
 fn the_schemas_are_generated() {
-    let folder = root().join("docs/schemas");
+    let (mut documents, mut definitions) = (Map::new(), Map::new());
     for entry in DOCUMENTS {
-        let text = serde_json::to_string_pretty(&entry.schema()).unwrap() + "\n";
-        check(&folder.join(format!("{}.json", entry.name)), &text);
+        let (schema, types) = derived(entry);
+        documents.insert(entry.name.into(), schema);
+        definitions.extend(types);
     }
-    assert_eq!(names_in(&folder), document_names());
+    let lines = |of: &Map<String, Value>| {
+        let lines: Vec<String> = of.iter().map(|(name, schema)| format!("\"{name}\":{schema}")).collect();
+        lines.join(",\n")
+    };
+    let (definitions, documents) = (lines(&definitions), lines(&documents));
+    let text = format!("{{\"$defs\":{{\n{definitions}\n}},\"documents\":{{\n{documents}\n}}}}\n");
+    check(&root().join("docs/schemas.json"), &text);
+}
+
+/// Proves that the schema of a document, put together from that file, is the one of its type.
+#[test]
+fn schemas_of_documents_are_whole() {
+    for entry in DOCUMENTS {
+        let (schema, definitions) = derived(entry);
+        let mut whole = entry.schema().unwrap();
+        let found = whole.remove("$defs").unwrap_or_else(|| Value::Object(Map::new()));
+        assert_eq!(found, Value::Object(definitions), "{}", entry.name);
+        whole.remove("$schema");
+        let whole =
+            if entry.shape == Shape::Array { whole.remove("items").unwrap() } else { Value::Object(whole) };
+        assert_eq!(whole, schema, "{}", entry.name);
+    }
 }
 
 /// Proves that every document has one name, and every type of all schemas one name too.
@@ -96,14 +128,14 @@ fn golden_documents_are_what_the_types_say() {
         let name = entry.name;
         let golden: Value =
             serde_json::from_str(&fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap();
-        assert_eq!(faults(&entry.schema(), &golden), Vec::<String>::new(), "{name}");
+        assert_eq!(faults(&Value::Object(entry.schema().unwrap()), &golden), Vec::<String>::new(), "{name}");
         let items = match entry.shape {
             Shape::Array => golden.as_array().unwrap().clone(),
             Shape::One | Shape::Lines => vec![golden],
         };
         assert!(!items.is_empty(), "{name}: an empty array shows nothing");
         for item in items {
-            assert_eq!(entry.reread(&item).unwrap(), item, "{name}");
+            assert_eq!(entry.derived.reread(&item).unwrap(), item, "{name}");
         }
     }
 }

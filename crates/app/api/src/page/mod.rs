@@ -18,7 +18,7 @@ const INTRODUCTION: &str = include_str!("intro.md");
 pub fn document() -> String {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let documents: Vec<(&Entry, Value)> =
-        DOCUMENTS.iter().map(|entry| (entry, entry.reference(&mut generator).to_value())).collect();
+        DOCUMENTS.iter().map(|entry| (entry, entry.derived.reference(&mut generator).to_value())).collect();
     let named = |(entry, schema): &(&Entry, Value)| Some((types::name_of(schema)?.to_owned(), entry.name));
     let definitions = Definitions {
         schemas: generator.take_definitions(true),
@@ -66,6 +66,6 @@ fn section(page: &mut String, entry: &Entry, schema: &Value, definitions: &Defin
     if !entry.remarks.is_empty() {
         let _ = write!(page, " {}", entry.remarks);
     }
-    let _ = writeln!(page, " Schema: [{name}.json](schemas/{name}.json).\n");
+    let _ = writeln!(page, " Schema: `trackway schema {name}`.\n");
     types::body(page, schema, definitions);
 }

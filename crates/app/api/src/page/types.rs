@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::catalogue::without_rust_words;
+use crate::derived::without_rust_words;
 
 /// Longer lists of words have a section.
 const INLINE_WORDS_MAX: usize = 8;

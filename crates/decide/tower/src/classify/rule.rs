@@ -164,6 +164,7 @@ impl<'de> Deserialize<'de> for TerminationRule {
     }
 }
 
+#[cfg(debug_assertions)]
 impl schemars::JsonSchema for TerminationRule {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "TerminationRule".into()

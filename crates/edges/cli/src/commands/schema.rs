@@ -1,6 +1,5 @@
 //! `trackway schema`: the documents that commands print with `--json`, and their schemas.
 
-use serde_json::Value;
 use trackway_api::catalogue::{DOCUMENTS, Entry};
 use trackway_api::schemas::{DocumentSchema, ListedDocument};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -18,9 +17,8 @@ pub fn schema(args: &SchemaArgs, printer: Printer) -> Result<u8, Failure> {
         AppError::new(ErrorKind::NotFound, format!("there is no document `{name}`"))
             .hint("list the documents with: trackway schema")
     })?;
-    let Value::Object(schema) = entry.schema() else {
-        return Err(Failure::fault(format!("the schema of `{name}` is not an object")));
-    };
+    let schema =
+        entry.schema().map_err(|error| Failure::fault(format!("the schema of `{name}`: {error}")))?;
     printer.document(&DocumentSchema(schema));
     Ok(0)
 }

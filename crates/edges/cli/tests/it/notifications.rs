@@ -86,7 +86,8 @@ fn a_webhook_gets_detections_and_the_end() {
     let home = home(&address, &format!("{lines}\n"));
     let done = run(&home);
     assert_eq!(done.code, 0, "{}", done.stderr);
-    let schema = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap().schema();
+    let entry = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap();
+    let schema = serde_json::Value::Object(entry.schema().unwrap());
     let next = || {
         let document = documents.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(faults(&schema, &document), Vec::<String>::new(), "{document}");
@@ -207,7 +208,8 @@ fn a_webhook_gets_the_verdicts_of_gates() {
     let done = home.trackway(&["run", "job.toml"]);
     assert_eq!(done.code, 5, "{}", done.stderr);
     let sent = documents.recv_timeout(Duration::from_secs(20)).unwrap();
-    let schema = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap().schema();
+    let entry = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap();
+    let schema = serde_json::Value::Object(entry.schema().unwrap());
     assert_eq!(faults(&schema, &sent), Vec::<String>::new(), "{sent}");
     assert_eq!((&sent["about"], &sent["run"]["name"]), (&json!("gate"), &json!("judged")), "{sent}");
     let verdicts: Vec<Value> =
