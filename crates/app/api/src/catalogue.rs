@@ -176,7 +176,7 @@ documents! {
         "Exit code 3 if `verdict` is `block` or `not_run`.";
     "cross-validate": One of cross_validation::CrossValidation, by ["eval cross-validate"],
         "Exit code 4 if a fold did not train or was not evaluated.";
-    "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if there is no proof.";
+    "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if nothing was proved.";
     "evaluation": One of evaluations::EvaluationReceipt, by ["eval run", "eval show"],
         "Exit code 4 if the evaluator failed, 5 if a gate does not pass.";
     "evaluations": Array again evaluations::EvaluationReceipt, by ["eval ls"];
