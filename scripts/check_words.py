@@ -68,6 +68,8 @@ RUST_TOKEN = re.compile(
 )
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*mod \w+ \{", re.MULTILINE)
 CODE = re.compile(r"`[^`]*`|\{[A-Za-z_0-9.:]*\}")
+# What ends a line within a string: the word after it begins there, and a phrase goes over it.
+LINE_END = re.compile(r"\\[nrt]|\\\n")
 
 Found = Iterator[tuple[str, str]]
 
@@ -160,12 +162,12 @@ def places() -> Iterator[str]:
     """Every place of a word to avoid."""
     for file, parts in texts().items():
         for kind, part in parts:
-            text = named(part) if kind == "names" else CODE.sub(" ", part)
+            text = named(part) if kind == "names" else " ".join(CODE.sub(" ", LINE_END.sub(" ", part)).split())
             if not text or (kind != "names" and not ANY.search(text)):
                 continue
             for word, pattern in (NAME_PATTERNS if kind == "names" else PATTERNS).items():
                 if pattern.search(text):
-                    yield f"{file}: `{word}` in {kind}: {' '.join(text.split())[:200]}"
+                    yield f"{file}: `{word}` in {kind}: {text[:200]}"
 
 
 def main() -> int:

@@ -131,7 +131,7 @@ impl Put for Yaml<'_> {
 
 fn evaluation(text: &mut Markdown, facts: &CardFacts) {
     let Some(row) = &facts.evaluation else {
-        return md!(text, "\n## Evaluation\n\nNobody evaluated these weights.\n");
+        return md!(text, "\n## Evaluation\n\nThere is no evaluation of these weights.\n");
     };
     md!(text, "\n## Evaluation\n\n{} by {}", Code(&row.evaluation_id.to_string()), row.evaluator_name);
     if let Some(digest) = &row.evaluator_digest {
