@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use trackway_api::registry::{Approved, ModelChanged};
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
@@ -14,11 +15,11 @@ use trackway_engine::person::person;
 use trackway_files::give_to_user;
 use trackway_formats::model_policy::{self, ModelPolicyFile};
 use trackway_formats::sha256_hex;
-use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
+use trackway_ledger::{ApprovalRow, KeptRows, ModelChangeRow, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, refusals};
 
 use super::evidence::PromotionEvidence;
-use super::{Model, NewChange, check_name};
+use super::{Model, check_name};
 use crate::checkpoints::BytesProgress;
 use crate::registry::{self, artifact, deploy, evidence, views};
 
@@ -120,12 +121,15 @@ pub fn promote_model(
         answer.refusals = refusals;
         return Ok(answer);
     }
-    let change = NewChange {
+    answer.approvals = evidence.valid_approvals(context.clock.now());
+    let change = ModelChangeRow {
         version: Some(version.version),
         stage: Some(request.to),
         was_version: model.standing.production().filter(|_| request.to == ModelStage::Production),
+        gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
+        approvals_json: Some(json!(answer.approvals)),
         why: request.why.clone(),
-        ..evidence.add_to(registry::new_change(context, ModelChange::Promote), context.clock.now())
+        ..registry::new_change(context, &model, ModelChange::Promote)
     };
     carry_out(context, &model, change, request.deploy.as_deref(), already_there, (began, watch), answer)
 }
@@ -151,12 +155,12 @@ pub fn roll_back_model(
             .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
     }
     let answer = ModelChanged { verify_seconds, ..unchanged(&model, Some(version)) };
-    let change = NewChange {
+    let change = ModelChangeRow {
         version: Some(version.version),
         stage: Some(ModelStage::Production),
         was_version: model.standing.production(),
         why: request.why.clone(),
-        ..registry::new_change(context, ModelChange::RollBack)
+        ..registry::new_change(context, &model, ModelChange::RollBack)
     };
     let already_there = model.standing.production() == Some(version.version);
     carry_out(context, &model, change, request.deploy.as_deref(), already_there, (began, watch), answer)
@@ -166,7 +170,7 @@ pub fn roll_back_model(
 fn carry_out(
     context: &Context,
     model: &Model,
-    change: NewChange,
+    change: ModelChangeRow,
     deploy: Option<&std::path::Path>,
     already_there: bool,
     (began, watch): (Timestamp, &BytesProgress),
@@ -181,7 +185,6 @@ fn carry_out(
     answer.stage = change.stage;
     answer.was_version = change.was_version;
     answer.gate_receipt_id.clone_from(&change.gate_receipt_id);
-    answer.approvals = change.approvals.clone().unwrap_or_default();
     let released_by = if already_there {
         registry::keep_missing(context, model);
         model.newest_release()
@@ -235,11 +238,11 @@ pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Mode
         return Ok(answer);
     }
     let kind = if version.is_some() { ModelChange::SetAlias } else { ModelChange::DropAlias };
-    let change = NewChange {
+    let change = ModelChangeRow {
         version: number,
         alias: Some(request.alias.clone()),
         was_version,
-        ..registry::new_change(context, kind)
+        ..registry::new_change(context, &model, kind)
     };
     answer.change_number = Some(registry::change_model(context, &model, change, None)?.number);
     Ok(answer)
@@ -262,8 +265,10 @@ pub fn set_model_policy(context: &Context, name: &str, request: &PolicyRequest) 
         ..base.clone()
     };
     if policy != *before {
-        let change =
-            NewChange { policy: Some(policy.clone()), ..registry::new_change(context, ModelChange::Policy) };
+        let change = ModelChangeRow {
+            policy_json: Some(json!(policy)),
+            ..registry::new_change(context, &model, ModelChange::Policy)
+        };
         registry::change_model(context, &model, change, None)?;
     }
     Ok(policy)
@@ -386,15 +391,11 @@ fn unchanged(model: &Model, version: Option<&ModelVersionRow>) -> ModelChanged {
 }
 
 impl PromotionEvidence {
-    /// With what allowed it.
-    fn add_to(&self, change: NewChange, now: Timestamp) -> NewChange {
+    /// The ids of the approvals of what is promoted that have not expired.
+    fn valid_approvals(&self, now: Timestamp) -> Vec<String> {
         let digest = &self.facts.approval_digest;
         let valid = self.approvals.iter().filter(|row| row.digest == *digest && row.expires_at > now);
-        NewChange {
-            gate_receipt_id: self.gates.as_ref().map(|gates| gates.gate_receipt_id.clone()),
-            approvals: Some(valid.map(|row| row.approval_id.clone()).collect()),
-            ..change
-        }
+        valid.map(|row| row.approval_id.clone()).collect()
     }
 }
 

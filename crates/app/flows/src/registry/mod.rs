@@ -126,28 +126,14 @@ fn model_or_new(context: &Context, name: &str) -> Result<Model, AppError> {
     Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
 }
 
-/// Adds a change to a model in the state `model`.
+/// Adds a change to a model in the state `model`, of which it has the next number.
 fn change_model(
     context: &Context,
     model: &Model,
-    change: NewChange,
+    row: ModelChangeRow,
     version: Option<&ModelVersionRow>,
 ) -> Result<ModelChangeRow, AppError> {
-    let row = ModelChangeRow {
-        model: model.name.clone(),
-        number: model.standing.number + 1,
-        at: change.at,
-        kind: change.kind,
-        version: change.version,
-        stage: change.stage,
-        alias: change.alias,
-        was_version: change.was_version,
-        gate_receipt_id: change.gate_receipt_id,
-        approvals_json: change.approvals.map(|ids| serde_json::json!(ids)),
-        policy_json: change.policy.map(|policy| serde_json::json!(policy)),
-        person: person(),
-        why: change.why.map(|why| context.redactor.text(&why).into_owned()),
-    };
+    let row = ModelChangeRow { why: row.why.map(|why| context.redactor.text(&why).into_owned()), ..row };
     let changes = model.changes.iter().cloned().chain([change_of(&row)?]);
     let standing = Standing::after(&changes.collect::<Vec<_>>());
     let standing = standing_row(model, &standing, row.at, version.is_some());
@@ -177,37 +163,23 @@ fn keep_missing(context: &Context, model: &Model) {
     }
 }
 
-fn new_change(context: &Context, kind: ModelChange) -> NewChange {
-    NewChange { at: context.clock.now(), kind, ..NewChange::EMPTY }
-}
-
-/// A change before it has a number.
-struct NewChange {
-    at: Timestamp,
-    kind: ModelChange,
-    version: Option<Version>,
-    stage: Option<ModelStage>,
-    alias: Option<String>,
-    was_version: Option<Version>,
-    gate_receipt_id: Option<String>,
-    approvals: Option<Vec<String>>,
-    policy: Option<Policy>,
-    why: Option<String>,
-}
-
-impl NewChange {
-    const EMPTY: Self = Self {
-        at: Timestamp::from_micros(0),
-        kind: ModelChange::Register,
+/// The next change of a model, by the acting user and now.
+fn new_change(context: &Context, model: &Model, kind: ModelChange) -> ModelChangeRow {
+    ModelChangeRow {
+        model: model.name.clone(),
+        number: model.standing.number + 1,
+        at: context.clock.now(),
+        kind,
         version: None,
         stage: None,
         alias: None,
         was_version: None,
         gate_receipt_id: None,
-        approvals: None,
-        policy: None,
+        approvals_json: None,
+        policy_json: None,
+        person: person(),
         why: None,
-    };
+    }
 }
 
 /// The name under which a change is kept.

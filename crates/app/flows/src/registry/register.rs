@@ -9,9 +9,9 @@ use trackway_engine::person::person;
 use trackway_engine::{Context, run};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
-use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
+use trackway_ledger::{AttemptRow, ModelChangeRow, ModelVersionRow, RunRow};
 
-use super::{NewChange, views};
+use super::views;
 use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, CheckpointRef, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
@@ -97,7 +97,10 @@ fn number(
     }
     let number = model.versions.last().map_or(0, |last| last.version) + 1;
     let row = version_row(context, request, lineage, number);
-    let change = NewChange { version: Some(number), ..registry::new_change(context, ModelChange::Register) };
+    let change = ModelChangeRow {
+        version: Some(number),
+        ..registry::new_change(context, &model, ModelChange::Register)
+    };
     registry::change_model(context, &model, change, Some(&row))?;
     Ok((row, false))
 }
