@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use trackway_formats::zip::{Pieces, ZipFault};
+
 use crate::limits::{BLOCK_BYTES, MAX_PIECE_BYTES, MAX_READ_BYTES, MAX_SEARCH_BYTES, MAX_SMALL_BYTES};
 use crate::listing::{Entry, Listing};
 
@@ -141,6 +143,15 @@ pub(crate) enum Fault {
 impl Fault {
     pub(crate) fn malformed(what: impl Into<String>) -> Self {
         Self::Malformed(what.into())
+    }
+}
+
+impl From<ZipFault> for Fault {
+    fn from(fault: ZipFault) -> Self {
+        match fault {
+            ZipFault::Malformed(what) => Self::Malformed(what),
+            ZipFault::Beyond(what) => Self::Beyond(what),
+        }
     }
 }
 
@@ -294,6 +305,18 @@ impl<'a> Reader<'a> {
         }
         self.position += length;
         Ok(())
+    }
+}
+
+impl Pieces for Reader<'_> {
+    type Error = Fault;
+
+    fn size_bytes(&self) -> u64 {
+        self.len()
+    }
+
+    fn piece(&mut self, offset: u64, length: usize) -> Result<Vec<u8>, Fault> {
+        Reader::piece(self, offset, length)
     }
 }
 

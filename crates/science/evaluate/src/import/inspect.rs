@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 use serde::de::DeserializeSeed as _;
@@ -60,7 +59,7 @@ fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
     let disk = |source| ImportError::Disk { path: path.to_owned(), source };
     let bad = |error: std::io::Error| content(path, error.to_string());
     let file = File::open(path).map_err(disk)?;
-    let mut archive = Archive::open(BufReader::new(file)).map_err(bad)?;
+    let mut archive = Archive::open(file).map_err(bad)?;
     let Some(header) = archive.read("header.json").map_err(bad)? else {
         return match archive.read(JOURNAL).map_err(bad)? {
             Some(_) => Ok((serde_json::json!({ "status": "started", "eval": {} }), Vec::new())),

@@ -1,8 +1,9 @@
-//! Entries of a ZIP archive (APPNOTE.TXT 6.3.10): stored, deflated, or packed with Zstandard as Inspect does it. Only what logs need:
-//! one volume, no encryption.
+//! Entries of a ZIP archive, unpacked: stored, deflated, or packed with Zstandard as Inspect does it.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+use trackway_formats::zip::{Pieces, ZipDirectory, ZipEntry};
 
 /// An archive of which more is unpacked is not read.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
@@ -15,31 +16,37 @@ const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
 /// Zstandard may look back so far, as a power of two: its memory.
 const WINDOW_LOG_MAX: u32 = 25;
 
-const END: u32 = 0x0605_4b50;
-const END_64: u32 = 0x0606_4b50;
-const END_64_LOCATOR: u32 = 0x0706_4b50;
-const DIRECTORY_ENTRY: u32 = 0x0201_4b50;
-const LOCAL_ENTRY: u32 = 0x0403_4b50;
-/// The end record with the longest comment.
-const END_BYTES_MAX: u64 = 22 + 0xffff;
-
 /// An archive, opened.
 pub struct Archive<R> {
-    reader: R,
-    /// By name; of several of one name the last one.
-    entries: BTreeMap<String, Entry>,
+    file: InPieces<R>,
+    directory: ZipDirectory,
+    /// The place of each entry in the directory; of several of one name the last one.
+    by_name: BTreeMap<String, usize>,
     /// What may still be unpacked.
     bytes_left: u64,
 }
 
-#[derive(Debug, Clone)]
-struct Entry {
-    method: u16,
-    encrypted: bool,
-    crc32: u32,
-    packed_bytes: u64,
+/// A file that is read from one piece to the next, mostly forwards.
+struct InPieces<R> {
+    reader: BufReader<R>,
+    position: u64,
     size_bytes: u64,
-    offset: u64,
+}
+
+impl<R: Read + Seek> Pieces for InPieces<R> {
+    type Error = io::Error;
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn piece(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.reader.seek_relative(offset.wrapping_sub(self.position).cast_signed())?;
+        self.reader.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+        self.position = offset + bytes.len() as u64;
+        if bytes.len() == length { Ok(bytes) } else { Err(damaged("it ends early")) }
+    }
 }
 
 fn invalid(message: String) -> io::Error {
@@ -50,50 +57,23 @@ fn damaged(what: &str) -> io::Error {
     invalid(format!("the archive is damaged or cut short: {what}"))
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
-    let two = bytes.get(at..at + 2).ok_or_else(|| damaged("a record ends early"))?;
-    Ok(u16::from_le_bytes([two[0], two[1]]))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> io::Result<u32> {
-    let four = bytes.get(at..at + 4).ok_or_else(|| damaged("a record ends early"))?;
-    Ok(u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> io::Result<u64> {
-    Ok(u64::from(u32_at(bytes, at)?) | (u64::from(u32_at(bytes, at + 4)?) << 32))
-}
-
 impl<R: Read + Seek> Archive<R> {
     /// Reads the directory at the end.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] for a file that is not an archive.
     pub fn open(mut reader: R) -> io::Result<Self> {
-        let length = reader.seek(SeekFrom::End(0))?;
-        let (count, size, offset) = directory(&mut reader, length)?;
-        if offset.saturating_add(size) > length {
-            return Err(damaged("its directory is outside of it"));
-        }
-        if count > ENTRIES_MAX || size > DIRECTORY_BYTES_MAX {
-            let message = format!(
-                "it has {count} entries in a directory of {size} bytes; at most {ENTRIES_MAX} entries and {DIRECTORY_BYTES_MAX} bytes are read"
-            );
-            return Err(invalid(message));
-        }
-        let bytes = read_at(&mut reader, offset, size)?;
-        let (mut entries, mut at) = (BTreeMap::new(), 0);
-        for _ in 0..count {
-            let (name, entry, next) = entry(&bytes, at)?;
-            entries.insert(name, entry);
-            at = next;
-        }
-        Ok(Self { reader, entries, bytes_left: UNPACKED_BYTES_MAX })
+        let size_bytes = reader.seek(SeekFrom::End(0))?;
+        let mut file = InPieces { reader: BufReader::new(reader), position: size_bytes, size_bytes };
+        let directory = ZipDirectory::read(&mut file, ENTRIES_MAX, DIRECTORY_BYTES_MAX)?;
+        let entries = directory.entries.iter().enumerate();
+        let by_name = entries.map(|(place, entry)| (entry.name.clone(), place)).collect();
+        Ok(Self { file, directory, by_name, bytes_left: UNPACKED_BYTES_MAX })
     }
 
     /// The names of all entries, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 
     /// The unpacked bytes of an entry. `None`: there is none.
@@ -101,10 +81,10 @@ impl<R: Read + Seek> Archive<R> {
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] for what cannot be unpacked, or where all that was read is more than [`UNPACKED_BYTES_MAX`].
     pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let Some(entry) = self.entries.get(name).cloned() else {
+        let Some(entry) = self.by_name.get(name).map(|place| &self.directory.entries[*place]) else {
             return Ok(None);
         };
-        if entry.encrypted {
+        if entry.is_encrypted() {
             return Err(damaged("an entry is encrypted"));
         }
         let bytes = entry.size_bytes.max(entry.packed_bytes);
@@ -121,17 +101,13 @@ impl<R: Read + Seek> Archive<R> {
             return Err(invalid(message));
         }
         self.bytes_left -= bytes;
-        let head = read_at(&mut self.reader, entry.offset, 30)?;
-        if u32_at(&head, 0)? != LOCAL_ENTRY {
-            return Err(damaged("an entry is not where the directory places it"));
-        }
-        let skipped = 30 + u64::from(u16_at(&head, 26)?) + u64::from(u16_at(&head, 28)?);
-        let packed = read_at(&mut self.reader, entry.offset + skipped, entry.packed_bytes)?;
-        unpacked(name, &entry, packed).map(Some)
+        let data_at = self.directory.data_at(&mut self.file, entry)?;
+        let packed = self.file.piece(data_at, usize::try_from(entry.packed_bytes).unwrap_or(usize::MAX))?;
+        unpacked(entry, packed).map(Some)
     }
 }
 
-fn unpacked(name: &str, entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
+fn unpacked(entry: &ZipEntry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than there should be shows an entry that unpacks to more than its size.
     let most = entry.size_bytes + 1;
@@ -144,7 +120,7 @@ fn unpacked(name: &str, entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
             decoder.take(most).read_to_end(&mut bytes)?;
         }
         other => {
-            return Err(invalid(format!("`{name}` is packed by method {other}, which is not known")));
+            return Err(invalid(format!("`{}` is packed by method {other}, which is not known", entry.name)));
         }
     }
     if bytes.len() as u64 != entry.size_bytes {
@@ -157,83 +133,6 @@ fn unpacked(name: &str, entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     } else {
         Err(damaged("an entry has another checksum than the directory states"))
     }
-}
-
-fn read_at<R: Read + Seek>(reader: &mut R, offset: u64, size: u64) -> io::Result<Vec<u8>> {
-    reader.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    reader.take(size).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == size { Ok(bytes) } else { Err(damaged("it ends early")) }
-}
-
-/// How many entries there are, and where their directory is.
-fn directory<R: Read + Seek>(reader: &mut R, length: u64) -> io::Result<(u64, u64, u64)> {
-    let from = length.saturating_sub(END_BYTES_MAX);
-    let tail = read_at(reader, from, length - from)?;
-    let is_end = |at: &usize| u32_at(&tail, *at).is_ok_and(|word| word == END);
-    let Some(at) = (0..tail.len().saturating_sub(21)).rev().find(is_end) else {
-        return Err(damaged("it has no directory"));
-    };
-    let narrow = (
-        u64::from(u16_at(&tail, at + 10)?),
-        u64::from(u32_at(&tail, at + 12)?),
-        u64::from(u32_at(&tail, at + 16)?),
-    );
-    let is_wide = narrow.0 == 0xffff || narrow.1 == 0xffff_ffff || narrow.2 == 0xffff_ffff;
-    let Some(locator) = (from + at as u64).checked_sub(20).filter(|_| is_wide) else { return Ok(narrow) };
-    let locator = read_at(reader, locator, 20)?;
-    if u32_at(&locator, 0)? != END_64_LOCATOR {
-        return Ok(narrow);
-    }
-    let end = read_at(reader, u64_at(&locator, 8)?, 56)?;
-    if u32_at(&end, 0)? != END_64 {
-        return Err(damaged("its large directory is not where it should be"));
-    }
-    Ok((u64_at(&end, 32)?, u64_at(&end, 40)?, u64_at(&end, 48)?))
-}
-
-/// The entry at a place of the directory with its name, and the place of the next one.
-fn entry(bytes: &[u8], at: usize) -> io::Result<(String, Entry, usize)> {
-    if u32_at(bytes, at)? != DIRECTORY_ENTRY {
-        return Err(damaged("an entry of its directory is none"));
-    }
-    let lengths = [28, 30, 32].map(|field| u16_at(bytes, at + field).map(usize::from));
-    let [name_bytes, extra_bytes, comment_bytes] = lengths;
-    let (name_bytes, extra_bytes, comment_bytes) = (name_bytes?, extra_bytes?, comment_bytes?);
-    let name_at = at + 46;
-    let missing = || damaged("a record ends early");
-    let name = bytes.get(name_at..name_at + name_bytes).ok_or_else(missing)?;
-    let extra = bytes.get(name_at + name_bytes..name_at + name_bytes + extra_bytes).ok_or_else(missing)?;
-    let mut entry = Entry {
-        method: u16_at(bytes, at + 10)?,
-        encrypted: u16_at(bytes, at + 8)? & 1 != 0,
-        crc32: u32_at(bytes, at + 16)?,
-        packed_bytes: u64::from(u32_at(bytes, at + 20)?),
-        size_bytes: u64::from(u32_at(bytes, at + 24)?),
-        offset: u64::from(u32_at(bytes, at + 42)?),
-    };
-    widen(&mut entry, extra)?;
-    let name = String::from_utf8_lossy(name).into_owned();
-    Ok((name, entry, name_at + name_bytes + extra_bytes + comment_bytes))
-}
-
-/// Sizes that 32 bits do not hold are in an extra field, in this order, and only those.
-fn widen(entry: &mut Entry, extra: &[u8]) -> io::Result<()> {
-    let mut at = 0;
-    while at + 4 <= extra.len() {
-        let (kind, size) = (u16_at(extra, at)?, usize::from(u16_at(extra, at + 2)?));
-        if kind == 1 {
-            let mut field = at + 4;
-            for wide in [&mut entry.size_bytes, &mut entry.packed_bytes, &mut entry.offset] {
-                if *wide == 0xffff_ffff {
-                    *wide = u64_at(extra, field)?;
-                    field += 8;
-                }
-            }
-        }
-        at += 4 + size;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -251,15 +150,15 @@ mod tests {
         };
         // The CRC-32 of `b`.
         let (low, high) = (0xeff9, 0x71be);
-        head(&mut bytes, LOCAL_ENTRY, &[20, 0, 0, 0, 0, low, high, 1, 0, 1, 0, 1, 0]);
+        head(&mut bytes, 0x0403_4b50, &[20, 0, 0, 0, 0, low, high, 1, 0, 1, 0, 1, 0]);
         bytes.extend(b"ab");
         head(
             &mut bytes,
-            DIRECTORY_ENTRY,
+            0x0201_4b50,
             &[20, 20, 0, 0, 0, 0, low, high, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
         );
         bytes.extend(b"a");
-        head(&mut bytes, END, &[0, 0, 1, 1, 47, 0, 32, 0, 0]);
+        head(&mut bytes, 0x0605_4b50, &[0, 0, 1, 1, 47, 0, 32, 0, 0]);
         bytes
     }
 

@@ -7,11 +7,14 @@ mod msgpack;
 mod pickle;
 mod tensors;
 mod ubjson;
-mod zip;
 
 use std::collections::BTreeMap;
 
-use crate::limits::{HEAD_BYTES, MAX_INNER_FILES, MAX_KEYS, MAX_MEMO};
+use trackway_formats::zip::{ZipDirectory, ZipEntry};
+
+use crate::limits::{
+    HEAD_BYTES, MAX_INNER_FILES, MAX_KEYS, MAX_MEMO, MAX_ZIP_DIRECTORY_BYTES, MAX_ZIP_ENTRIES,
+};
 use crate::listing::Entry;
 use crate::source::{Fault, Reader, Source, head};
 
@@ -191,22 +194,31 @@ fn check_format(reader: &mut Reader, format: Format) -> Result<(), Fault> {
 
 /// An archive, and in it the pickle of PyTorch or the weights of Keras.
 fn check_archive(reader: &mut Reader) -> Result<(), Fault> {
-    let members = zip::members(reader)?;
-    let inner = |member: &&zip::Member| is_data_pickle(&member.name) || member.name.ends_with(".h5");
-    for member in members.iter().filter(|member| member.stored).filter(inner).take(MAX_INNER_FILES) {
+    let members = members(reader)?;
+    let inner = |(entry, _): &&(ZipEntry, u64)| {
+        entry.is_stored() && (is_data_pickle(&entry.name) || entry.name.ends_with(".h5"))
+    };
+    for (entry, data_at) in members.iter().filter(inner).take(MAX_INNER_FILES) {
         let within = |fault| match fault {
-            Fault::Ends => Fault::malformed(format!("its `{}` ends early", member.name)),
-            Fault::Malformed(what) => Fault::Malformed(format!("in its `{}`, {what}", member.name)),
+            Fault::Ends => Fault::malformed(format!("its `{}` ends early", entry.name)),
+            Fault::Malformed(what) => Fault::Malformed(format!("in its `{}`, {what}", entry.name)),
             other => other,
         };
-        let mut part = reader.part(member.data_at, member.size)?;
-        if is_data_pickle(&member.name) {
+        let mut part = reader.part(*data_at, entry.size_bytes)?;
+        if is_data_pickle(&entry.name) {
             pickle::check(&mut part, false).map_err(within)?;
         } else {
             tensors::hdf5(&mut part).map_err(within)?;
         }
     }
     Ok(())
+}
+
+/// The entries of an archive and where their bytes begin, after every one was checked.
+fn members(reader: &mut Reader) -> Result<Vec<(ZipEntry, u64)>, Fault> {
+    let directory = ZipDirectory::read(reader, MAX_ZIP_ENTRIES, MAX_ZIP_DIRECTORY_BYTES)?;
+    let member = |entry: &ZipEntry| Ok((entry.clone(), directory.data_at(reader, entry)?));
+    directory.entries.iter().map(member).collect()
 }
 
 /// The pickle of an archive of `torch.save`: `NAME/data.pkl`.
@@ -216,8 +228,8 @@ fn is_data_pickle(name: &str) -> bool {
 
 /// The names of an archive's entries.
 pub(crate) fn archive_names(source: &dyn Source, file: &Entry) -> Option<Vec<String>> {
-    let members = zip::members(&mut Reader::searching(source, file)).ok()?;
-    Some(members.into_iter().map(|member| member.name).collect())
+    let members = members(&mut Reader::searching(source, file)).ok()?;
+    Some(members.into_iter().map(|(entry, _)| entry.name).collect())
 }
 
 /// What is at the top of the state that `torch.save` or a pickle wrote; nothing if it is neither, or is torn.
@@ -226,9 +238,9 @@ pub(crate) fn pickle_keys(source: &dyn Source, file: &Entry) -> Option<Keys> {
     let mut reader = Reader::searching(source, file);
     match format_of(source, file)? {
         Format::Zip => {
-            let member =
-                zip::members(&mut reader).ok()?.into_iter().find(|member| is_data_pickle(&member.name))?;
-            let mut part = reader.part(member.data_at, member.size).ok().filter(|_| member.stored)?;
+            let members = members(&mut reader).ok()?;
+            let (entry, data_at) = members.into_iter().find(|(entry, _)| is_data_pickle(&entry.name))?;
+            let mut part = reader.part(data_at, entry.size_bytes).ok().filter(|_| entry.is_stored())?;
             pickle::walk(&mut part, &mut |place, literal| keys.add(place, literal)).ok()?;
         }
         Format::LegacyTorch => {
