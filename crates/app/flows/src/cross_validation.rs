@@ -296,9 +296,7 @@ fn written(
     parts: &[Option<Part>],
     onlooker: &Onlooker<'_>,
 ) -> Result<Fold, AppError> {
-    let is_new = !folder.exists();
-    std::fs::create_dir_all(folder)
-        .and_then(|()| if is_new { trackway_files::give_to_user(folder) } else { Ok(()) })
+    trackway_files::make_folders_of_user(folder)
         .map_err(|error| AppError::file("make the folder", folder, &error))?;
     let (format, extension) = TableFormat::like(source);
     let paths = ["train", "held-out"].map(|name| folder.join(format!("{name}.{extension}")));

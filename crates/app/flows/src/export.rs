@@ -38,10 +38,7 @@ pub fn export(
     let run = context.run_by_id(run_id)?;
     refuse_filled(out)?;
     let folder = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;
-    let is_new = !folder.exists();
-    std::fs::create_dir_all(&folder)
-        .and_then(|()| if is_new { trackway_files::give_to_user(&folder) } else { Ok(()) })
-        .map_err(|error| AppError::file("make", &folder, &error))?;
+    trackway_files::make_folders_of_user(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
     let export = Export { context, folder: &folder, format, onlooker };
     let mut files: Vec<ExportedFile> = export.metrics(run_id)?.into_iter().collect();
     for (table, query) in queries(&run) {

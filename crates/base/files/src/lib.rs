@@ -22,8 +22,9 @@ pub use clone::clone_file;
 pub use link::replace_link;
 pub use lock::FolderLock;
 pub use modes::{
-    GROUP_VARIABLE, give_to_group, give_to_user, give_tree_to_user, make_folder, make_folders, may_write,
-    open_of_user, open_own, open_trusted, restore_umask, restrict_umask, tighten, user_umask, write_own,
+    GROUP_VARIABLE, give_to_group, give_to_user, give_tree_to_user, make_folder, make_folders,
+    make_folders_of_user, may_write, open_of_user, open_own, open_trusted, restore_umask, restrict_umask,
+    tighten, user_umask, write_own,
 };
 pub use output::{Clash, replaces_input};
 pub use owned::{OwnedFolder, unlink};

@@ -82,7 +82,15 @@ pub fn give_to_user(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(special | (most & !umask)))
 }
 
-/// The same for a folder with everything in it.
+/// Makes a folder that a person named, with those above it, and gives what is new to that person.
+pub fn make_folders_of_user(folder: &Path) -> io::Result<()> {
+    let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(folder)?;
+    missing.into_iter().try_for_each(give_to_user)
+}
+
+/// As [`give_to_user`] for a folder with everything in it.
 pub fn give_tree_to_user(folder: &Path) -> io::Result<()> {
     if user_umask().is_none() {
         return Ok(());

@@ -165,7 +165,10 @@ pub fn restore(
 ) -> Result<SnapshotRestored, AppError> {
     let store = store(home);
     let id = known(&store, word)?;
-    make_parents(folder).map_err(|error| AppError::file("make the folder of", folder, &error))?;
+    folder
+        .parent()
+        .map_or(Ok(()), trackway_files::make_folders_of_user)
+        .map_err(|error| AppError::file("make the folder of", folder, &error))?;
     let restored = store.restore(&id, folder, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
     Ok(SnapshotRestored {
         data_sha256: id.as_str().to_owned(),
@@ -173,14 +176,6 @@ pub fn restore(
         files: restored.files,
         size_bytes: restored.size_bytes,
     })
-}
-
-/// Makes the folders above a folder that a person named, with the rights that this person gives.
-fn make_parents(folder: &Path) -> std::io::Result<()> {
-    let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
-    let missing: Vec<&Path> = parent.ancestors().take_while(|above| !above.exists()).collect();
-    std::fs::create_dir_all(parent)?;
-    missing.into_iter().filter(|made| !made.as_os_str().is_empty()).try_for_each(trackway_files::give_to_user)
 }
 
 /// Hashes the kept bytes of a snapshot again.

@@ -89,10 +89,8 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         files: Vec::new(),
     };
     if answer.proved {
-        let is_new = !out.exists();
-        let made = std::fs::create_dir_all(&out)
-            .and_then(|()| if is_new { trackway_files::give_to_user(&out) } else { Ok(()) });
-        made.map_err(|error| AppError::file("make the folder", &out, &error))?;
+        trackway_files::make_folders_of_user(&out)
+            .map_err(|error| AppError::file("make the folder", &out, &error))?;
         let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
         let path = out.join("split.parquet");
         answer.assignment =

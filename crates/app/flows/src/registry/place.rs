@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{
-    FolderLock, OwnedFolder, TempFile, TempFolder, give_to_user, open_own, open_regular, replace_link,
+    FolderLock, OwnedFolder, TempFile, TempFolder, give_to_user, make_folders_of_user, open_own,
+    open_regular, replace_link,
 };
 use trackway_tower::registry::Version;
 
@@ -108,10 +109,7 @@ impl Place {
     pub(super) fn open(folder: &Path, model: &str) -> Result<Self, AppError> {
         // Before a byte changes.
         marker_of(folder, model)?;
-        let is_new = !folder.exists();
-        fs::create_dir_all(folder)
-            .and_then(|()| if is_new { give_to_user(folder) } else { Ok(()) })
-            .map_err(|error| AppError::file("make", folder, &error))?;
+        make_folders_of_user(folder).map_err(|error| AppError::file("make", folder, &error))?;
         let lock = FolderLock::take(folder, LOCK, LOCK_TRIES).map_err(|error| {
             let kind = match error.kind() {
                 std::io::ErrorKind::WouldBlock => ErrorKind::Locked,
