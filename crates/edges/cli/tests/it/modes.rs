@@ -99,6 +99,13 @@ fn the_home_is_the_users_whatever_the_umask() {
             "{}",
             saved.stderr
         );
+        let split = with_umask(
+            &home,
+            mask,
+            &["data", "split", "t.csv", "--parts", "a=0.5,b=0.5", "--out", "new/parts"],
+        );
+        let modes = ["new", "new/parts"].map(|name| mode(&home.path().join(name)));
+        assert_eq!((split.code, modes), (0, [0o777 & !mask; 2]), "{}", split.stderr);
     }
 }
 
