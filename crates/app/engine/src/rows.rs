@@ -9,7 +9,7 @@ use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
-use trackway_launch::{AttemptChannel, FolderChannel, Placement};
+use trackway_launch::{AttemptChannel, FolderChannel, Placement, Seen};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState,
     RungRow,
@@ -138,6 +138,11 @@ impl Context {
         Ok(())
     }
 
+    /// That a run failed, for this reason. Returns the reason, or why that cannot be written down.
+    pub(crate) fn fail_run(&self, run_id: RunId, why: AppError) -> AppError {
+        self.set_run_state(run_id, RunState::Failed).err().unwrap_or(why)
+    }
+
     /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
     pub fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
         let placement = match attempt.state {
@@ -145,13 +150,31 @@ impl Context {
             _ => self.placement_of(attempt)?,
         };
         match placement {
-            Some(placement) => self
-                .launchers
-                .of(&placement)?
-                .channel(&placement)
-                .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
+            Some(placement) => self.channel_to(&placement),
             None => Ok(Arc::new(FolderChannel::new(self.home.layout.attempt(attempt.attempt_id).folder()))),
         }
+    }
+
+    /// The way to the files of an attempt where it was put.
+    pub(crate) fn channel_to(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, AppError> {
+        let launcher = self.launchers.of(placement)?;
+        let channel = launcher.channel(placement);
+        channel.map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))
+    }
+
+    /// What its launcher sees of an attempt now.
+    pub(crate) fn observe(&self, placement: &Placement) -> Result<Seen, AppError> {
+        let launcher = self.launchers.of(placement)?;
+        launcher.observe(placement).map_err(|error| AppError::fault("the launcher", &error))
+    }
+
+    /// Where an attempt was put that must have been launched.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when it was not.
+    pub(crate) fn placement_of_launched(&self, attempt: &AttemptRow) -> Result<Placement, AppError> {
+        let why = || format!("attempt {} was not launched yet", attempt.attempt_id);
+        self.placement_of(attempt)?.ok_or_else(|| AppError::new(ErrorKind::NotFound, why()))
     }
 
     /// Where an attempt was put; none when it never got that far.

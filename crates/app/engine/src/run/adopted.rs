@@ -9,6 +9,7 @@ use trackway_adopt::{
     Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
 };
 use trackway_checkpoint::LoadedCheckpoint;
+use trackway_core::text::counted;
 use trackway_core::{Clock as _, LaunchKind, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::CheckpointSection;
@@ -19,7 +20,7 @@ use super::prepare::Prepared;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// Most paths and patterns that a person is shown at the end of an attempt.
 const SHOWN_MAX: usize = 3;
@@ -75,7 +76,7 @@ impl Adoption {
             format!("`{path}` was moved to `{to}`, so that the script does not continue from it: {why}");
         let fields = json!({ "path": path, "to": to, "why": why });
         self.events.push(event(context, row, EventKind::CheckpointMovedAside, path, text.clone(), fields));
-        reporter.notice(&Notice::Note { text });
+        reporter.note(text);
     }
 }
 
@@ -158,19 +159,17 @@ fn fetched(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoin
 /// Reports what became of the checkpoints that an attempt wrote itself: what was not committed, and, where nothing was configured, how to make what
 /// was found permanent.
 pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter: &dyn Reporter) {
-    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
     let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
     let refused: BTreeSet<String> = of_kind(EventKind::CheckpointNotAdopted)
         .map(|event| {
-            let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str()).unwrap_or("");
-            format!("`{}` was not committed as a checkpoint: {why}", path(event).unwrap_or_default())
+            let (path, why) = (event.field("path").unwrap_or(""), event.field("why").unwrap_or(""));
+            format!("`{path}` was not committed as a checkpoint: {why}")
         })
         .collect();
-    for text in refused.into_iter().take(SHOWN_MAX) {
-        reporter.notice(&Notice::Note { text });
-    }
+    refused.into_iter().take(SHOWN_MAX).for_each(|text| reporter.note(text));
     let adopted: Vec<&EventRow> = of_kind(EventKind::CheckpointAdopted).collect();
-    let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, path(event)?))) else {
+    let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, event.field("path")?)))
+    else {
         return;
     };
     if section.adopt.is_some() {
@@ -178,27 +177,25 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
     }
     let patterns = adopted_patterns(events);
     let patterns: Vec<String> = patterns.iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
-    let count = adopted.len();
-    let text = format!(
-        "{count} {} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
-        if count == 1 { "checkpoint" } else { "checkpoints" },
+    let count = adopted.len() as u64;
+    reporter.note(format!(
+        "{} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
+        counted(count, "checkpoint"),
         if count == 1 { "was" } else { "were" },
         patterns.join(", ")
-    );
-    reporter.notice(&Notice::Note { text });
+    ));
 }
 
 /// The values of `checkpoint.adopt` that name every checkpoint that these events say was adopted.
 #[must_use]
 pub fn adopted_patterns(events: &[EventRow]) -> Vec<String> {
-    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
-    let paths = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind)).filter_map(path);
-    naming(&paths.collect::<Vec<_>>())
+    let adopted = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind));
+    naming(&adopted.filter_map(|event| event.field("path")).collect::<Vec<_>>())
 }
 
 /// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:
 /// `out/checkpoint-40` is one of `out/checkpoint-*`.
-fn naming(paths: &[String]) -> Vec<String> {
+fn naming(paths: &[&str]) -> Vec<String> {
     let mut alike: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
     for path in paths {
         let (texts, numbers) = texts_and_numbers(path);
@@ -288,11 +285,10 @@ pub(super) fn adopt_what_is_left(
     };
     let look = adopter.look(&facts);
     for adopted in &look.adopted {
-        let text = format!(
+        reporter.note(format!(
             "the checkpoint of step {} in `{}` was committed now: the attempt ended before it could be",
             adopted.commit.step, adopted.path
-        );
-        reporter.notice(&Notice::Note { text });
+        ));
     }
     Ok(())
 }
@@ -307,14 +303,8 @@ fn event(
 ) -> EventRow {
     EventRow {
         event_id: format!("{}:{kind}:{path}", row.attempt_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at: context.clock.now(),
-        kind: kind.as_str().into(),
-        step: None,
-        message,
         fields_json: Some(fields),
-        source: "supervisor".into(),
+        ..EventRow::of_attempt(row, kind, context.clock.now(), message)
     }
 }
 
@@ -342,8 +332,7 @@ mod tests {
             (&[], &[]),
         ];
         for (paths, patterns) in cases {
-            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(naming(&paths), patterns);
+            assert_eq!(naming(paths), patterns);
         }
     }
 }

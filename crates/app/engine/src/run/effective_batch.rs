@@ -17,7 +17,7 @@ pub(super) fn effective_batch(summaries: &[MetricSummaryRow], events: &[EventRow
     let ranks: BTreeSet<&str> = events
         .iter()
         .filter(|event| EventKind::Rank.is(&event.kind))
-        .filter_map(|event| event.fields_json.as_ref()?.get("rank")?.as_str())
+        .filter_map(|event| event.field("rank"))
         .collect();
     Some(samples.round() as u64 * ranks.len().max(1) as u64)
 }

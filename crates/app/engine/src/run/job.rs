@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
+use trackway_data::DataManifest;
 use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
@@ -267,8 +268,8 @@ fn redact_value(name: &str, value: &mut Value, redactor: &Redactor) {
 
 /// The hash of all data sets together: over each set's name and hash, in order of the names.
 #[must_use]
-pub fn data_sha256(sets: &[(String, String)]) -> Option<String> {
-    let pairs: Vec<Value> = sets.iter().map(|(name, hash)| serde_json::json!([name, hash])).collect();
+pub fn data_sha256(sets: &[DataManifest]) -> Option<String> {
+    let pairs: Vec<Value> = sets.iter().map(|set| serde_json::json!([set.name, set.data_sha256])).collect();
     (!pairs.is_empty()).then(|| sha256_hex(canonical_json(&Value::Array(pairs)).as_bytes()))
 }
 

@@ -14,10 +14,9 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
-    Seen,
+    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
-use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
+use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow};
 
 use super::adopted::{self, Adoption};
 use super::container::{container, run_in};
@@ -36,6 +35,7 @@ use crate::capture::{Capture, EnvironmentLock, sources};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::changed_at;
+use crate::json_file::read_if_sound;
 use crate::reporter::{Notice, Reporter};
 use crate::rows::rung_of;
 
@@ -119,7 +119,8 @@ pub fn launch_next(
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
     let gpus = additions.resources(&prepared.job.plan).gpus > 0;
-    let container = container_or_failed(context, prepared, gpus, reporter)?;
+    let container = container(context, prepared, gpus, reporter)
+        .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
@@ -191,20 +192,6 @@ fn keep_sources(
     let (layout, run_file) = (&context.home.layout, prepared.job.run_file.as_deref());
     sources::keep(layout, &context.redactor, attempt_id, capture, run_file)
         .map_err(|error| AppError::file("write below", &layout.sources(), &error))
-}
-
-/// The container to launch in, if any. A run that cannot get it has failed.
-fn container_or_failed(
-    context: &Context,
-    prepared: &Prepared,
-    gpus: bool,
-    reporter: &dyn Reporter,
-) -> Result<Option<Container>, AppError> {
-    let found = container(context, prepared, gpus, reporter);
-    if found.is_err() {
-        context.set_run_state(prepared.run.run_id, RunState::Failed)?;
-    }
-    found
 }
 
 /// The additions, and the batches that a roll back skips in this rung.
@@ -383,12 +370,11 @@ fn fetch_for(
     let fetched = fetch(context, remote, row, follows, reporter)?;
     let run = context.run_by_id(row.run_id)?;
     if fetched.step.is_none() && run.last_committed_step.is_some() {
-        context.set_run_state(run.run_id, RunState::Failed)?;
         let message =
             format!("not launched: the ledger has a committed step, and {} has none", fetched.location);
-        return Err(
-            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
-        );
+        let error =
+            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run");
+        return Err(context.fail_run(run.run_id, error));
     }
     row.epoch = Some(fetched.epoch);
     row.resumed_from_step = fetched.step;
@@ -417,17 +403,15 @@ fn resume_target(
         },
         Ok(Some(loaded)) => {
             let pace = Pace::measured(&context.attempts_of_kind(run.run_id, run.kind)?);
-            if let Some(text) = fall_back_notice(&loaded, pace) {
-                reporter.notice(&Notice::Note { text });
-            }
+            fall_back_notice(&loaded, pace).into_iter().for_each(|text| reporter.note(text));
             return Ok(Some(resumed_from(&view, loaded)));
         }
         Err(error) => error.to_string(),
     };
-    context.set_run_state(run.run_id, RunState::Failed)?;
-    Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+    let error = AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
         .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
-        .hint("restore the checkpoints, or start a new run"))
+        .hint("restore the checkpoints, or start a new run");
+    Err(context.fail_run(run.run_id, error))
 }
 
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
@@ -435,14 +419,14 @@ fn resume_target(
 fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) {
     match step_back(context, &prepared.run) {
         Ok(None) => {}
-        Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
-        Err(error) => reporter.notice(&Notice::Note {
-            text: format!("could not determine whether to fall back to an older checkpoint: {error}"),
-        }),
+        Ok(Some(text)) => reporter.note(text),
+        Err(error) => {
+            reporter.note(format!("could not determine whether to fall back to an older checkpoint: {error}"))
+        }
     }
 }
 
-/// The changes of a retry plan are part of the attempt: its config and its hash include them.
+/// The changes of a retry plan are part of the attempt, of its config and of its hash.
 /// Makes the config of an attempt that of its changes, if there are any.
 fn apply_changes(row: &mut AttemptRow, in_force: &PlanEntry, resources: &ResourcesSection) {
     let PlanEntry { set, resources: changed, .. } = in_force;
@@ -508,8 +492,7 @@ fn data_paths(job: &Job) -> String {
 /// The files of the run's data, as they were when they were hashed; none for a run without data.
 pub(super) fn states_of_run(context: &Context, run_id: RunId) -> Option<FileStates> {
     // A file that is not there or cannot be read means that nothing is known of them.
-    let text = std::fs::read(context.home.layout.run(run_id).data_files_json()).ok()?;
-    serde_json::from_slice(&text).ok()
+    read_if_sound(&context.home.layout.run(run_id).data_files_json())
 }
 
 fn spec_of(
@@ -555,9 +538,7 @@ fn spec_of(
             seed: plan.run.seed,
             config_sha256: row.config_sha256.clone(),
             data_sha256: row.data_sha256.clone(),
-            data_files: states_of_run(context, row.run_id)
-                .map(|states| states.places_by_set())
-                .unwrap_or_default(),
+            data_files: states_of_run(context, row.run_id).unwrap_or_default().places_by_set(),
             adopt: adoption.adopt.clone(),
             isolation: additions.isolation.clone(),
             container: None,
@@ -592,12 +573,7 @@ pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>
         // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
         return Ok((!may_be_starting(context, attempt)).then_some(true));
     };
-    let seen = context
-        .launchers
-        .of(&placement)?
-        .observe(&placement)
-        .map_err(|error| AppError::fault("the launcher", &error))?;
-    Ok(match seen.state {
+    Ok(match context.observe(&placement)?.state {
         Observation::Exited(_) | Observation::Gone { .. } => Some(true),
         Observation::Running(_) | Observation::Pending { .. } => Some(false),
         Observation::CannotTell { .. } => None,

@@ -9,14 +9,15 @@ use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{FetchSource, Fetched};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::layout::AttemptLayout;
-use trackway_ledger::{AttemptRow, RunState};
+use trackway_ledger::AttemptRow;
 
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::Context;
 use crate::budgets::storage_budget;
 use crate::checkpoints::{Pace, fall_back_cost};
 use crate::error::AppError;
-use crate::reporter::{Notice, Reporter};
+use crate::json_file;
+use crate::reporter::Reporter;
 
 /// How soon a request to stop is noticed.
 const WAIT_TURN: Duration = Duration::from_millis(100);
@@ -53,14 +54,14 @@ pub struct FetchReport {
 impl FetchReport {
     /// What an attempt's folder holds; `None`: it had no remote.
     pub(crate) fn read(attempt: &AttemptLayout) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(attempt.fetch_json()).ok()?).ok()
+        json_file::read_if_sound(&attempt.fetch_json())
     }
 
     fn write(&self, attempt: &AttemptLayout) {
-        let Ok(text) = serde_json::to_vec_pretty(self) else { return };
         // The logs have it all; this is for people.
-        let _ = std::fs::create_dir_all(attempt.folder())
-            .and_then(|()| std::fs::write(attempt.fetch_json(), text));
+        if std::fs::create_dir_all(attempt.folder()).is_ok() {
+            let _ = json_file::write(&attempt.fetch_json(), self);
+        }
     }
 
     /// Messages for a user, a line each.
@@ -102,17 +103,9 @@ pub fn fetch(
     previous: Option<&AttemptRow>,
     reporter: &dyn Reporter,
 ) -> Result<FetchReport, AppError> {
-    let fetched = patiently(context, remote, row, previous, reporter);
-    let report = match fetched {
-        Ok(report) => report,
-        Err(error) => {
-            context.set_run_state(row.run_id, RunState::Failed)?;
-            return Err(error);
-        }
-    };
-    for text in report.sentences() {
-        reporter.notice(&Notice::Note { text });
-    }
+    let report = patiently(context, remote, row, previous, reporter)
+        .map_err(|error| context.fail_run(row.run_id, error))?;
+    report.sentences().into_iter().for_each(|text| reporter.note(text));
     report.write(&context.home.layout.attempt(row.attempt_id));
     Ok(report)
 }
@@ -140,12 +133,11 @@ fn patiently(
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
                 .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
         }
-        let text = format!(
+        reporter.note(format!(
             "the remote does not respond ({error}); trying again in {delay_seconds:.0} s ({} of {})",
             attempt + 1,
             budget.attempts
-        );
-        reporter.notice(&Notice::Note { text });
+        ));
         wait(context, delay_seconds);
         delay_seconds = (delay_seconds * 2.0).min(budget.backoff_max_seconds);
     }

@@ -27,8 +27,7 @@ use crate::Context;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::stored::stored_plan;
-pub use settle::remote_status;
-pub use settle::settle_remote;
+pub use settle::{remote_status, settle_remote};
 pub use status::read_status;
 
 /// How long the end of a run waits for its uploads, unless the run file sets it.
@@ -46,14 +45,18 @@ pub struct RemotePlan {
     /// As the run file names it.
     base: String,
     url: String,
-    run_id: RunId,
+    /// The run.
+    pub run_id: RunId,
     root: PathBuf,
-    run: RunLayout,
+    /// The files of the run.
+    pub run: RunLayout,
     policy: Retention,
     /// Nothing is deleted by itself.
     keeps_all: bool,
-    wait_seconds: f64,
-    cancel: Cancel,
+    /// How long the end of the run waits for its uploads.
+    pub wait_seconds: f64,
+    /// What ends transfers.
+    pub cancel: Cancel,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
 }
@@ -103,21 +106,6 @@ impl RemotePlan {
         Some(&self.policy).filter(|_| !self.keeps_all)
     }
 
-    /// How long the end of the run waits for its uploads.
-    pub fn wait_seconds(&self) -> f64 {
-        self.wait_seconds
-    }
-
-    /// The run.
-    pub fn run_id(&self) -> RunId {
-        self.run_id
-    }
-
-    /// The files of the run.
-    pub fn run(&self) -> &RunLayout {
-        &self.run
-    }
-
     /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
     /// never written to is tried out first, and refused when it cannot do what the log needs.
     pub fn open(&self, patience: Patience, cancelled: &Arc<AtomicBool>) -> Result<Replica, CheckpointError> {
@@ -151,11 +139,6 @@ impl RemotePlan {
     pub fn selftest(&self, patience: Patience) -> Result<SelfTest, CheckpointError> {
         let backend = RemoteBackend::new(&self.url, &options(patience))?;
         Ok(selftest(&backend, &self.clock, &self.ids))
-    }
-
-    /// What ends transfers.
-    pub fn cancel(&self) -> &Cancel {
-        &self.cancel
     }
 
     /// Works at the remote in a separate thread, so that a request to stop ends transfers.

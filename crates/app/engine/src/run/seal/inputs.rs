@@ -5,7 +5,6 @@ use trackway_core::{Clock as _, LaunchKind};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
 
-use super::note;
 use crate::Context;
 use crate::error::AppError;
 use crate::run::effective_batch;
@@ -30,7 +29,7 @@ pub(super) fn unopened_data(
     );
     let at = row.ended_at.unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "data": names }));
-    Ok(Some(EventRow { fields_json, ..note(row, EventKind::DataNotOpened, at, message) }))
+    Ok(Some(EventRow { fields_json, ..EventRow::of_attempt(row, EventKind::DataNotOpened, at, message) }))
 }
 
 /// An effective batch that is not that of the attempt before: the learning rate no longer fits, and the curves do not compare.
@@ -42,5 +41,8 @@ pub(super) fn changed_batch(context: &Context, row: &AttemptRow) -> Result<Optio
     let message = effective_batch::sentence(now, before, number);
     let at = row.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "before": before, "now": now }));
-    Ok(Some(EventRow { fields_json, ..note(row, EventKind::EffectiveBatchChanged, at, message) }))
+    Ok(Some(EventRow {
+        fields_json,
+        ..EventRow::of_attempt(row, EventKind::EffectiveBatchChanged, at, message)
+    }))
 }

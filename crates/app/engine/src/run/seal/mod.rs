@@ -199,9 +199,9 @@ fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, App
         return Err(error);
     }
     seal.checkpoints.clear();
-    let row = &seal.attempt;
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
-    seal.events.push(note(row, EventKind::CheckpointLogDamaged, sealed_at, message));
+    let kind = EventKind::CheckpointLogDamaged;
+    seal.events.push(EventRow::of_attempt(&seal.attempt, kind, sealed_at, message));
     context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
     Ok(sealed_at)
 }
@@ -218,26 +218,11 @@ fn keep_receipt(
     Ok(())
 }
 
-/// Something the supervisor noticed about an attempt as a whole.
-fn note(row: &AttemptRow, kind: EventKind, at: Timestamp, message: String) -> EventRow {
-    EventRow {
-        event_id: format!("{}:{kind}", row.attempt_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at,
-        kind: kind.as_str().into(),
-        step: None,
-        message,
-        fields_json: None,
-        source: "supervisor".into(),
-    }
-}
-
 /// Output that found no room on the disk is reported, not skipped.
 fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
     let message = format!("{lost} bytes of output could not be stored: the disk was full");
-    Some(note(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
+    Some(EventRow::of_attempt(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
 }
 
 /// What an attempt that ended changes of its run.
@@ -296,8 +281,7 @@ fn end_of(
     files: &AttemptLayout,
 ) -> Result<(End, Option<EngineEnd>), AppError> {
     let Some(placement) = context.placement_of(row)? else { return Ok((End::NeverLaunched, None)) };
-    let launcher = context.launchers.of(&placement)?;
-    let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    let seen = context.observe(&placement)?;
     note_seen(row, &seen);
     let engine_end = match seen.is_final() {
         true => EngineEnd::keep(files, &seen, &context.redactor)
@@ -445,7 +429,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
     let event = |(place, message): (usize, String)| EventRow {
         event_id: format!("{}:fetch:{place}", row.attempt_id),
         step: report.step,
-        ..note(row, EventKind::CheckpointFetch, at, message)
+        ..EventRow::of_attempt(row, EventKind::CheckpointFetch, at, message)
     };
     report.sentences().into_iter().enumerate().map(event).collect()
 }
@@ -454,7 +438,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
 fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     let warm_start = WarmStart::read(context, row.attempt_id)?;
     let at = row.started_at.unwrap_or_else(|| context.clock.now());
-    let event = note(row, EventKind::RungWarmStart, at, warm_start.sentence());
+    let event = EventRow::of_attempt(row, EventKind::RungWarmStart, at, warm_start.sentence());
     Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
 }
 
@@ -473,10 +457,9 @@ fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
         "data `{set}`: `{path}`{more} changed after it was hashed: the attempt may have read other data than `data_sha256` describes"
     );
     let files: Vec<_> = changed.iter().take(SHOWN_MAX).map(|(_, path)| path).collect();
-    let fields = serde_json::json!({ "count": changed.len(), "files": files });
-    let event =
-        note(row, EventKind::DataChanged, row.ended_at.unwrap_or_else(|| context.clock.now()), message);
-    Some(EventRow { fields_json: Some(fields), ..event })
+    let fields_json = Some(serde_json::json!({ "count": changed.len(), "files": files }));
+    let at = row.ended_at.unwrap_or_else(|| context.clock.now());
+    Some(EventRow { fields_json, ..EventRow::of_attempt(row, EventKind::DataChanged, at, message) })
 }
 
 fn costs(row: &AttemptRow) -> Vec<CostRow> {

@@ -9,7 +9,6 @@ use trackway_formats::record::{CheckpointChange, CheckpointFrame};
 use trackway_launch::{Adopt, StoredLaunch};
 use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
 
-use super::note;
 use crate::Context;
 
 /// The event of a read has the time at which the shim wrote it, on a busy machine after the script printed its first step.
@@ -98,20 +97,19 @@ pub(super) fn note_resumed(
     Some(EventRow {
         step: row.resumed_from_step,
         fields_json,
-        ..note(row, EventKind::CheckpointOtherResume, at, sentence)
+        ..EventRow::of_attempt(row, EventKind::CheckpointOtherResume, at, sentence)
     })
 }
 
 fn opened_in(events: &[EventRow]) -> Vec<Opened> {
     let opened =
         events.iter().filter(|event| EventKind::CheckpointOpened.is(&event.kind)).filter_map(|event| {
-            let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
             Some(Opened {
-                path: field("path")?.to_owned(),
+                path: event.field("path")?.to_owned(),
                 step: event.step,
-                manifest: field("manifest_sha256").map(str::to_owned),
-                planned: field("planned") == Some("yes"),
-                read: field("by").is_some_and(|by| by != "none"),
+                manifest: event.field("manifest_sha256").map(str::to_owned),
+                planned: event.field("planned") == Some("yes"),
+                read: event.field("by").is_some_and(|by| by != "none"),
                 at: event.at,
             })
         });

@@ -135,7 +135,7 @@ fn segment(row: &AttemptRow, origin: &str) -> RecordSegmentRow {
 }
 
 fn event(row: &AttemptRow, kind: EventKind, fields: Value) -> EventRow {
-    EventRow { fields_json: Some(fields), ..note(row, kind, at(110), String::new()) }
+    EventRow { fields_json: Some(fields), ..EventRow::of_attempt(row, kind, at(110), String::new()) }
 }
 
 fn metric(row: &AttemptRow, name: &str, non_finite_end_count: Option<u64>) -> MetricSummaryRow {
