@@ -32,11 +32,11 @@ const TURNS_PER_SECOND: u64 = 10;
 
 /// Why a notification did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub(super) struct Failure {
     /// What the webhook answered, or why it did not.
     pub why: String,
     /// How often it was tried.
-    pub tries: u32,
+    tries: u32,
 }
 
 /// What sends the notifications of a run.

@@ -15,7 +15,6 @@ use trackway_formats::settings::is_web_address;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
-pub use self::delivery::Failure;
 use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
 use crate::Context;
@@ -128,13 +127,9 @@ pub fn send_test(
     setting: Option<&str>,
 ) -> Result<(Notification, Result<String, String>), AppError> {
     let redactor = Redactor::of_this_process();
-    let section = match run_file {
-        Some(path) => {
-            let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
-            Job::read(&source, &redactor)?.plan.notify
-        }
-        None => None,
-    };
+    let source = |path: &Path| RunSource::File { path: path.to_owned(), overrides: Vec::new() };
+    let job = run_file.map(|path| Job::read(&source(path), &redactor)).transpose()?;
+    let section = job.and_then(|job| job.plan.notify);
     let refused = |why: String| {
         AppError::new(ErrorKind::Usage, why).hint("see docs/unattended.md: TRACKWAY_WEBHOOK, or `[notify]`")
     };

@@ -62,7 +62,11 @@ impl Adoption {
         patterns: &Patterns,
     ) {
         let path = patterns.shown(&restored.path);
-        self.events.push(put_back_event(context, row, target, &path, restored.written));
+        let how = if restored.written { "was written again to" } else { "is whole at" };
+        let message = format!("the checkpoint of step {} {how} `{path}`", target.step);
+        let fields = json!({ "path": path, "manifest_sha256": target.info.manifest_sha256 });
+        let put_back = event(context, row, EventKind::CheckpointPutBack, &path, message, fields);
+        self.events.push(EventRow { step: Some(target.step), ..put_back });
         if let Some(resume) = &prepared.job.plan.checkpoint.resume {
             (self.args, self.environment) = resume.at(&path);
         }
@@ -225,24 +229,6 @@ fn texts_and_numbers(path: &str) -> (Vec<&str>, Vec<&str>) {
     }
     texts.push(rest);
     (texts, numbers)
-}
-
-fn put_back_event(
-    context: &Context,
-    row: &AttemptRow,
-    target: &LoadedCheckpoint,
-    path: &str,
-    written: bool,
-) -> EventRow {
-    let message = match written {
-        true => format!("the checkpoint of step {} was written again to `{path}`", target.step),
-        false => format!("the checkpoint of step {} is whole at `{path}`", target.step),
-    };
-    let fields = json!({ "path": path, "manifest_sha256": target.info.manifest_sha256 });
-    EventRow {
-        step: Some(target.step),
-        ..event(context, row, EventKind::CheckpointPutBack, path, message, fields)
-    }
 }
 
 /// Commits what an attempt wrote whose shim ended before it, as after a power failure: nothing else followed it.

@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
@@ -43,9 +41,6 @@ use crate::rows::rung_of;
 use crate::run::seal::{self, Sealed};
 use crate::run::{self, ladder};
 use trackway_api::runs::RunOutcome;
-
-/// How long the wait between two attempts sleeps before it looks for a request to stop.
-const WAIT_TURN: Duration = Duration::from_millis(50);
 
 /// What the loop does next.
 enum Next {
@@ -95,8 +90,7 @@ pub fn drive(
         };
         asked_for = false;
         let asked_fault = injection.take();
-        let attempts = context.attempts_of_kind(run_id, launched.row.kind)?;
-        let batch = effective_batch::before(&attempts, &launched.row.rung, launched.row.attempt_number);
+        let batch = effective_batch::last_of(&context.attempts_before(&launched.row)?);
         detecting.begins_again(rung_of(&launched.row), batch);
         let looks = Looks {
             replication: sending.replication.as_ref(),
@@ -522,24 +516,11 @@ fn after(
         return Ok(Next::Rest);
     }
     let asked = context.home.layout.run(prepared.run.run_id).stop();
-    if !wait(context, decision.delay_seconds.unwrap_or(0.0), &asked) {
+    if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.note("stopped while waiting for the next attempt".into());
         return Ok(Next::Rest);
     }
     Ok(Next::Launch(Box::new(Changes::of(decision)?)))
-}
-
-/// Waits; false when a stop was requested meanwhile.
-pub fn wait(context: &Context, seconds: f64, asked: &Path) -> bool {
-    let stop_asked = || context.cancel.stop_requests() > 0 || asked.exists();
-    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
-    while context.clock.monotonic_micros() < until {
-        if stop_asked() {
-            return false;
-        }
-        context.clock.sleep(WAIT_TURN);
-    }
-    !stop_asked()
 }

@@ -211,17 +211,18 @@ impl Job {
             return Ok(());
         }
         let program = self.plan.run.command.first().map_or("", String::as_str);
-        if program.contains('/') {
-            return if is_executable(&folder.join(program)) {
-                Ok(())
-            } else {
-                Err(no_program(program, &folder))
-            };
-        }
-        let path = self.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"));
-        let found =
-            std::env::split_paths(&path.unwrap_or_default()).any(|entry| is_executable(&entry.join(program)));
-        if found { Ok(()) } else { Err(no_program(program, &folder)) }
+        let is_there = match program.contains('/') {
+            true => is_executable(&folder.join(program)),
+            false => self.search_path().iter().any(|entry| is_executable(&entry.join(program))),
+        };
+        if is_there { Ok(()) } else { Err(no_program(program, &folder)) }
+    }
+
+    /// The folders of the PATH that the script will have.
+    pub(super) fn search_path(&self) -> Vec<PathBuf> {
+        let own = self.plan.run.environment.get("PATH").map(Into::into);
+        let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        std::env::split_paths(&path).collect()
     }
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
@@ -26,7 +25,7 @@ use super::job::{Job, requested};
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
-use super::prepare::{Prepared, capture_surroundings};
+use super::prepare::{Prepared, capture_surroundings, own_environment};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::roll_back;
@@ -232,7 +231,10 @@ fn start_from(
     match &prepared.remote {
         None => {
             let target = resume_target(context, prepared, row, reporter)?;
-            note_resume(row, target.as_ref());
+            if let Some(target) = &target {
+                row.resumed_from_step = Some(target.info.step);
+                row.resumed_from_manifest_sha256.clone_from(&target.info.manifest_sha256);
+            }
             Ok(target)
         }
         Some(remote) => fetch_for(context, &remote.at(rung_of(row)), row, follows, reporter).map(|()| None),
@@ -251,14 +253,6 @@ fn record_planned(
     context.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))
 }
 
-/// What the attempt started from, as `capture.json` holds it.
-#[derive(Serialize)]
-struct StoredCapture<'a> {
-    #[serde(flatten)]
-    capture: &'a Capture,
-    environment: BTreeMap<String, String>,
-}
-
 /// Stores the whole capture beside the attempt; the columns of its row hold the part that is needed most often. Of the
 /// environment only allowed names are kept, and those that the run file passes on.
 fn store_capture(
@@ -267,18 +261,14 @@ fn store_capture(
     capture: &Capture,
     spec: &LaunchSpec,
 ) -> Result<(), AppError> {
-    let own = || {
-        std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-    };
-    let mut environment = context.redactor.environment(own());
+    let mut environment = context.redactor.environment(own_environment());
     let passed = &prepared.job.plan.run.pass_environment;
-    let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
+    let named = own_environment().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
     environment.extend(context.redactor.settings(&named.collect()));
-    let stored = StoredCapture { capture, environment };
     let path = AttemptLayout::new(&spec.directory).capture_json();
-    let mut stored = serde_json::to_value(&stored)
+    let mut stored = serde_json::to_value(capture)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
+    stored["environment"] = serde_json::json!(environment);
     context.redactor.json(&mut stored);
     trackway_files::make_folders(&spec.directory)
         .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
@@ -340,13 +330,6 @@ fn begin_rung(context: &Context, row: &AttemptRow) -> Result<(), AppError> {
         context.change_run(row.run_id, |run| run.last_committed_step = None)?;
     }
     Ok(())
-}
-
-fn note_resume(row: &mut AttemptRow, target: Option<&LoadedCheckpoint>) {
-    if let Some(target) = target {
-        row.resumed_from_step = Some(target.info.step);
-        row.resumed_from_manifest_sha256.clone_from(&target.info.manifest_sha256);
-    }
 }
 
 fn note_warm_start(row: &mut AttemptRow, warm_start: Option<&WarmStart>) {
@@ -466,8 +449,8 @@ fn note_capture(row: &mut AttemptRow, capture: &Capture) {
     row.container_digest.clone_from(&capture.container.digest);
     row.host_cpu_count = capture.host.cpu_count.and_then(|count| u32::try_from(count).ok());
     row.host_memory_bytes = capture.host.memory_bytes;
-    let names: Vec<&str> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.as_deref()).collect();
-    row.gpu_names = (!names.is_empty()).then(|| names.join(","));
+    let names: Vec<String> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.clone()).collect();
+    row.gpu_names = listed(&names);
 }
 
 /// `python 3.11.7, 42 packages` or the path of a lock file.

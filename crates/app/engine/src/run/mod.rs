@@ -35,7 +35,7 @@ mod watchdog;
 
 pub use adopted::adopted_patterns;
 pub use container::is_started as starts_container;
-pub use drive::{Rehearsal, drive, rehearse, wait};
+pub use drive::{Rehearsal, drive, rehearse};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub use job::{Job, RunSource, StoredJob};
 pub(crate) use ladder::judge_rung;

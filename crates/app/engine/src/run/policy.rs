@@ -55,13 +55,13 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
 /// No budget and no retry: the caller of a rehearsal decides what follows.
 fn rehearsed(row: &AttemptRow) -> Decision {
     let success = row.termination_reason.is_some_and(TerminationReason::is_success);
-    Decision::Stop {
-        rule: DecisionRule::RehearsalEnded,
-        why: format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str()),
-        budget: None,
-        final_state: if success { FinalState::Completed } else { FinalState::Failed },
-        next_actions: Vec::new(),
-    }
+    let why = format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str());
+    stop(DecisionRule::RehearsalEnded, why, if success { FinalState::Completed } else { FinalState::Failed })
+}
+
+/// An end that no budget decided.
+fn stop(rule: DecisionRule, why: String, final_state: FinalState) -> Decision {
+    Decision::Stop { rule, why, budget: None, final_state, next_actions: Vec::new() }
 }
 
 fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
@@ -195,13 +195,8 @@ fn hosts_to_choose_from(context: &Context, attempt: &AttemptRow) -> Vec<String> 
 
 /// Without its limits nothing is retried; the attempt is sealed all the same.
 fn without_plan(error: &AppError) -> Decision {
-    Decision::Stop {
-        rule: DecisionRule::UnreadablePlan,
-        why: format!("its retry limits are not known: {error}"),
-        budget: None,
-        final_state: FinalState::Failed,
-        next_actions: error.hints.clone(),
-    }
+    let why = format!("its retry limits are not known: {error}");
+    stop(DecisionRule::UnreadablePlan, why, FinalState::Failed)
 }
 
 /// A command without a run file is launched once: repeating it was not requested.
@@ -210,13 +205,8 @@ fn once(decision: Decision) -> Decision {
     if !decision.launches() || decision.rule() == DecisionRule::RollBackPerson {
         return decision;
     }
-    Decision::Stop {
-        rule: DecisionRule::NoRunFile,
-        why: "a command without a run file is launched once; with one, `[retry]` configures retries".into(),
-        budget: None,
-        final_state: FinalState::Failed,
-        next_actions: Vec::new(),
-    }
+    let why = "a command without a run file is launched once; with one, `[retry]` configures retries";
+    stop(DecisionRule::NoRunFile, why.into(), FinalState::Failed)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Everything that happens before the first launch: reading, hashing, capturing, refusing.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -188,11 +188,9 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     }
     // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
-        return Err(AppError::new(
-            ErrorKind::Usage,
-            format!("run `{}` cannot be resumed: it is {}", run.name, run.state),
-        )
-        .hint(format!("see why with: trackway explain {}", run.run_id)));
+        let message = format!("run `{}` cannot be resumed: it is {}", run.name, run.state);
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
     let job = planned_job(context, &run)?;
     let capture = capture_surroundings(context, &job);
@@ -232,13 +230,10 @@ pub(super) fn resolve_data(
         clock: &context.clock,
         watch: &watch,
     };
-    let mut manifests = Vec::new();
-    for (name, spec) in &job.plan.data {
-        let manifest = resolver
-            .resolve(name, spec)
-            .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
-        manifests.push(manifest);
-    }
+    let resolved = job.plan.data.iter().map(|(name, spec)| resolver.resolve(name, spec));
+    let manifests = resolved
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
     if let Some(folder) = cache_path.parent() {
         // A cache that cannot be kept only costs time at the next run.
         let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());
@@ -340,18 +335,21 @@ pub(super) fn begin_capture(context: &Context, job: &Job) -> Option<JoinHandle<C
 }
 
 fn surroundings(job: &Job, home: &Path) -> Capture {
-    let mut environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let mut environment: BTreeMap<String, String> = own_environment().collect();
     environment.extend(job.plan.run.environment.clone());
-    let exclude: [PathBuf; 1] = [home.to_path_buf()];
     capture(&CaptureInputs {
         argv: &job.plan.run.command,
         working_directory: &job.working_directory(),
         environment: &environment,
         container_image: job.plan.container.as_ref().map(|container| container.image.as_str()),
-        exclude: &exclude,
+        exclude: &[home.to_path_buf()],
     })
+}
+
+/// The variables of this process that are text.
+pub(super) fn own_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 fn run_row(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
@@ -18,9 +17,6 @@ use crate::checkpoints::{Pace, fall_back_cost};
 use crate::error::AppError;
 use crate::json_file;
 use crate::reporter::Reporter;
-
-/// How soon a request to stop is noticed.
-const WAIT_TURN: Duration = Duration::from_millis(100);
 
 /// What the fetch found, with what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,7 +134,7 @@ fn patiently(
             attempt + 1,
             budget.attempts
         ));
-        wait(context, delay_seconds);
+        context.wait(delay_seconds, || false);
         delay_seconds = (delay_seconds * 2.0).min(budget.backoff_max_seconds);
     }
     unreachable!("the attempts are bounded")
@@ -187,13 +183,5 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         fenced: fetched.fenced.iter().map(|info| info.step).collect(),
         fenced_steps: fetched.fenced_steps,
         fenced_gpu_hours: gpu_hours(fetched.fenced_steps),
-    }
-}
-
-/// Waits, but not after a request to stop.
-fn wait(context: &Context, seconds: f64) {
-    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
-    while context.clock.monotonic_micros() < until && context.cancel.stop_requests() == 0 {
-        context.clock.sleep(WAIT_TURN);
     }
 }

@@ -35,8 +35,7 @@ pub(super) fn unopened_data(
 /// An effective batch that is not that of the attempt before: the learning rate no longer fits, and the curves do not compare.
 pub(super) fn changed_batch(context: &Context, row: &AttemptRow) -> Result<Option<EventRow>, AppError> {
     let Some(now) = row.effective_batch else { return Ok(None) };
-    let attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-    let before = effective_batch::before(&attempts, &row.rung, row.attempt_number);
+    let before = effective_batch::last_of(&context.attempts_before(row)?);
     let Some((number, before)) = before.filter(|(_, before)| *before != now) else { return Ok(None) };
     let message = effective_batch::sentence(now, before, number);
     let at = row.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());

@@ -159,7 +159,9 @@ fn write_down(
     };
     let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
-    keep_receipt(context, &seal, sealed_at, &decided.retry)?;
+    // From what is kept, a ledger that was lost is made again with the same digests.
+    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+    context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
@@ -204,18 +206,6 @@ fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, App
     seal.events.push(EventRow::of_attempt(&seal.attempt, kind, sealed_at, message));
     context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
     Ok(sealed_at)
-}
-
-/// From what is kept, a ledger that was lost is made again with the same digests.
-fn keep_receipt(
-    context: &Context,
-    seal: &AttemptSeal,
-    sealed_at: Timestamp,
-    retry: &RetryRow,
-) -> Result<(), AppError> {
-    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
-    context.keep_sealed(seal, sealed_at, retry, &detections);
-    Ok(())
 }
 
 /// Output that found no room on the disk is reported, not skipped.
@@ -288,12 +278,8 @@ fn end_of(
             .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
         false => None,
     };
-    let end = End::of(seen.state).ok_or_else(|| {
-        AppError::new(
-            ErrorKind::Fault,
-            format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
-        )
-    })?;
+    let why = || format!("attempt {} has not ended, as far as can be seen", row.attempt_id);
+    let end = End::of(seen.state).ok_or_else(|| AppError::new(ErrorKind::Fault, why()))?;
     Ok((end, engine_end))
 }
 
@@ -350,11 +336,7 @@ fn receipt(
 
 /// The row with what the attempt took of what it was given, and what it added to its run.
 fn worked(context: &Context, mut row: AttemptRow, closed: &ClosedRecords) -> Result<AttemptRow, AppError> {
-    let attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-    let earlier: Vec<&AttemptRow> = attempts
-        .iter()
-        .filter(|attempt| attempt.rung == row.rung && attempt.attempt_number < row.attempt_number)
-        .collect();
+    let earlier = context.attempts_before(&row)?;
     work::note_progress(&mut row, closed.first_step_at, &earlier);
     work::note_inputs(&mut row, &closed.events);
     row.effective_batch = effective_batch(&closed.summaries, &closed.events);
@@ -403,9 +385,7 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
 
 /// What Trackway did to the attempt, as history.
 fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
-    let files = context.home.layout.attempt(row.attempt_id);
-    let actions = actions::read(&files)
-        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
+    let actions = actions::read(&context.home.layout.attempt(row.attempt_id))?;
     let event = |(place, action): (usize, actions::OwnAction)| EventRow {
         event_id: format!("{}:action:{place}", row.attempt_id),
         run_id: row.run_id,

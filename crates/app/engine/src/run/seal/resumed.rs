@@ -88,7 +88,9 @@ pub(super) fn note_resumed(
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let starts = Starts { first: row.first_step, earlier: earlier_first_step(context, row) };
+    let before = context.attempts_before(row).unwrap_or_default();
+    let earlier = before.iter().find_map(|attempt| attempt.first_step);
+    let starts = Starts { first: row.first_step, earlier };
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
@@ -188,14 +190,6 @@ fn sentence(seen: &Resumed, planned: Option<Step>, starts: Starts) -> Option<Str
         }
         _ => None,
     }
-}
-
-/// The first step of the first attempt on the same rung.
-fn earlier_first_step(context: &Context, row: &AttemptRow) -> Option<Step> {
-    let attempts = context.attempts_of_kind(row.run_id, row.kind).ok()?;
-    let mut earlier =
-        attempts.iter().filter(|one| one.rung == row.rung && one.attempt_number < row.attempt_number);
-    earlier.find_map(|attempt| attempt.first_step)
 }
 
 /// What the event says of an attempt for which no checkpoint was known, and that did not begin where the first one did.

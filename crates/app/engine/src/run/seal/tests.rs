@@ -488,7 +488,7 @@ fn progress_is_counted_from_the_attempt_before() {
               gpu_seconds: Option<f64>| {
         let mut row = Ended::attempt(&ended.run, 3);
         (row.last_step, row.last_committed_step, row.gpu_seconds) = (last, committed, gpu_seconds);
-        work::note_progress(&mut row, first_step_at.map(at), &[&first, &second]);
+        work::note_progress(&mut row, first_step_at.map(at), &[first.clone(), second.clone()]);
         (row.recovery_seconds, row.new_committed_steps, row.gpu_hours_per_committed_step)
     };
     assert_eq!(of(Some(760), Some(90), Some(50), Some(7200.0)), (Some(60.0), Some(10), Some(0.2)));

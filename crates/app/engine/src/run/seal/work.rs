@@ -11,7 +11,7 @@ use crate::run::launch::listed;
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// How long it took to come back, and the steps that were committed for the first time. `earlier`: the attempts of its rung before it.
-pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[&AttemptRow]) {
+pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[AttemptRow]) {
     row.first_step_at = first_step_at;
     let died_at = earlier.iter().max_by_key(|attempt| attempt.attempt_number).and_then(|last| last.ended_at);
     row.recovery_seconds = first_step_at
