@@ -7,6 +7,8 @@ pub use trackway_tower::classify::{ActionKind, OwnAction};
 
 use trackway_formats::layout::AttemptLayout;
 
+use crate::error::AppError;
+
 /// Writes an action down, durably, before it is carried out.
 ///
 /// # Errors
@@ -24,12 +26,12 @@ pub fn append(attempt: &AttemptLayout, action: &OwnAction) -> std::io::Result<()
 ///
 /// # Errors
 /// When the file exists but cannot be read.
-pub fn read(attempt: &AttemptLayout) -> std::io::Result<Vec<OwnAction>> {
+pub fn read(attempt: &AttemptLayout) -> Result<Vec<OwnAction>, AppError> {
     let opened = trackway_files::open_trusted(&attempt.actions_jsonl());
     match opened.and_then(std::io::read_to_string) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
+        Err(error) => Err(AppError::file("read the actions in", attempt.folder(), &error)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use trackway_core::{Clock, Ids};
 use trackway_data::ReadContext;
@@ -15,6 +16,9 @@ use crate::home::Home;
 use crate::launchers::Launchers;
 use crate::ledger_state;
 use crate::patience::Patience;
+
+/// How long a wait sleeps before it looks for a request to stop.
+const WAIT_TURN: Duration = Duration::from_millis(50);
 
 /// What use cases take from the world, so that a test or another host can give them something else.
 pub struct Dependencies {
@@ -84,6 +88,19 @@ impl Context {
     #[must_use]
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// Waits; false when a stop was requested meanwhile, by a signal or as `is_asked` shows.
+    pub fn wait(&self, seconds: f64, is_asked: impl Fn() -> bool) -> bool {
+        let is_stopped = || self.cancel.stop_requests() > 0 || is_asked();
+        let until = self.clock.monotonic_micros() + (seconds * 1e6) as i64;
+        while self.clock.monotonic_micros() < until {
+            if is_stopped() {
+                return false;
+            }
+            self.clock.sleep(WAIT_TURN);
+        }
+        !is_stopped()
     }
 
     /// Opens a home and its ledger, on this machine's clock and with the local launcher. With `create`, both are made when they are

@@ -13,6 +13,7 @@ use trackway_files::{TempFile, make_folders, unlink};
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
+use crate::json_file::read_if_sound;
 
 /// The pause after the first try that failed; each further one doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 10.0;
@@ -54,7 +55,7 @@ impl Context {
     /// could not reach the ledger does not. Nothing is printed in either case, so there is nothing to answer.
     pub fn try_to_seal<T>(&self, id: &str, seal: impl FnOnce() -> Result<Option<T>, AppError>) -> Option<T> {
         let path = self.set_aside_path(id);
-        let before = read(&path);
+        let before: Option<SetAside> = read_if_sound(&path);
         let now = self.clock.now();
         if before.as_ref().is_some_and(|before| now < before.next_try_at) {
             return None;
@@ -124,13 +125,9 @@ fn after(now: Timestamp, seconds: f64) -> Timestamp {
 /// Everything that is set aside in a home, by id; files that cannot be read are left out.
 pub fn of_home(home: &Home) -> Vec<SetAside> {
     let entries = std::fs::read_dir(home.layout.set_aside()).into_iter().flatten().flatten();
-    let mut found: Vec<SetAside> = entries.filter_map(|entry| read(&entry.path())).collect();
+    let mut found: Vec<SetAside> = entries.filter_map(|entry| read_if_sound(&entry.path())).collect();
     found.sort_by(|one, other| one.id.cmp(&other.id));
     found
-}
-
-fn read(path: &std::path::Path) -> Option<SetAside> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
 /// Best effort: where the file cannot be written, the next command tries at once.

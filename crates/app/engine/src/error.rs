@@ -1,7 +1,5 @@
 //! Errors by what the caller should do about them.
 
-use std::path::PathBuf;
-
 use trackway_formats::runfile::RunFileError;
 use trackway_ledger::LedgerError;
 
@@ -76,7 +74,6 @@ impl AppError {
 
     /// A file of the home could not be used.
     pub fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
-        let path: PathBuf = path.into();
         Self::new(ErrorKind::Fault, format!("cannot {doing} `{}`: {error}", path.display()))
     }
 }

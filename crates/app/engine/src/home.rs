@@ -131,17 +131,12 @@ impl Home {
     #[must_use]
     pub fn tighten(&self) -> Option<String> {
         let mut count = 0;
-        let names: Vec<String> = std::fs::read_dir(self.folder())
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        let (own, other): (Vec<&String>, Vec<&String>) = names
-            .iter()
-            .partition(|name| HomeLayout::ENTRIES.iter().any(|entry| name.starts_with(entry.name)));
+        let entries = std::fs::read_dir(self.folder()).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let (own, other): (Vec<String>, Vec<String>) =
+            names.partition(|name| HomeLayout::ENTRIES.iter().any(|entry| name.starts_with(entry.name)));
         // In a folder with other contents, `data` may be the user's.
-        let is_certain = |name: &&&String| {
+        let is_certain = |name: &&String| {
             other.is_empty() || HomeLayout::SIGNS.iter().any(|sign| *sign != "runs" && name.starts_with(sign))
         };
         for name in own.iter().filter(is_certain) {

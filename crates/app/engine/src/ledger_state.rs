@@ -2,6 +2,7 @@
 
 use trackway_api::doctor::LedgerState;
 use trackway_core::AttemptId;
+use trackway_core::text::counted;
 use trackway_ledger::{ErrorKind as LedgerErrorKind, Ledger, LedgerError};
 
 use crate::error::{AppError, ErrorKind};
@@ -18,10 +19,16 @@ pub(crate) fn orphans_without_ledger(home: &Home) -> Result<bool, AppError> {
     if !has_attempts(home) || is_second_ledger(home) {
         return Ok(false);
     }
-    match home.ledger_file().map(|path| std::fs::metadata(&path).map_or(0, |metadata| metadata.len())) {
-        Some(0) => Err(lost_ledger(home, "is missing or empty")),
-        _ => Ok(true),
+    match is_missing(home) {
+        true => Err(lost_ledger(home, "is missing or empty")),
+        false => Ok(true),
     }
+}
+
+/// Whether the ledger is a file that is not there or empty.
+fn is_missing(home: &Home) -> bool {
+    let size_bytes = |path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    home.ledger_file().is_some_and(|path| size_bytes(path) == 0)
 }
 
 /// A ledger elsewhere, beside one that is in its place.
@@ -33,12 +40,11 @@ fn is_second_ledger(home: &Home) -> bool {
 
 /// That attempts are there and their ledger is not.
 pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
-    let count = attempt_folders(home).len();
     let message = format!(
-        "the ledger `{}` {how}, and `{}` holds {count} {}",
+        "the ledger `{}` {how}, and `{}` holds {}",
         shown_location(home, None),
         home.layout.attempts().display(),
-        if count == 1 { "attempt" } else { "attempts" }
+        counted(attempt_folders(home).len() as u64, "attempt")
     );
     AppError::new(ErrorKind::Integrity, message)
         .hint("rebuild it from the files: trackway doctor rebuild")
@@ -47,27 +53,24 @@ pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
 
 /// The attempts whose folders are in the home.
 pub fn attempt_folders(home: &Home) -> Vec<AttemptId> {
-    let entries = std::fs::read_dir(home.layout.attempts()).into_iter().flatten().flatten();
-    let mut found: Vec<AttemptId> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut found: Vec<AttemptId> = listed_attempts(home).collect();
     found.sort_by_key(ToString::to_string);
     found
 }
 
+fn listed_attempts(home: &Home) -> impl Iterator<Item = AttemptId> {
+    let entries = std::fs::read_dir(home.layout.attempts()).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// Every command calls this: it does not list them all.
 fn has_attempts(home: &Home) -> bool {
-    let entries = std::fs::read_dir(home.layout.attempts()).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .any(|name| name.parse::<AttemptId>().is_ok())
+    listed_attempts(home).next().is_some()
 }
 
 /// Opens what there is of a ledger, and makes none.
 pub fn open(home: &Home, has_attempts: bool) -> (LedgerState, Option<Ledger>, Option<String>) {
-    if home
-        .ledger_file()
-        .is_some_and(|path| std::fs::metadata(path).map_or(0, |metadata| metadata.len()) == 0)
-    {
+    if is_missing(home) {
         return match has_attempts && !is_second_ledger(home) {
             true => (LedgerState::Missing, None, Some("there is no ledger, but there are attempts".into())),
             false => (LedgerState::Sound, None, None),

@@ -11,6 +11,7 @@ pub mod deferred_seals;
 pub mod error;
 pub mod file_digest;
 pub mod home;
+pub mod json_file;
 mod launchers;
 pub mod ledger_access;
 pub mod ledger_state;

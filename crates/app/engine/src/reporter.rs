@@ -85,16 +85,21 @@ pub struct Progress {
     pub heartbeat_at: Option<Timestamp>,
 }
 
-/// Where the use cases report to. Every method may be called often and must return quickly.
+/// Where the use cases report to. Every method may be called often and must return quickly. What an implementation leaves out is
+/// not shown.
 pub trait Reporter: Sync {
     /// Something happened.
     fn notice(&self, notice: &Notice);
+    /// Anything else worth a line.
+    fn note(&self, text: String) {
+        self.notice(&Notice::Note { text });
+    }
     /// The script printed something, after redaction.
-    fn output(&self, stream: Stream, bytes: &[u8]);
+    fn output(&self, _stream: Stream, _bytes: &[u8]) {}
     /// The live attempt moved on.
-    fn progress(&self, progress: &Progress);
+    fn progress(&self, _progress: &Progress) {}
     /// Data files are being read: bytes done of bytes in all.
-    fn reading_data(&self, done_bytes: u64, total_bytes: u64);
+    fn reading_data(&self, _done_bytes: u64, _total_bytes: u64) {}
     /// Blind spots are being searched: the number of predicates of a slice, candidates done of candidates in all.
     fn searching(&self, _predicates: usize, _done: u64, _total: u64) {}
     /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
@@ -112,8 +117,6 @@ impl Reporter for NotesOnly<'_> {
             self.0.notice(notice);
         }
     }
-
-    fn output(&self, _: Stream, _: &[u8]) {}
 
     fn progress(&self, progress: &Progress) {
         self.0.progress(progress);

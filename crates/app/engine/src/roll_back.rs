@@ -8,8 +8,8 @@ use trackway_tower::roll_back::Back;
 
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
+pub use crate::run::changes::Seen;
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
-pub use crate::run::roll_back::Seen;
 use crate::run::roll_back::{go_back, place, place_before, rows, sentence, skipped};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
@@ -119,9 +119,7 @@ fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppEr
 /// The request is written down before the attempt is ended: the process that seals it decides by that.
 fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDecided) -> Result<(), AppError> {
     let files = context.home.layout.attempt(last.attempt_id);
-    let placement = context.placement_of(last)?.ok_or_else(|| {
-        AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", last.attempt_id))
-    })?;
+    let placement = context.placement_of_launched(last)?;
     let failed = |error| AppError::file("write in", files.folder(), &error);
     decided.asked.write(&files).map_err(failed)?;
     let why = format!("{}: {}", sentence(&decided.back), decided.asked.why);

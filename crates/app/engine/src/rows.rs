@@ -9,7 +9,7 @@ use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
-use trackway_launch::{AttemptChannel, FolderChannel, Placement};
+use trackway_launch::{AttemptChannel, FolderChannel, Placement, Seen};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState,
     RungRow,
@@ -17,6 +17,14 @@ use trackway_ledger::{
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
+
+/// A value of the contract: the named fields are those of the row, the others are given.
+macro_rules! from_row {
+    ($value:ident, $row:ident, [$($field:ident),* $(,)?] $(, $other:ident: $of:expr)* $(,)?) => {
+        $value { $($other: $of,)* $($field: $row.$field),* }
+    };
+}
+pub(crate) use from_row;
 
 impl Context {
     /// A run.
@@ -86,6 +94,13 @@ impl Context {
         self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
     }
 
+    /// The launches of the same kind and rung before an attempt, oldest first.
+    pub(crate) fn attempts_before(&self, attempt: &AttemptRow) -> Result<Vec<AttemptRow>, AppError> {
+        let mut before = self.attempts_of_kind(attempt.run_id, attempt.kind)?;
+        before.retain(|one| one.rung == attempt.rung && one.attempt_number < attempt.attempt_number);
+        Ok(before)
+    }
+
     /// Attempts, newest first; of one run when one is given.
     ///
     /// # Errors
@@ -107,12 +122,9 @@ impl Context {
     pub fn live_attempt(&self, run: RunId) -> Result<AttemptRow, AppError> {
         let run = self.run_by_id(run)?;
         let last = self.attempts_of(run.run_id)?.pop();
-        last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
-            AppError::new(
-                ErrorKind::NotFound,
-                format!("run `{}` is not running: it is {}", run.name, run.state),
-            )
-        })
+        let why = || format!("run `{}` is not running: it is {}", run.name, run.state);
+        last.filter(|attempt| attempt.state != AttemptState::Sealed)
+            .ok_or_else(|| AppError::new(ErrorKind::NotFound, why()))
     }
 
     /// Changes a run as the ledger has it now.
@@ -138,6 +150,11 @@ impl Context {
         Ok(())
     }
 
+    /// That a run failed, for this reason. Returns the reason, or why that cannot be written down.
+    pub(crate) fn fail_run(&self, run_id: RunId, why: AppError) -> AppError {
+        self.set_run_state(run_id, RunState::Failed).err().unwrap_or(why)
+    }
+
     /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
     pub fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
         let placement = match attempt.state {
@@ -145,13 +162,31 @@ impl Context {
             _ => self.placement_of(attempt)?,
         };
         match placement {
-            Some(placement) => self
-                .launchers
-                .of(&placement)?
-                .channel(&placement)
-                .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
+            Some(placement) => self.channel_to(&placement),
             None => Ok(Arc::new(FolderChannel::new(self.home.layout.attempt(attempt.attempt_id).folder()))),
         }
+    }
+
+    /// The way to the files of an attempt where it was put.
+    pub(crate) fn channel_to(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, AppError> {
+        let launcher = self.launchers.of(placement)?;
+        let channel = launcher.channel(placement);
+        channel.map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))
+    }
+
+    /// What its launcher sees of an attempt now.
+    pub(crate) fn observe(&self, placement: &Placement) -> Result<Seen, AppError> {
+        let launcher = self.launchers.of(placement)?;
+        launcher.observe(placement).map_err(|error| AppError::fault("the launcher", &error))
+    }
+
+    /// Where an attempt was put that must have been launched.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when it was not.
+    pub(crate) fn placement_of_launched(&self, attempt: &AttemptRow) -> Result<Placement, AppError> {
+        let why = || format!("attempt {} was not launched yet", attempt.attempt_id);
+        self.placement_of(attempt)?.ok_or_else(|| AppError::new(ErrorKind::NotFound, why()))
     }
 
     /// Where an attempt was put; none when it never got that far.
@@ -169,26 +204,16 @@ impl Context {
 }
 
 fn rung_summary(row: RungRow) -> RungSummary {
-    RungSummary {
-        run_id: row.run_id,
-        rung: row.rung,
-        fraction: row.fraction,
-        place: row.place,
-        verdict: row.verdict,
-        attempt_count: row.attempt_count,
-        last_attempt_id: row.last_attempt_id,
-        last_step: row.last_step,
-        wall_seconds: row.wall_seconds,
-        gpu_seconds: row.gpu_seconds,
-        cost_usd: row.cost_usd,
-        warm_start_step: row.warm_start_step,
-        rule: row.rule,
-        why: row.why,
+    from_row!(
+        RungSummary,
+        row,
+        [
+            run_id, rung, fraction, place, verdict, attempt_count, last_attempt_id, last_step, wall_seconds,
+            gpu_seconds, cost_usd, warm_start_step, rule, why, rows, rows_total,
+        ],
         values_json: row.values_json.as_ref().map(numbers_by_name),
         metrics_json: row.metrics_json.as_ref().map(numbers_by_name),
-        rows: row.rows,
-        rows_total: row.rows_total,
-    }
+    )
 }
 
 /// The members of a stored object as numbers; null where one is not a number.
@@ -200,76 +225,39 @@ fn numbers_by_name(stored: &Value) -> BTreeMap<String, Option<f64>> {
 /// An attempt as lists have it.
 #[must_use]
 pub fn listed_attempt(row: AttemptRow) -> Attempt {
-    Attempt {
-        attempt_id: row.attempt_id,
-        run_id: row.run_id,
-        attempt_number: row.attempt_number,
-        parent_attempt_id: row.parent_attempt_id,
-        kind: row.kind,
-        rung: row.rung,
-        state: row.state,
-        termination_reason: row.termination_reason,
-        termination_rule: row.termination_rule,
-        termination_confidence: row.termination_confidence,
-        termination_domain: row.termination_domain,
-        retry_outlook: row.retry_outlook,
-        exit_code: row.exit_code,
-        signal: row.signal,
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        wall_seconds: row.wall_seconds,
-        gpu_seconds: row.gpu_seconds,
-        cpu_seconds: row.cpu_seconds,
-        peak_rss_bytes: row.peak_rss_bytes,
-        cost_usd: row.cost_usd,
-        resumed_from_step: row.resumed_from_step,
-        last_step: row.last_step,
-        last_committed_step: row.last_committed_step,
-        launcher: row.launcher,
-        hosts: row.hosts,
-        config_sha256: row.config_sha256,
-        data_sha256: row.data_sha256,
-        seed: row.seed,
-        receipt_sha256: row.receipt_sha256,
-    }
+    from_row!(
+        Attempt,
+        row,
+        [
+            attempt_id, run_id, attempt_number, parent_attempt_id, kind, rung, state, termination_reason,
+            termination_rule, termination_confidence, termination_domain, retry_outlook, exit_code, signal,
+            started_at, ended_at, wall_seconds, gpu_seconds, cpu_seconds, peak_rss_bytes, cost_usd,
+            resumed_from_step, last_step, last_committed_step, launcher, hosts, config_sha256, data_sha256,
+            seed, receipt_sha256,
+        ]
+    )
 }
 
 /// A run as lists have it, without values and without the next page.
 #[must_use]
 pub fn listed_run(row: RunRow) -> Run {
-    Run {
-        run_id: row.run_id,
-        name: row.name,
-        kind: row.kind,
-        state: row.state,
-        model_family: row.model_family,
-        owner: row.owner,
-        team: row.team,
-        config_sha256: row.config_sha256,
-        data_sha256: row.data_sha256,
-        seed: row.seed,
-        created_at: row.created_at,
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        attempt_count: row.attempt_count,
-        termination_reason: row.termination_reason,
-        last_committed_step: row.last_committed_step,
-        cost_usd: row.cost_usd,
-        gpu_seconds: row.gpu_seconds,
-        wall_seconds: row.wall_seconds,
-        run_file_path: row.run_file_path,
-        note: row.note,
+    from_row!(
+        Run,
+        row,
+        [
+            run_id, name, kind, state, model_family, owner, team, config_sha256, data_sha256, seed,
+            created_at, started_at, ended_at, attempt_count, termination_reason, last_committed_step,
+            cost_usd, gpu_seconds, wall_seconds, run_file_path, note, hidden_at,
+        ],
         tags: BTreeMap::new(),
-        hidden_at: row.hidden_at,
         values: BTreeMap::new(),
         next: None,
-    }
+    )
 }
 
 /// A change of a run, as documents have it.
 pub fn run_amendment(row: RunAmendmentRow) -> RunAmendment {
-    let RunAmendmentRow { amendment_id, at, author, field, tag, old_text, new_text, why, .. } = row;
-    RunAmendment { amendment_id, at, author, field, tag, old_text, new_text, why }
+    from_row!(RunAmendment, row, [amendment_id, at, author, field, tag, old_text, new_text, why])
 }
 
 /// The rung of an attempt.

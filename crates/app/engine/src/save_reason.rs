@@ -9,8 +9,7 @@ pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Opt
     let event_found = events.iter().find(|event| {
         EventKind::CheckpointReason.is(&event.kind) && event.attempt_id == attempt_id && event.step == step
     })?;
-    let field = |name| event_found.fields_json.as_ref()?.get(name)?.as_str();
-    Some(in_words(field("reason")?, field("why")))
+    Some(in_words(event_found.field("reason")?, event_found.field("why")))
 }
 
 /// `cadence`, or `asked: …` with the requester's description.

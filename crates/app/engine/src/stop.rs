@@ -10,7 +10,8 @@ use trackway_ledger::{RunRow, RunState};
 use crate::Context;
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
+use crate::json_file::read_if_sound;
 use crate::run::supervision::Taken;
 use crate::run::{self, StoredJob};
 
@@ -18,7 +19,7 @@ use crate::run::{self, StoredJob};
 /// at once too.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
+/// [`crate::error::ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
 pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<StopRequested, AppError> {
     let waiting = context.run_by_id(run)?;
     if waiting.state == RunState::Waiting {
@@ -26,9 +27,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
     }
     let attempt = context.live_attempt(run)?;
     let files = context.home.layout.attempt(attempt.attempt_id);
-    let placement = context.placement_of(&attempt)?.ok_or_else(|| {
-        AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", attempt.attempt_id))
-    })?;
+    let placement = context.placement_of_launched(&attempt)?;
     let kill = kill || was_asked_before(&files)?;
     let action = OwnAction {
         kind: ActionKind::StopRequested,
@@ -70,14 +69,11 @@ fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppErr
 }
 
 fn grace_seconds(context: &Context, run_id: RunId) -> f64 {
-    let path = context.home.layout.run(run_id).plan_json();
-    let stored = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
+    let stored: Option<StoredJob> = read_if_sound(&context.home.layout.run(run_id).plan_json());
     stored.map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
 }
 
 /// Whether Trackway sent a stop to the attempt already. The shim takes a second one for a kill, so it is called that and sent as one.
 fn was_asked_before(files: &AttemptLayout) -> Result<bool, AppError> {
-    let before = actions::read(files)
-        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
-    Ok(!before.is_empty())
+    actions::read(files).map(|before| !before.is_empty())
 }

@@ -13,7 +13,7 @@ use trackway_launch::testing::FakeEngine;
 use trackway_system::{Cancel, SystemIds};
 
 use crate::home::Home;
-use crate::reporter::{Notice, Progress, Reporter, Stream};
+use crate::reporter::{Notice, Reporter};
 use crate::run::{RunSource, begin, drive, read};
 use crate::{Context, Dependencies};
 
@@ -54,12 +54,6 @@ impl Reporter for Notes {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
         }
     }
-
-    fn output(&self, _: Stream, _: &[u8]) {}
-
-    fn progress(&self, _: &Progress) {}
-
-    fn reading_data(&self, _: u64, _: u64) {}
 }
 
 impl World {

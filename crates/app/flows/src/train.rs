@@ -105,17 +105,7 @@ fn tell_not_launched(
 }
 
 fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> Result<(), AppError> {
-    let event = EventRow {
-        event_id: format!("{run_id}:{kind}"),
-        run_id,
-        attempt_id: None,
-        at: context.clock.now(),
-        kind: kind.as_str().into(),
-        step: None,
-        message,
-        fields_json: None,
-        source: "supervisor".into(),
-    };
+    let event = EventRow::of_run(run_id, kind, context.clock.now(), message);
     context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
 }
 

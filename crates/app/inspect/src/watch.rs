@@ -125,7 +125,7 @@ impl Watcher<'_> {
         view.total_steps = facts.total_steps.or_else(|| total_steps_of(&attempt.command));
         view.curves = record.curves(CURVES_SHOWN).into_iter().map(curve).collect();
         view.curve = view.curves.first().map(|curve| curve.values.clone()).unwrap_or_default();
-        view.machine.clone_from(record.machine());
+        view.machine.clone_from(&record.machine);
         let left = view.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))

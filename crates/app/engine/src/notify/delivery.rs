@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use trackway_api::notification::{Notification, NotificationAbout};
 use trackway_core::text::counted;
 use trackway_core::{Clock, RunId};
@@ -32,11 +32,11 @@ const TURNS_PER_SECOND: u64 = 10;
 
 /// Why a notification did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub(super) struct Failure {
     /// What the webhook answered, or why it did not.
     pub why: String,
     /// How often it was tried.
-    pub tries: u32,
+    tries: u32,
 }
 
 /// What sends the notifications of a run.
@@ -115,8 +115,9 @@ impl Sender {
     /// Writes down that a notification did not arrive, as far as the ledger takes it now.
     fn record(&self, about: NotificationAbout, failure: &Failure) -> String {
         let message = sentence(about, &self.address, failure);
-        let fields = json!({ "about": about, "tries": failure.tries });
-        let _ = self.ledger.append_event(&failed(&*self.clock, self.run_id, &message, Some(fields)));
+        let fields_json = Some(json!({ "about": about, "tries": failure.tries }));
+        let event = EventRow { fields_json, ..failed(&*self.clock, self.run_id, &message) };
+        let _ = self.ledger.append_event(&event);
         message
     }
 }
@@ -129,18 +130,11 @@ fn sentence(about: NotificationAbout, address: &str, failure: &Failure) -> Strin
 }
 
 /// The event of a notification that did not arrive.
-pub(super) fn failed(clock: &dyn Clock, run_id: RunId, message: &str, fields: Option<Value>) -> EventRow {
-    let at = clock.now();
+pub(super) fn failed(clock: &dyn Clock, run_id: RunId, message: &str) -> EventRow {
+    let (kind, at) = (EventKind::NotificationFailed, clock.now());
     EventRow {
-        event_id: format!("{run_id}:{}:{}", EventKind::NotificationFailed, at.as_micros()),
-        run_id,
-        attempt_id: None,
-        at,
-        kind: EventKind::NotificationFailed.as_str().into(),
-        step: None,
-        message: message.into(),
-        fields_json: fields,
-        source: "supervisor".into(),
+        event_id: format!("{run_id}:{kind}:{}", at.as_micros()),
+        ..EventRow::of_run(run_id, kind, at, message.into())
     }
 }
 

@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use trackway_api::notification::{Notification, NotifiedDetection, NotifiedGate};
 use trackway_api::runs::RunReport;
-use trackway_core::{Clock as _, RunId, Step};
+use trackway_core::{Clock as _, RunId};
 use trackway_formats::runfile::{NotifyOn, NotifySection};
 use trackway_formats::settings::is_web_address;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
-pub use self::delivery::Failure;
 use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
 use crate::Context;
@@ -49,9 +48,8 @@ impl<'a> Notifier<'a> {
             Ok(address) => address,
             Err(why) => {
                 let text = format!("no notifications are sent: {why}");
-                inner.notice(&Notice::Note { text: text.clone() });
-                let event = failed(&*context.clock, run_id, &text, None);
-                let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+                remember_failure(context, run_id, &text);
+                inner.note(text);
                 None
             }
         };
@@ -76,15 +74,17 @@ impl<'a> Notifier<'a> {
         }
         let mut failures = delivery.finish(&context.cancel);
         if unsent > 0 {
-            failures.push("notifications were not sent: too many were waiting".into());
-            let event =
-                failed(&*context.clock, self.run_id, failures.last().map_or("", String::as_str), None);
-            let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+            let text = "notifications were not sent: too many were waiting";
+            remember_failure(context, self.run_id, text);
+            failures.push(text.into());
         }
-        for text in failures {
-            self.inner.notice(&Notice::Note { text });
-        }
+        failures.into_iter().for_each(|text| self.inner.note(text));
     }
+}
+
+fn remember_failure(context: &Context, run_id: RunId, text: &str) {
+    let event = failed(&*context.clock, run_id, text);
+    let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
 }
 
 /// What is sent at the end of a run. One that continues without this supervisor has not ended.
@@ -127,13 +127,9 @@ pub fn send_test(
     setting: Option<&str>,
 ) -> Result<(Notification, Result<String, String>), AppError> {
     let redactor = Redactor::of_this_process();
-    let section = match run_file {
-        Some(path) => {
-            let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
-            Job::read(&source, &redactor)?.plan.notify
-        }
-        None => None,
-    };
+    let source = |path: &Path| RunSource::File { path: path.to_owned(), overrides: Vec::new() };
+    let job = run_file.map(|path| Job::read(&source(path), &redactor)).transpose()?;
+    let section = job.and_then(|job| job.plan.notify);
     let refused = |why: String| {
         AppError::new(ErrorKind::Usage, why).hint("see docs/unattended.md: TRACKWAY_WEBHOOK, or `[notify]`")
     };
@@ -151,9 +147,8 @@ impl Reporter for Notifier<'_> {
         self.inner.notice(notice);
         let Notice::Detected { detector, severity, step, text } = notice else { return };
         if let Some(delivery) = self.delivery.as_ref().filter(|_| self.on.contains(&NotifyOn::Detection)) {
-            let step: Step = *step;
-            let message = text.clone();
-            let found = NotifiedDetection { detector: *detector, severity: *severity, step, message };
+            let (detector, severity, step) = (*detector, *severity, *step);
+            let found = NotifiedDetection { detector, severity, step, message: text.clone() };
             // In the ledger it is anyway.
             let _ = delivery.send(Message::Detection(found));
         }

@@ -9,6 +9,7 @@ use trackway_adopt::{
     Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
 };
 use trackway_checkpoint::LoadedCheckpoint;
+use trackway_core::text::counted;
 use trackway_core::{Clock as _, LaunchKind, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::CheckpointSection;
@@ -19,7 +20,7 @@ use super::prepare::Prepared;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// Most paths and patterns that a person is shown at the end of an attempt.
 const SHOWN_MAX: usize = 3;
@@ -61,7 +62,11 @@ impl Adoption {
         patterns: &Patterns,
     ) {
         let path = patterns.shown(&restored.path);
-        self.events.push(put_back_event(context, row, target, &path, restored.written));
+        let how = if restored.written { "was written again to" } else { "is whole at" };
+        let message = format!("the checkpoint of step {} {how} `{path}`", target.step);
+        let fields = json!({ "path": path, "manifest_sha256": target.info.manifest_sha256 });
+        let put_back = event(context, row, EventKind::CheckpointPutBack, &path, message, fields);
+        self.events.push(EventRow { step: Some(target.step), ..put_back });
         if let Some(resume) = &prepared.job.plan.checkpoint.resume {
             (self.args, self.environment) = resume.at(&path);
         }
@@ -75,7 +80,7 @@ impl Adoption {
             format!("`{path}` was moved to `{to}`, so that the script does not continue from it: {why}");
         let fields = json!({ "path": path, "to": to, "why": why });
         self.events.push(event(context, row, EventKind::CheckpointMovedAside, path, text.clone(), fields));
-        reporter.notice(&Notice::Note { text });
+        reporter.note(text);
     }
 }
 
@@ -158,19 +163,17 @@ fn fetched(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoin
 /// Reports what became of the checkpoints that an attempt wrote itself: what was not committed, and, where nothing was configured, how to make what
 /// was found permanent.
 pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter: &dyn Reporter) {
-    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
     let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
     let refused: BTreeSet<String> = of_kind(EventKind::CheckpointNotAdopted)
         .map(|event| {
-            let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str()).unwrap_or("");
-            format!("`{}` was not committed as a checkpoint: {why}", path(event).unwrap_or_default())
+            let (path, why) = (event.field("path").unwrap_or(""), event.field("why").unwrap_or(""));
+            format!("`{path}` was not committed as a checkpoint: {why}")
         })
         .collect();
-    for text in refused.into_iter().take(SHOWN_MAX) {
-        reporter.notice(&Notice::Note { text });
-    }
+    refused.into_iter().take(SHOWN_MAX).for_each(|text| reporter.note(text));
     let adopted: Vec<&EventRow> = of_kind(EventKind::CheckpointAdopted).collect();
-    let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, path(event)?))) else {
+    let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, event.field("path")?)))
+    else {
         return;
     };
     if section.adopt.is_some() {
@@ -178,27 +181,25 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
     }
     let patterns = adopted_patterns(events);
     let patterns: Vec<String> = patterns.iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
-    let count = adopted.len();
-    let text = format!(
-        "{count} {} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
-        if count == 1 { "checkpoint" } else { "checkpoints" },
+    let count = adopted.len() as u64;
+    reporter.note(format!(
+        "{} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
+        counted(count, "checkpoint"),
         if count == 1 { "was" } else { "were" },
         patterns.join(", ")
-    );
-    reporter.notice(&Notice::Note { text });
+    ));
 }
 
 /// The values of `checkpoint.adopt` that name every checkpoint that these events say was adopted.
 #[must_use]
 pub fn adopted_patterns(events: &[EventRow]) -> Vec<String> {
-    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
-    let paths = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind)).filter_map(path);
-    naming(&paths.collect::<Vec<_>>())
+    let adopted = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind));
+    naming(&adopted.filter_map(|event| event.field("path")).collect::<Vec<_>>())
 }
 
 /// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:
 /// `out/checkpoint-40` is one of `out/checkpoint-*`.
-fn naming(paths: &[String]) -> Vec<String> {
+fn naming(paths: &[&str]) -> Vec<String> {
     let mut alike: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
     for path in paths {
         let (texts, numbers) = texts_and_numbers(path);
@@ -228,24 +229,6 @@ fn texts_and_numbers(path: &str) -> (Vec<&str>, Vec<&str>) {
     }
     texts.push(rest);
     (texts, numbers)
-}
-
-fn put_back_event(
-    context: &Context,
-    row: &AttemptRow,
-    target: &LoadedCheckpoint,
-    path: &str,
-    written: bool,
-) -> EventRow {
-    let message = match written {
-        true => format!("the checkpoint of step {} was written again to `{path}`", target.step),
-        false => format!("the checkpoint of step {} is whole at `{path}`", target.step),
-    };
-    let fields = json!({ "path": path, "manifest_sha256": target.info.manifest_sha256 });
-    EventRow {
-        step: Some(target.step),
-        ..event(context, row, EventKind::CheckpointPutBack, path, message, fields)
-    }
 }
 
 /// Commits what an attempt wrote whose shim ended before it, as after a power failure: nothing else followed it.
@@ -288,11 +271,10 @@ pub(super) fn adopt_what_is_left(
     };
     let look = adopter.look(&facts);
     for adopted in &look.adopted {
-        let text = format!(
+        reporter.note(format!(
             "the checkpoint of step {} in `{}` was committed now: the attempt ended before it could be",
             adopted.commit.step, adopted.path
-        );
-        reporter.notice(&Notice::Note { text });
+        ));
     }
     Ok(())
 }
@@ -307,14 +289,8 @@ fn event(
 ) -> EventRow {
     EventRow {
         event_id: format!("{}:{kind}:{path}", row.attempt_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at: context.clock.now(),
-        kind: kind.as_str().into(),
-        step: None,
-        message,
         fields_json: Some(fields),
-        source: "supervisor".into(),
+        ..EventRow::of_attempt(row, kind, context.clock.now(), message)
     }
 }
 
@@ -342,8 +318,7 @@ mod tests {
             (&[], &[]),
         ];
         for (paths, patterns) in cases {
-            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(naming(&paths), patterns);
+            assert_eq!(naming(paths), patterns);
         }
     }
 }

@@ -10,6 +10,7 @@ use trackway_ledger::RetryRow;
 use trackway_tower::roll_back::Back;
 
 use crate::error::AppError;
+use crate::json_file;
 use crate::stored::read_stored;
 
 /// What the next attempt changes, as `retries.changes_json` holds it.
@@ -92,14 +93,9 @@ pub enum AskedBy {
     Detector {
         /// Which one.
         detector: Detector,
-        /// Where it began.
-        first_step: Step,
-        /// Where it was certain.
-        step: Step,
-        /// The batch of `first_step`.
-        first_batch: Option<u64>,
-        /// The batch of `step`.
-        last_batch: Option<u64>,
+        /// Where.
+        #[serde(flatten)]
+        seen: Seen,
     },
     /// A user, with this reason.
     Person {
@@ -110,6 +106,19 @@ pub enum AskedBy {
         /// What to skip.
         skip: Option<BatchRange>,
     },
+}
+
+/// Where in an attempt something went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The step at which it began.
+    pub first_step: Step,
+    /// The step at which it was certain.
+    pub step: Step,
+    /// The batch of `first_step`, if the script reports it.
+    pub first_batch: Option<u64>,
+    /// The batch of `step`, if the script reports it.
+    pub last_batch: Option<u64>,
 }
 
 impl Asked {
@@ -135,14 +144,7 @@ impl Asked {
     /// # Errors
     /// When the file exists and cannot be read.
     pub fn read(attempt: &AttemptLayout) -> Result<Option<Self>, AppError> {
-        let path = attempt.roll_back_json();
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(AppError::file("read", &path, &error)),
-        }
+        json_file::read_if_there(&attempt.roll_back_json())
     }
 
     pub(super) fn is_by_person(&self) -> bool {

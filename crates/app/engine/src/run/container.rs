@@ -14,7 +14,7 @@ use super::prepare::Prepared;
 use crate::Context;
 use crate::capture::{Capture, ContainerSource, command};
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// How long an engine may take to say what it has.
 const INSPECTION: Duration = Duration::from_secs(60);
@@ -137,7 +137,7 @@ fn check_image(section: &ContainerSection, program: &Path, reporter: &dyn Report
     };
     let inspect = || ask(&["image", "inspect", "--format", "{{json .RepoDigests}}"], INSPECTION);
     let digests = inspect().or_else(|_| {
-        reporter.notice(&Notice::Note { text: format!("pulling the image {}", section.image) });
+        reporter.note(format!("pulling the image {}", section.image));
         ask(&["pull", "--quiet"], PULL)?;
         inspect()
     });

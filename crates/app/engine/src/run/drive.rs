@@ -2,16 +2,12 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
-use trackway_formats::layout::AttemptLayout;
 use trackway_formats::runfile::{Plan, PlanEntry};
-use trackway_launch::{AttemptChannel, Launcher, Observation, Placement, Seen};
+use trackway_launch::{Observation, Seen};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
 use trackway_tower::decide::{DecisionRule, SpentBeside};
@@ -45,9 +41,6 @@ use crate::rows::rung_of;
 use crate::run::seal::{self, Sealed};
 use crate::run::{self, ladder};
 use trackway_api::runs::RunOutcome;
-
-/// How long the wait between two attempts sleeps before it looks for a request to stop.
-const WAIT_TURN: Duration = Duration::from_millis(50);
 
 /// What the loop does next.
 enum Next {
@@ -97,8 +90,7 @@ pub fn drive(
         };
         asked_for = false;
         let asked_fault = injection.take();
-        let attempts = context.attempts_of_kind(run_id, launched.row.kind)?;
-        let batch = effective_batch::before(&attempts, &launched.row.rung, launched.row.attempt_number);
+        let batch = effective_batch::last_of(&context.attempts_before(&launched.row)?);
         detecting.begins_again(rung_of(&launched.row), batch);
         let looks = Looks {
             replication: sending.replication.as_ref(),
@@ -108,9 +100,9 @@ pub fn drive(
         match watch(context, &prepared, &launched, asked_fault, looks, reporter)? {
             Ended::Attempt => tell_unreached(context, &launched, asked_fault, reporter),
             Ended::Detached => {
-                let text =
-                    format!("detached; the attempt keeps running. Reattach with: trackway resume {run_id}");
-                reporter.notice(&Notice::Note { text });
+                reporter.note(format!(
+                    "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
+                ));
                 return run::outcome(context, run_id);
             }
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
@@ -160,9 +152,8 @@ fn seal_and_capture(
 
 /// Whether the script ended with code 0, so that a further attempt is not likely.
 fn ended_well(context: &Context, launched: &Launched) -> bool {
-    let seen =
-        context.launchers.of(&launched.placement).ok().and_then(|it| it.observe(&launched.placement).ok());
-    seen.is_some_and(|seen| matches!(seen.state, Observation::Exited(exit) if exit.exit_code == Some(0)))
+    let seen = context.observe(&launched.placement);
+    seen.is_ok_and(|seen| matches!(seen.state, Observation::Exited(exit) if exit.exit_code == Some(0)))
 }
 
 /// What an attempt with these changes is given beside its run file.
@@ -312,9 +303,7 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
         report_end(&sealed, reporter);
         return after(context, prepared, &sealed.decision, reporter);
     };
-    reporter.notice(&Notice::Note {
-        text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id),
-    });
+    reporter.note(format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id));
     let run = prepared.run.clone();
     let launched = Launched { row: last, placement, run, attached: true, noted: Cell::new(true) };
     Ok(Next::Watch(Box::new(launched)))
@@ -339,7 +328,9 @@ fn watch(
     let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
     let launcher = context.launchers.of(&launched.placement)?;
-    let (files, channel) = reached(launcher, &launched.placement)?;
+    let files = launcher
+        .files(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
     let beside = spent_beside(context, row.run_id)?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
@@ -347,7 +338,7 @@ fn watch(
     let watched = Watched {
         placement: &launched.placement,
         files,
-        channel,
+        channel: context.channel_to(&launched.placement)?,
         limits: limits_of(limits(launched, &prepared.job.plan, beside), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
@@ -357,6 +348,9 @@ fn watch(
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
         superseded_by: &|| prepared.supervision.superseded_by(),
         cancel: &context.cancel,
+        launcher,
+        clock: &context.clock,
+        reporter,
     };
     let mut reported = false;
     let mut noted_drops = false;
@@ -364,13 +358,13 @@ fn watch(
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         if let Some(files) = &stacks_in {
             // How many there are is said with what they show.
-            let _ = stacks::take(launcher, &launched.placement, files, record.last_steps());
+            let _ = stacks::take(launcher, &launched.placement, files, &record.last_steps);
         }
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
         if let (Some(text), false) = (dropped, noted_drops) {
             noted_drops = true;
             remember_dropped_uploads(context, row, &text);
-            reporter.notice(&Notice::Note { text });
+            reporter.note(text);
         }
         let uploaded_step = replication.and_then(|replication| replication.status().uploaded_step);
         let state = (record.facts.last_committed_step, uploaded_step);
@@ -386,29 +380,14 @@ fn watch(
         // Progress in the ledger is a convenience; the flight record has it all.
         if let (Err(error), false) = (touched, reported) {
             reported = true;
-            reporter
-                .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
+            reporter.note(format!("progress is not in the ledger for now: {error}"));
         }
     };
     let detection = detecting.map(|detecting| Detection {
         detecting,
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
-    Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
-}
-
-/// Where the files of an attempt are, and the channel to them.
-fn reached(
-    launcher: &dyn Launcher,
-    placement: &Placement,
-) -> Result<(AttemptLayout, Arc<dyn AttemptChannel>), AppError> {
-    let files = launcher
-        .files(placement)
-        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
-    let channel = launcher
-        .channel(placement)
-        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
-    Ok((files, channel))
+    Ok(supervise(watched, detection, &mut touch))
 }
 
 /// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.
@@ -429,17 +408,7 @@ fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&Seen>) -> At
 
 /// The notice is for a user who watches now; the event completes the history of the run.
 fn remember_dropped_uploads(context: &Context, row: &AttemptRow, text: &str) {
-    let event = EventRow {
-        event_id: format!("{}:upload_dropped", row.attempt_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at: context.clock.now(),
-        kind: EventKind::UploadDropped.as_str().into(),
-        step: None,
-        message: text.into(),
-        fields_json: None,
-        source: "supervisor".into(),
-    };
+    let event = EventRow::of_attempt(row, EventKind::UploadDropped, context.clock.now(), text.into());
     let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
 }
 
@@ -492,8 +461,7 @@ fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injectio
     let done = actions::read(&context.home.layout.attempt(launched.row.attempt_id)).unwrap_or_default();
     let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
     if !done.iter().any(|action| kinds.contains(&action.kind)) {
-        let text = format!("`--inject {injection}` did not happen: the attempt ended before");
-        reporter.notice(&Notice::Note { text });
+        reporter.note(format!("`--inject {injection}` did not happen: the attempt ended before"));
     }
 }
 
@@ -507,17 +475,15 @@ fn tell_other_resume(
 ) {
     // Of checkpoints that the script writes itself, the seal says what it continued from.
     if let Some(event) = events.iter().find(|event| EventKind::CheckpointOtherResume.is(&event.kind)) {
-        reporter.notice(&Notice::Note { text: event.message.clone() });
-        return;
+        return reporter.note(event.message.clone());
     }
     let expected = launched.resumed_from_step;
     let Some(step) = sealed.resumed_from_step.filter(|step| expected != Some(*step)) else { return };
     let expected = expected.map_or_else(|| "the start".into(), |step| format!("step {step}"));
-    let text = format!(
+    reporter.note(format!(
         "the script resumed from step {step} and not from {expected}: the checkpoint log did not show that step when it was launched; see `trackway checkpoint doctor {}`",
         sealed.run_id
-    );
-    reporter.notice(&Notice::Note { text });
+    ));
 }
 
 fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
@@ -529,8 +495,7 @@ fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
         evidence: sealed.evidence.clone(),
     });
     if let Some(lost) = sealed.row.log_bytes_lost.filter(|lost| *lost > 0) {
-        let text = format!("{lost} bytes of output could not be stored: the disk was full");
-        reporter.notice(&Notice::Note { text });
+        reporter.note(format!("{lost} bytes of output could not be stored: the disk was full"));
     }
 }
 
@@ -551,24 +516,11 @@ fn after(
         return Ok(Next::Rest);
     }
     let asked = context.home.layout.run(prepared.run.run_id).stop();
-    if !wait(context, decision.delay_seconds.unwrap_or(0.0), &asked) {
+    if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
-        reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
+        reporter.note("stopped while waiting for the next attempt".into());
         return Ok(Next::Rest);
     }
     Ok(Next::Launch(Box::new(Changes::of(decision)?)))
-}
-
-/// Waits; false when a stop was requested meanwhile.
-pub fn wait(context: &Context, seconds: f64, asked: &Path) -> bool {
-    let stop_asked = || context.cancel.stop_requests() > 0 || asked.exists();
-    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
-    while context.clock.monotonic_micros() < until {
-        if stop_asked() {
-            return false;
-        }
-        context.clock.sleep(WAIT_TURN);
-    }
-    !stop_asked()
 }

@@ -17,22 +17,14 @@ pub(super) fn effective_batch(summaries: &[MetricSummaryRow], events: &[EventRow
     let ranks: BTreeSet<&str> = events
         .iter()
         .filter(|event| EventKind::Rank.is(&event.kind))
-        .filter_map(|event| event.fields_json.as_ref()?.get("rank")?.as_str())
+        .filter_map(|event| event.field("rank"))
         .collect();
     Some(samples.round() as u64 * ranks.len().max(1) as u64)
 }
 
-/// The number and the effective batch of the last attempt of a rung before another one that has it.
-pub(super) fn before<'a>(
-    attempts: impl IntoIterator<Item = &'a AttemptRow>,
-    rung: &str,
-    attempt_number: u32,
-) -> Option<(u32, u64)> {
-    attempts
-        .into_iter()
-        .filter(|attempt| attempt.rung == rung && attempt.attempt_number < attempt_number)
-        .filter_map(|attempt| Some((attempt.attempt_number, attempt.effective_batch?)))
-        .max()
+/// The number and the effective batch of the last of these attempts that has it.
+pub(super) fn last_of(attempts: &[AttemptRow]) -> Option<(u32, u64)> {
+    attempts.iter().filter_map(|attempt| Some((attempt.attempt_number, attempt.effective_batch?))).max()
 }
 
 /// That it changed, for a user.

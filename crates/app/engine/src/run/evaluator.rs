@@ -59,8 +59,9 @@ pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result
         }
     }
     if files.is_empty() {
-        let program = argv.first().and_then(|name| Some((name, program(job, name)?)));
-        files.extend(program.map(|(name, path)| code_file(name, &path)).transpose()?);
+        let name = argv.first().map_or("", String::as_str);
+        let program = job.search_path().iter().map(|entry| entry.join(name)).find(|path| path.is_file());
+        files.extend(program.map(|path| code_file(name, &path)).transpose()?);
     }
     let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
     let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
@@ -114,20 +115,11 @@ fn is_data(path: &Path, data: &[PathBuf]) -> bool {
     data.iter().any(|data| path.starts_with(same(data)))
 }
 
-/// Where a program is, by the PATH that it will have.
-fn program(job: &Job, program: &str) -> Option<PathBuf> {
-    let path = job.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"))?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
-}
-
 fn code_file(named: &str, path: &Path) -> Result<CodeFile, AppError> {
-    let hashed = file_sha256(path).map_err(|error| {
-        AppError::new(
-            ErrorKind::Usage,
-            format!("the evaluator's `{}` cannot be read: {error}", path.display()),
-        )
+    let (sha256, size_bytes) = file_sha256(path).map_err(|error| {
+        let message = format!("the evaluator's `{}` cannot be read: {error}", path.display());
+        AppError::new(ErrorKind::Usage, message)
     })?;
-    let (sha256, size_bytes) = hashed;
     Ok(CodeFile { path: named.to_owned(), sha256, size_bytes })
 }
 

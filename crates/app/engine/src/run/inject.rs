@@ -64,17 +64,13 @@ impl FromStr for Injection {
 
     fn from_str(text: &str) -> Result<Self, InjectionError> {
         let error = || InjectionError(text.into());
-        let (fault, moment) = text.split_once('@').ok_or_else(error)?;
-        let (moment, step) = moment.split_once('=').ok_or_else(error)?;
+        let (name, step) = text.split_once('=').ok_or_else(error)?;
         let step = step.parse().map_err(|_| error())?;
-        let fault = match fault {
-            "kill" => Fault::Kill,
-            "term" => Fault::Terminate,
-            _ => return Err(error()),
-        };
-        let moment = match moment {
-            "step" => Moment::Step(step),
-            "save" => Moment::Save(step),
+        let (fault, moment) = match name {
+            "kill@step" => (Fault::Kill, Moment::Step(step)),
+            "kill@save" => (Fault::Kill, Moment::Save(step)),
+            "term@step" => (Fault::Terminate, Moment::Step(step)),
+            "term@save" => (Fault::Terminate, Moment::Save(step)),
             _ => return Err(error()),
         };
         Ok(Self { fault, moment })

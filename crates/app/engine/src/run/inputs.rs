@@ -7,14 +7,14 @@ use trackway_data::FileStates;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::OnDataChange;
 use trackway_launch::Container;
-use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows, RunState};
+use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows};
 
 use super::job::data_sha256;
 use super::prepare::{Prepared, keep_states, record_data, resolve_data};
 use crate::Context;
 use crate::capture::{self, Capture, ContainerSource, EnvironmentLock};
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// What is known when an attempt is launched.
 pub struct LaunchInputs<'p> {
@@ -58,21 +58,20 @@ impl<'p> LaunchInputs<'p> {
             }
             Err(error) => {
                 let why = error.message;
-                (
-                    None,
-                    Some(format!("its data cannot be resolved any more, and the receipt has no hash: {why}")),
-                )
+                let text =
+                    format!("its data cannot be resolved any more, and the receipt has no hash: {why}");
+                (None, Some(text))
             }
         };
         let Some(changed) = changed else { return Ok(Self { capture, data_sha256 }) };
         let message = format!("since attempt {} {changed}", previous.attempt_number);
         if prepared.job.plan.supervise.on_data_change == OnDataChange::Block {
-            context.set_run_state(prepared.run.run_id, RunState::Failed)?;
-            return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {message}")).hint(
+            let error = AppError::new(ErrorKind::Blocked, format!("not launched: {message}")).hint(
                 "restore the data, then `trackway resume`; or set `supervise.on_data_change = \"warn\"`",
-            ));
+            );
+            return Err(context.fail_run(prepared.run.run_id, error));
         }
-        reporter.notice(&Notice::Note { text: message });
+        reporter.note(message);
         Ok(Self { capture, data_sha256 })
     }
 }
@@ -83,10 +82,8 @@ fn resolve(
     reporter: &dyn Reporter,
 ) -> Result<Option<String>, AppError> {
     let manifests = resolve_data(context, &prepared.job, reporter)?;
-    let hashes: Vec<(String, String)> =
-        manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
     let states = FileStates::of(&prepared.job.base, &manifests);
-    let (run, now) = (&prepared.run, data_sha256(&hashes));
+    let (run, now) = (&prepared.run, data_sha256(&manifests));
     keep_states(&context.home.layout.run(run.run_id).data_files_json(), &states)?;
     let found = record_data(context, &manifests)?;
     if now != run.data_sha256 {

@@ -9,7 +9,7 @@ use super::isolated_changes::canonical;
 use super::prepare::Prepared;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// Where the changes of a launch that is not a training go; all launches of a run share them, so that one finds what the one before wrote. `None` where the
 /// system cannot do it: that is said, and refused where the run file names checkpoints that the real run would continue from.
@@ -51,7 +51,6 @@ pub(super) fn isolation(
             .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or do without the rehearsal")
             .hint("set `checkpoint.adopt = []` if the script saves through Trackway alone"));
     }
-    let text = format!("what the script writes to its working directory will stay there: {problem}");
-    reporter.notice(&Notice::Note { text });
+    reporter.note(format!("what the script writes to its working directory will stay there: {problem}"));
     Ok(None)
 }

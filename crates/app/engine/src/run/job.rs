@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
+use trackway_data::DataManifest;
 use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
@@ -210,17 +211,18 @@ impl Job {
             return Ok(());
         }
         let program = self.plan.run.command.first().map_or("", String::as_str);
-        if program.contains('/') {
-            return if is_executable(&folder.join(program)) {
-                Ok(())
-            } else {
-                Err(no_program(program, &folder))
-            };
-        }
-        let path = self.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"));
-        let found =
-            std::env::split_paths(&path.unwrap_or_default()).any(|entry| is_executable(&entry.join(program)));
-        if found { Ok(()) } else { Err(no_program(program, &folder)) }
+        let is_there = match program.contains('/') {
+            true => is_executable(&folder.join(program)),
+            false => self.search_path().iter().any(|entry| is_executable(&entry.join(program))),
+        };
+        if is_there { Ok(()) } else { Err(no_program(program, &folder)) }
+    }
+
+    /// The folders of the PATH that the script will have.
+    pub(super) fn search_path(&self) -> Vec<PathBuf> {
+        let own = self.plan.run.environment.get("PATH").map(Into::into);
+        let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        std::env::split_paths(&path).collect()
     }
 }
 
@@ -267,8 +269,8 @@ fn redact_value(name: &str, value: &mut Value, redactor: &Redactor) {
 
 /// The hash of all data sets together: over each set's name and hash, in order of the names.
 #[must_use]
-pub fn data_sha256(sets: &[(String, String)]) -> Option<String> {
-    let pairs: Vec<Value> = sets.iter().map(|(name, hash)| serde_json::json!([name, hash])).collect();
+pub fn data_sha256(sets: &[DataManifest]) -> Option<String> {
+    let pairs: Vec<Value> = sets.iter().map(|set| serde_json::json!([set.name, set.data_sha256])).collect();
     (!pairs.is_empty()).then(|| sha256_hex(canonical_json(&Value::Array(pairs)).as_bytes()))
 }
 

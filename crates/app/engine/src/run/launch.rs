@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
@@ -14,10 +13,9 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
-    Seen,
+    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
-use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
+use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow};
 
 use super::adopted::{self, Adoption};
 use super::container::{container, run_in};
@@ -27,7 +25,7 @@ use super::job::{Job, requested};
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
-use super::prepare::{Prepared, capture_surroundings};
+use super::prepare::{Prepared, capture_surroundings, own_environment};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::roll_back;
@@ -36,6 +34,7 @@ use crate::capture::{Capture, EnvironmentLock, sources};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::changed_at;
+use crate::json_file::read_if_sound;
 use crate::reporter::{Notice, Reporter};
 use crate::rows::rung_of;
 
@@ -119,7 +118,8 @@ pub fn launch_next(
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
     let gpus = additions.resources(&prepared.job.plan).gpus > 0;
-    let container = container_or_failed(context, prepared, gpus, reporter)?;
+    let container = container(context, prepared, gpus, reporter)
+        .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
@@ -193,20 +193,6 @@ fn keep_sources(
         .map_err(|error| AppError::file("write below", &layout.sources(), &error))
 }
 
-/// The container to launch in, if any. A run that cannot get it has failed.
-fn container_or_failed(
-    context: &Context,
-    prepared: &Prepared,
-    gpus: bool,
-    reporter: &dyn Reporter,
-) -> Result<Option<Container>, AppError> {
-    let found = container(context, prepared, gpus, reporter);
-    if found.is_err() {
-        context.set_run_state(prepared.run.run_id, RunState::Failed)?;
-    }
-    found
-}
-
 /// The additions, and the batches that a roll back skips in this rung.
 fn skipping(context: &Context, row: &mut AttemptRow, additions: &Additions) -> Result<Additions, AppError> {
     let mut additions = additions.clone();
@@ -245,7 +231,10 @@ fn start_from(
     match &prepared.remote {
         None => {
             let target = resume_target(context, prepared, row, reporter)?;
-            note_resume(row, target.as_ref());
+            if let Some(target) = &target {
+                row.resumed_from_step = Some(target.info.step);
+                row.resumed_from_manifest_sha256.clone_from(&target.info.manifest_sha256);
+            }
             Ok(target)
         }
         Some(remote) => fetch_for(context, &remote.at(rung_of(row)), row, follows, reporter).map(|()| None),
@@ -264,14 +253,6 @@ fn record_planned(
     context.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))
 }
 
-/// What the attempt started from, as `capture.json` holds it.
-#[derive(Serialize)]
-struct StoredCapture<'a> {
-    #[serde(flatten)]
-    capture: &'a Capture,
-    environment: BTreeMap<String, String>,
-}
-
 /// Stores the whole capture beside the attempt; the columns of its row hold the part that is needed most often. Of the
 /// environment only allowed names are kept, and those that the run file passes on.
 fn store_capture(
@@ -280,18 +261,14 @@ fn store_capture(
     capture: &Capture,
     spec: &LaunchSpec,
 ) -> Result<(), AppError> {
-    let own = || {
-        std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-    };
-    let mut environment = context.redactor.environment(own());
+    let mut environment = context.redactor.environment(own_environment());
     let passed = &prepared.job.plan.run.pass_environment;
-    let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
+    let named = own_environment().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
     environment.extend(context.redactor.settings(&named.collect()));
-    let stored = StoredCapture { capture, environment };
     let path = AttemptLayout::new(&spec.directory).capture_json();
-    let mut stored = serde_json::to_value(&stored)
+    let mut stored = serde_json::to_value(capture)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
+    stored["environment"] = serde_json::json!(environment);
     context.redactor.json(&mut stored);
     trackway_files::make_folders(&spec.directory)
         .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
@@ -355,13 +332,6 @@ fn begin_rung(context: &Context, row: &AttemptRow) -> Result<(), AppError> {
     Ok(())
 }
 
-fn note_resume(row: &mut AttemptRow, target: Option<&LoadedCheckpoint>) {
-    if let Some(target) = target {
-        row.resumed_from_step = Some(target.info.step);
-        row.resumed_from_manifest_sha256.clone_from(&target.info.manifest_sha256);
-    }
-}
-
 fn note_warm_start(row: &mut AttemptRow, warm_start: Option<&WarmStart>) {
     if let Some(from) = warm_start {
         row.warm_start_run_id = from.run_id;
@@ -383,12 +353,11 @@ fn fetch_for(
     let fetched = fetch(context, remote, row, follows, reporter)?;
     let run = context.run_by_id(row.run_id)?;
     if fetched.step.is_none() && run.last_committed_step.is_some() {
-        context.set_run_state(run.run_id, RunState::Failed)?;
         let message =
             format!("not launched: the ledger has a committed step, and {} has none", fetched.location);
-        return Err(
-            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
-        );
+        let error =
+            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run");
+        return Err(context.fail_run(run.run_id, error));
     }
     row.epoch = Some(fetched.epoch);
     row.resumed_from_step = fetched.step;
@@ -417,17 +386,15 @@ fn resume_target(
         },
         Ok(Some(loaded)) => {
             let pace = Pace::measured(&context.attempts_of_kind(run.run_id, run.kind)?);
-            if let Some(text) = fall_back_notice(&loaded, pace) {
-                reporter.notice(&Notice::Note { text });
-            }
+            fall_back_notice(&loaded, pace).into_iter().for_each(|text| reporter.note(text));
             return Ok(Some(resumed_from(&view, loaded)));
         }
         Err(error) => error.to_string(),
     };
-    context.set_run_state(run.run_id, RunState::Failed)?;
-    Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+    let error = AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
         .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
-        .hint("restore the checkpoints, or start a new run"))
+        .hint("restore the checkpoints, or start a new run");
+    Err(context.fail_run(run.run_id, error))
 }
 
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
@@ -435,14 +402,14 @@ fn resume_target(
 fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) {
     match step_back(context, &prepared.run) {
         Ok(None) => {}
-        Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
-        Err(error) => reporter.notice(&Notice::Note {
-            text: format!("could not determine whether to fall back to an older checkpoint: {error}"),
-        }),
+        Ok(Some(text)) => reporter.note(text),
+        Err(error) => {
+            reporter.note(format!("could not determine whether to fall back to an older checkpoint: {error}"))
+        }
     }
 }
 
-/// The changes of a retry plan are part of the attempt: its config and its hash include them.
+/// The changes of a retry plan are part of the attempt, of its config and of its hash.
 /// Makes the config of an attempt that of its changes, if there are any.
 fn apply_changes(row: &mut AttemptRow, in_force: &PlanEntry, resources: &ResourcesSection) {
     let PlanEntry { set, resources: changed, .. } = in_force;
@@ -482,8 +449,8 @@ fn note_capture(row: &mut AttemptRow, capture: &Capture) {
     row.container_digest.clone_from(&capture.container.digest);
     row.host_cpu_count = capture.host.cpu_count.and_then(|count| u32::try_from(count).ok());
     row.host_memory_bytes = capture.host.memory_bytes;
-    let names: Vec<&str> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.as_deref()).collect();
-    row.gpu_names = (!names.is_empty()).then(|| names.join(","));
+    let names: Vec<String> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.clone()).collect();
+    row.gpu_names = listed(&names);
 }
 
 /// `python 3.11.7, 42 packages` or the path of a lock file.
@@ -508,8 +475,7 @@ fn data_paths(job: &Job) -> String {
 /// The files of the run's data, as they were when they were hashed; none for a run without data.
 pub(super) fn states_of_run(context: &Context, run_id: RunId) -> Option<FileStates> {
     // A file that is not there or cannot be read means that nothing is known of them.
-    let text = std::fs::read(context.home.layout.run(run_id).data_files_json()).ok()?;
-    serde_json::from_slice(&text).ok()
+    read_if_sound(&context.home.layout.run(run_id).data_files_json())
 }
 
 fn spec_of(
@@ -555,9 +521,7 @@ fn spec_of(
             seed: plan.run.seed,
             config_sha256: row.config_sha256.clone(),
             data_sha256: row.data_sha256.clone(),
-            data_files: states_of_run(context, row.run_id)
-                .map(|states| states.places_by_set())
-                .unwrap_or_default(),
+            data_files: states_of_run(context, row.run_id).unwrap_or_default().places_by_set(),
             adopt: adoption.adopt.clone(),
             isolation: additions.isolation.clone(),
             container: None,
@@ -592,12 +556,7 @@ pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>
         // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
         return Ok((!may_be_starting(context, attempt)).then_some(true));
     };
-    let seen = context
-        .launchers
-        .of(&placement)?
-        .observe(&placement)
-        .map_err(|error| AppError::fault("the launcher", &error))?;
-    Ok(match seen.state {
+    Ok(match context.observe(&placement)?.state {
         Observation::Exited(_) | Observation::Gone { .. } => Some(true),
         Observation::Running(_) | Observation::Pending { .. } => Some(false),
         Observation::CannotTell { .. } => None,

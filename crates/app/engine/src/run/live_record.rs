@@ -34,14 +34,15 @@ pub struct LiveRecord {
     segments: BTreeMap<String, Followed>,
     ranks: BTreeMap<u32, u32>,
     /// The last step of each rank that reported itself.
-    last_steps: BTreeMap<u32, Step>,
+    pub last_steps: BTreeMap<u32, Step>,
     progressive: Option<Progressive>,
     /// The rank whose progressive losses count: the first that recorded one.
     progressive_rank: Option<u32>,
     curves: Curves,
     /// Of each metric the writer whose values count, as in the sealed record.
     origins: OriginOfEach,
-    machine: BTreeMap<String, f64>,
+    /// The last sample of the machine: values by name.
+    pub machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: RecordFacts,
 }
@@ -224,18 +225,6 @@ impl LiveRecord {
         }
     }
 
-    /// The last step of each rank that reported itself.
-    #[must_use]
-    pub fn last_steps(&self) -> &BTreeMap<u32, Step> {
-        &self.last_steps
-    }
-
-    /// The last sample of the machine: values by name.
-    #[must_use]
-    pub fn machine(&self) -> &BTreeMap<String, f64> {
-        &self.machine
-    }
-
     /// The curves that people look at first.
     #[must_use]
     pub fn curves(&self, count: usize) -> Vec<LiveCurve> {
@@ -325,22 +314,19 @@ impl RecordFacts {
     }
 
     fn take_reason(&mut self, event: &Event) {
-        let field = |name| event.fields.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
         let (Ok(EventKind::CheckpointReason), Some(step), Some(reason)) =
-            (event.kind.parse(), event.step, field("reason"))
+            (event.kind.parse(), event.step, event.field("reason"))
         else {
             return;
         };
-        self.save_reasons.insert(step, save_reason::in_words(reason, field("why")));
+        self.save_reasons.insert(step, save_reason::in_words(reason, event.field("why")));
         if self.save_reasons.len() > SAVE_REASONS_MAX {
             self.save_reasons.pop_first();
         }
     }
 
     fn take_cursor(&mut self, event: &Event) {
-        let number = |name| {
-            event.fields.iter().find(|(found, _)| found == name).and_then(|(_, value)| value.parse().ok())
-        };
+        let number = |name| event.field(name).and_then(|value| value.parse().ok());
         if let (Ok(EventKind::DataCursor), Some(step), Some(batch)) =
             (event.kind.parse(), event.step, number("batch"))
         {
@@ -383,8 +369,7 @@ fn step_of(frame: &Frame) -> Option<Step> {
 
 /// The rank that a process reports.
 fn reported_rank(event: &Event) -> Option<u32> {
-    let field = event.fields.iter().find(|(name, _)| EventKind::Rank.is(&event.kind) && name == "rank")?;
-    field.1.parse().ok()
+    event.field("rank").filter(|_| EventKind::Rank.is(&event.kind))?.parse().ok()
 }
 
 #[cfg(test)]

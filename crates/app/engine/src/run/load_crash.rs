@@ -100,16 +100,11 @@ fn older_by_truth(remote: &RemotePlan, crash: &LoadCrash) -> bool {
 /// The mark in the log is what counts; the event makes the story of the run whole.
 fn remember(context: &Context, attempts: &[AttemptRow], info: &CheckpointInfo, message: &str) {
     let Some(last) = attempts.last() else { return };
+    let kind = EventKind::CheckpointSuspect;
     let event = EventRow {
-        event_id: format!("{}:checkpoint_suspect:{}", last.attempt_id, info.number),
-        run_id: last.run_id,
-        attempt_id: Some(last.attempt_id),
-        at: context.clock.now(),
-        kind: EventKind::CheckpointSuspect.as_str().into(),
+        event_id: format!("{}:{kind}:{}", last.attempt_id, info.number),
         step: Some(info.step),
-        message: message.into(),
-        fields_json: None,
-        source: "supervisor".into(),
+        ..EventRow::of_attempt(last, kind, context.clock.now(), message.into())
     };
     let _ = context.ledger_write(|ledger| ledger.append_event(&event));
 }

@@ -7,6 +7,7 @@ use trackway_ledger::AttemptRow;
 use super::remote::read_status;
 use crate::Context;
 use crate::error::AppError;
+use crate::rows::from_row;
 
 /// The state of a run now.
 pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError> {
@@ -23,18 +24,12 @@ pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError>
 }
 
 fn attempt_outcome(row: AttemptRow) -> AttemptOutcome {
-    AttemptOutcome {
-        attempt_id: row.attempt_id,
-        attempt_number: row.attempt_number,
-        rung: row.rung,
-        termination_reason: row.termination_reason,
-        termination_rule: row.termination_rule,
-        exit_code: row.exit_code,
-        signal: row.signal,
-        gpu_seconds: row.gpu_seconds,
-        wall_seconds: row.wall_seconds,
-        last_step: row.last_step,
-        last_committed_step: row.last_committed_step,
-        resumed_from_step: row.resumed_from_step,
-    }
+    from_row!(
+        AttemptOutcome,
+        row,
+        [
+            attempt_id, attempt_number, rung, termination_reason, termination_rule, exit_code, signal,
+            gpu_seconds, wall_seconds, last_step, last_committed_step, resumed_from_step,
+        ]
+    )
 }

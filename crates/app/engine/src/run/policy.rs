@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
-use trackway_tower::decide::{BudgetUse, DecisionRule, FinalState, PlanEntry};
+use trackway_tower::decide::{DecisionRule, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt};
 
 use super::changes::Changes;
@@ -26,22 +26,28 @@ pub struct Decided {
 /// Decides what follows an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` the decision
 /// about its rung.
 pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
-    match row.kind {
-        LaunchKind::Train => {}
-        LaunchKind::Evaluate => return Ok(answer(context, row, evaluated(context, row)?, None)),
-        _ => return Ok(answer(context, row, rehearsed(row), None)),
+    let is_training = row.kind == LaunchKind::Train;
+    if !is_training && row.kind != LaunchKind::Evaluate {
+        return Ok(answer(context, row, rehearsed(row), None));
     }
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = context.run_by_id(row.run_id)?;
-    let retry = match retry_section(&run) {
-        Ok(retry) => retry,
+    let policy = match retry_section(&run) {
+        Ok(retry) => policy_of(&retry),
         Err(error) => return Ok(answer(context, row, without_plan(&error), None)),
     };
+    // What spreads the retries of runs that failed together, in `[0, 1)`.
+    let jitter = SplitMix64::new(context.ids.next_ulid() as u64).next_unit();
+    if !is_training {
+        // The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
+        let decision = trackway_tower::decide(&history(context, row)?, &policy, jitter);
+        return Ok(answer(context, row, decision, None));
+    }
     let due = roll_back::due(context, row)?;
     let next_rung = judged.and_then(Judged::next_rung);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
     let history = History { next_rung, roll_back, ..history(context, row)? };
-    let decision = trackway_tower::decide(&history, &policy_of(&retry), jitter(context));
+    let decision = trackway_tower::decide(&history, &policy, jitter);
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(context, row, decision, due))
 }
@@ -49,103 +55,64 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
 /// No budget and no retry: the caller of a rehearsal decides what follows.
 fn rehearsed(row: &AttemptRow) -> Decision {
     let success = row.termination_reason.is_some_and(TerminationReason::is_success);
-    Decision::Stop {
-        rule: DecisionRule::RehearsalEnded,
-        why: format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str()),
-        budget: None,
-        final_state: if success { FinalState::Completed } else { FinalState::Failed },
-        next_actions: Vec::new(),
-    }
+    let why = format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str());
+    stop(DecisionRule::RehearsalEnded, why, if success { FinalState::Completed } else { FinalState::Failed })
 }
 
-/// The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
-fn evaluated(context: &Context, row: &AttemptRow) -> Result<Decision, AppError> {
-    let run = context.run_by_id(row.run_id)?;
-    let policy = match retry_section(&run) {
-        Ok(retry) => policy_of(&retry),
-        Err(error) => return Ok(without_plan(&error)),
-    };
-    Ok(trackway_tower::decide(&history(context, row)?, &policy, jitter(context)))
-}
-
-/// What spreads the retries of runs that failed together, in `[0, 1)`.
-fn jitter(context: &Context) -> f64 {
-    SplitMix64::new(context.ids.next_ulid() as u64).next_unit()
-}
-
-/// The row of a decision to stop, without its reason.
-fn undecided(context: &Context, row: &AttemptRow, rule: &str) -> RetryRow {
-    RetryRow {
-        attempt_id: row.attempt_id,
-        run_id: row.run_id,
-        at: context.clock.now(),
-        decision: DecisionWord::Stop,
-        rule: rule.into(),
-        why: String::new(),
-        delay_seconds: None,
-        budget_name: None,
-        budget_spent: None,
-        budget_limit: None,
-        changes_json: None,
-        next_attempt_id: None,
-    }
+/// An end that no budget decided.
+fn stop(rule: DecisionRule, why: String, final_state: FinalState) -> Decision {
+    Decision::Stop { rule, why, budget: None, final_state, next_actions: Vec::new() }
 }
 
 fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
     let rule = decision.rule();
-    let mut retry = undecided(context, row, rule.as_str());
-    let mut spend = |budget: Option<BudgetUse>| {
-        if let Some(budget) = budget {
-            retry.budget_name = Some(budget.name);
-            retry.budget_spent = Some(budget.spent);
-            retry.budget_limit = Some(budget.limit);
-        }
-    };
-    let run_state = match decision {
+    let (mut word, mut delay, mut changes) = (DecisionWord::Stop, None, None);
+    let (why, budget, run_state) = match decision {
         Decision::Retry { why, delay_seconds, in_force, plan_index, budget, exclude_hosts, .. } => {
-            spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
             let in_force = redacted(context, in_force);
             let roll_back = roll_back::decided(rule, due);
-            let changes = Changes { in_force, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
-            retry.changes_json = serde_json::to_value(changes).ok();
-            retry.decision = DecisionWord::Retry;
-            retry.delay_seconds = Some(delay_seconds);
-            retry.why = why;
-            RunState::Waiting
+            let rung = None;
+            changes = Some(Changes { in_force, plan_index, plan_reason, roll_back, rung, exclude_hosts });
+            (word, delay) = (DecisionWord::Retry, Some(delay_seconds));
+            (why, Some(budget), RunState::Waiting)
         }
         Decision::NextRung { why, rung, in_force, .. } => {
             let in_force = redacted(context, in_force);
-            let changes = Changes { in_force, rung: Some(rung), ..Changes::default() };
-            retry.changes_json = serde_json::to_value(changes).ok();
-            retry.decision = DecisionWord::Promote;
-            retry.why = why;
-            RunState::Waiting
+            changes = Some(Changes { in_force, rung: Some(rung), ..Changes::default() });
+            word = DecisionWord::Promote;
+            (why, None, RunState::Waiting)
         }
         Decision::RetryEvaluator { why, budget, delay_seconds, .. } if row.kind == LaunchKind::Evaluate => {
-            spend(Some(budget));
-            retry.decision = DecisionWord::Retry;
-            retry.delay_seconds = Some(delay_seconds);
-            retry.why = why;
-            RunState::Waiting
+            (word, delay) = (DecisionWord::Retry, Some(delay_seconds));
+            (why, Some(budget), RunState::Waiting)
         }
         // The evaluation within a training script failed after its last checkpoint: the attempt stays good, and the run
         // has ended until `trackway eval run` evaluates it.
-        Decision::RetryEvaluator { why, budget, .. } => {
-            spend(Some(budget));
-            retry.why = why;
-            RunState::Blocked
-        }
+        Decision::RetryEvaluator { why, budget, .. } => (why, Some(budget), RunState::Blocked),
         Decision::Stop { why, budget, final_state, .. } => {
-            spend(budget);
-            retry.why = why;
-            match final_state {
+            let state = match final_state {
                 FinalState::Completed => RunState::Completed,
                 FinalState::Failed | FinalState::BudgetExhausted => RunState::Failed,
                 FinalState::Blocked => RunState::Blocked,
                 FinalState::Cancelled => RunState::Stopped,
-            }
+            };
+            (why, budget, state)
         }
+    };
+    let retry = RetryRow {
+        attempt_id: row.attempt_id,
+        run_id: row.run_id,
+        at: context.clock.now(),
+        decision: word,
+        rule: rule.as_str().into(),
+        why,
+        delay_seconds: delay,
+        budget_name: budget.as_ref().map(|budget| budget.name.clone()),
+        budget_spent: budget.as_ref().map(|budget| budget.spent),
+        budget_limit: budget.as_ref().map(|budget| budget.limit),
+        changes_json: changes.and_then(|changes| serde_json::to_value(changes).ok()),
+        next_attempt_id: None,
     };
     Decided { retry, run_state }
 }
@@ -228,13 +195,8 @@ fn hosts_to_choose_from(context: &Context, attempt: &AttemptRow) -> Vec<String> 
 
 /// Without its limits nothing is retried; the attempt is sealed all the same.
 fn without_plan(error: &AppError) -> Decision {
-    Decision::Stop {
-        rule: DecisionRule::UnreadablePlan,
-        why: format!("its retry limits are not known: {error}"),
-        budget: None,
-        final_state: FinalState::Failed,
-        next_actions: error.hints.clone(),
-    }
+    let why = format!("its retry limits are not known: {error}");
+    stop(DecisionRule::UnreadablePlan, why, FinalState::Failed)
 }
 
 /// A command without a run file is launched once: repeating it was not requested.
@@ -243,17 +205,14 @@ fn once(decision: Decision) -> Decision {
     if !decision.launches() || decision.rule() == DecisionRule::RollBackPerson {
         return decision;
     }
-    Decision::Stop {
-        rule: DecisionRule::NoRunFile,
-        why: "a command without a run file is launched once; with one, `[retry]` configures retries".into(),
-        budget: None,
-        final_state: FinalState::Failed,
-        next_actions: Vec::new(),
-    }
+    let why = "a command without a run file is launched once; with one, `[retry]` configures retries";
+    stop(DecisionRule::NoRunFile, why.into(), FinalState::Failed)
 }
 
 #[cfg(test)]
 mod tests {
+    use trackway_tower::decide::BudgetUse;
+
     use super::*;
 
     /// Proves that a command without a run file is never launched twice, and that an end stays the end it is.

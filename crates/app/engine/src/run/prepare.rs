@@ -1,7 +1,7 @@
 //! Everything that happens before the first launch: reading, hashing, capturing, refusing.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use trackway_ledger::{
 };
 use trackway_tower::worn::worn;
 
-use super::job::{Job, RunSource, StoredJob, data_sha256, requested};
+use super::job::{Job, RunSource, data_sha256, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
@@ -26,6 +26,7 @@ use super::supervision::{Supervision, Taken};
 use crate::Context;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
+use crate::json_file;
 use crate::reporter::{Notice, Reporter};
 use crate::run::isolated_changes::IsolatedChanges;
 use crate::run::supervision;
@@ -83,10 +84,8 @@ impl Start {
 
     /// The hash of the data set of this name; `None` where it was not resolved.
     pub fn data_sha256_of(&self, set: &str) -> Option<&str> {
-        self.manifests
-            .iter()
-            .find(|manifest| manifest.name == set)
-            .map(|manifest| manifest.data_sha256.as_str())
+        let manifest = self.manifests.iter().find(|manifest| manifest.name == set);
+        manifest.map(|manifest| manifest.data_sha256.as_str())
     }
 }
 
@@ -119,30 +118,14 @@ fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Star
     refuse_unmet(context, &job)?;
     let manifests = resolve_data(context, &job, reporter)?;
     let states = FileStates::of(&job.base, &manifests);
-    let hashes: Vec<(String, String)> =
-        manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
-    let data_sha256 = data_sha256(&hashes);
-    let capture = capture_surroundings(context, &job);
-    let contract_sha256 = contract_sha256(&job);
-    Ok(Start {
-        job,
-        capture,
-        data_sha256,
-        contract_sha256,
-        start_from: None,
-        for_run_id: None,
-        manifests,
-        states,
-    })
+    let (data_sha256, contract_sha256) = (data_sha256(&manifests), contract_sha256(&job));
+    let without_data = Start::without_data(context, job);
+    Ok(Start { data_sha256, contract_sha256, manifests, states, ..without_data })
 }
 
 /// What a run launches, from its folder.
 fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
-    let path = context.home.layout.run(run.run_id).plan_json();
-    let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    let stored: StoredJob = serde_json::from_str(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
-    Job::restore(stored, &context.redactor)
+    Job::restore(json_file::read(&context.home.layout.run(run.run_id).plan_json())?, &context.redactor)
 }
 
 /// Stores a new run and its plan, and becomes its supervisor.
@@ -163,7 +146,7 @@ pub fn begin(
     let lock = RunLock::try_take(&files)
         .map_err(|error| AppError::file("lock", files.folder(), &error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
-    store_plan(context, run_id, job, data_sha256.clone())?;
+    json_file::write(&files.plan_json(), &job.stored(run_id, data_sha256.clone(), &context.redactor))?;
     keep_states(&files.data_files_json(), states)?;
     start_from.iter().try_for_each(|chosen| chosen.keep_for(context, run_id))?;
     let snapshots = record_data(context, manifests)?;
@@ -205,11 +188,9 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     }
     // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
-        return Err(AppError::new(
-            ErrorKind::Usage,
-            format!("run `{}` cannot be resumed: it is {}", run.name, run.state),
-        )
-        .hint(format!("see why with: trackway explain {}", run.run_id)));
+        let message = format!("run `{}` cannot be resumed: it is {}", run.name, run.state);
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
     let job = planned_job(context, &run)?;
     let capture = capture_surroundings(context, &job);
@@ -249,18 +230,15 @@ pub(super) fn resolve_data(
         clock: &context.clock,
         watch: &watch,
     };
-    let mut manifests = Vec::new();
-    for (name, spec) in &job.plan.data {
-        let manifest = resolver
-            .resolve(name, spec)
-            .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
-        manifests.push(manifest);
-    }
+    let resolved = job.plan.data.iter().map(|(name, spec)| resolver.resolve(name, spec));
+    let manifests = resolved
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
     if let Some(folder) = cache_path.parent() {
         // A cache that cannot be kept only costs time at the next run.
         let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());
         if let Err(error) = kept {
-            reporter.notice(&Notice::Note { text: format!("the data cache was not kept: {error}") });
+            reporter.note(format!("the data cache was not kept: {error}"));
         }
     }
     Ok(manifests)
@@ -357,18 +335,21 @@ pub(super) fn begin_capture(context: &Context, job: &Job) -> Option<JoinHandle<C
 }
 
 fn surroundings(job: &Job, home: &Path) -> Capture {
-    let mut environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let mut environment: BTreeMap<String, String> = own_environment().collect();
     environment.extend(job.plan.run.environment.clone());
-    let exclude: [PathBuf; 1] = [home.to_path_buf()];
     capture(&CaptureInputs {
         argv: &job.plan.run.command,
         working_directory: &job.working_directory(),
         environment: &environment,
         container_image: job.plan.container.as_ref().map(|container| container.image.as_str()),
-        exclude: &exclude,
+        exclude: &[home.to_path_buf()],
     })
+}
+
+/// The variables of this process that are text.
+pub(super) fn own_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 fn run_row(
@@ -393,19 +374,6 @@ fn run_row(
     Ok(run)
 }
 
-fn store_plan(
-    context: &Context,
-    run_id: RunId,
-    job: &Job,
-    data_sha256: Option<String>,
-) -> Result<(), AppError> {
-    let path = context.home.layout.run(run_id).plan_json();
-    let stored = job.stored(run_id, data_sha256, &context.redactor);
-    let text = serde_json::to_vec_pretty(&stored)
-        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
-    std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
-}
-
 /// A validation set that decided about very many configurations decides little. The run that is to be launched is one more.
 fn note_worn_sets(
     context: &Context,
@@ -417,7 +385,7 @@ fn note_worn_sets(
     for row in used.iter().filter(is_validation).filter(|_| kind == LaunchKind::Train) {
         let found = context.ledger_read(|ledger| ledger.validation_set(&row.data_sha256))?;
         if let Some(worn) = found.and_then(|set| worn(set.config_count + 1)) {
-            reporter.notice(&Notice::Note { text: format!("validation set `{}`: {worn}", row.name) });
+            reporter.note(format!("validation set `{}`: {worn}", row.name));
         }
     }
     Ok(())

@@ -13,12 +13,12 @@ use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
 use trackway_tower::decide::{self, DecisionRule};
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
-use super::changes::{Asked, AskedBy, Changes, RollBackDecided};
+use super::changes::{Asked, AskedBy, Changes, RollBackDecided, Seen};
 use super::remote::{Patience, RemotePlan};
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
 
@@ -57,29 +57,8 @@ pub fn place(
             let skipped = skipped(context, run.run_id, &left.rung)?;
             Ok(as_asked(*to_step, *skip, &resumable(context, left)?, &skipped))
         }
-        AskedBy::Detector { first_step, step, first_batch, last_batch, .. } => {
-            let seen = Seen {
-                first_step: *first_step,
-                step: *step,
-                first_batch: *first_batch,
-                last_batch: *last_batch,
-            };
-            place_before(context, run, left, &seen)
-        }
+        AskedBy::Detector { seen, .. } => place_before(context, run, left, seen),
     }
-}
-
-/// Where in an attempt something went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// The step at which it began.
-    pub first_step: Step,
-    /// The step at which it was certain.
-    pub step: Step,
-    /// The batch of `first_step`, if the script reports it.
-    pub first_batch: Option<u64>,
-    /// The batch of `step`, if the script reports it.
-    pub last_batch: Option<u64>,
 }
 
 /// The place before what was seen in an attempt, as far from it as the run file says, or why there is none.
@@ -163,8 +142,7 @@ pub fn carry_out(
     if rows(context, run.run_id)?.iter().any(|row| row.roll_back_id == id) {
         return Ok(());
     }
-    let text = go_back(context, run, previous, id, &decided)?;
-    reporter.notice(&Notice::Note { text });
+    reporter.note(go_back(context, run, previous, id, &decided)?);
     Ok(())
 }
 
@@ -195,7 +173,7 @@ pub fn go_back(
     }
     let listed = left_steps.iter().map(Step::to_string).collect::<Vec<_>>().join(",");
     let (detector, first_step, person) = match &asked.by {
-        AskedBy::Detector { detector, first_step, .. } => (Some(*detector), Some(*first_step), None),
+        AskedBy::Detector { detector, seen } => (Some(*detector), Some(seen.first_step), None),
         AskedBy::Person { name, .. } => (None, None, name.clone()),
     };
     let row = RollBackRow {
@@ -219,7 +197,13 @@ pub fn go_back(
     let beside =
         if listed.is_empty() { String::new() } else { format!("; no longer resumed from: {listed}") };
     let text = format!("{summary}{beside}: {}", asked.why);
-    remember(context, &row, &text);
+    // The row is what counts; the event makes the story of the run whole.
+    let event = EventRow {
+        event_id: format!("{}:{}", row.roll_back_id, EventKind::RolledBack),
+        step: row.to_step,
+        ..EventRow::of_attempt(left, EventKind::RolledBack, row.at, text.clone())
+    };
+    let _ = context.ledger_write(|ledger| ledger.append_event(&event));
     Ok(text)
 }
 
@@ -234,22 +218,6 @@ pub fn sentence(back: &Back) -> String {
 pub fn of_row(row: &RollBackRow) -> String {
     let range = row.skip_first_batch.zip(row.skip_end_batch);
     sentence(&Back { to_step: row.to_step, skip: range.map(|(first, end)| BatchRange { first, end }) })
-}
-
-/// The row is what counts; the event makes the story of the run whole.
-fn remember(context: &Context, row: &RollBackRow, text: &str) {
-    let event = EventRow {
-        event_id: format!("{}:rolled_back", row.roll_back_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at: row.at,
-        kind: EventKind::RolledBack.as_str().into(),
-        step: row.to_step,
-        message: text.into(),
-        fields_json: None,
-        source: "supervisor".into(),
-    };
-    let _ = context.ledger_write(|ledger| ledger.append_event(&event));
 }
 
 /// What a decision to go back changes; the other decisions change nothing of this kind.

@@ -8,6 +8,8 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
 use trackway_tower::diagnosis::{RankStack, missing_ranks};
 
+use crate::json_file::read_if_sound;
+
 /// Dumps of one attempt that are kept.
 const DUMPS_MAX: usize = 20;
 /// Frames of a process in which its operation is looked for.
@@ -50,10 +52,8 @@ pub fn take(
 
 /// The dump that a detection names, a line for each process; none where it is gone with the attempt's other files.
 pub fn lines(attempt: &AttemptLayout, path: &str) -> Vec<String> {
-    let dump = std::fs::read(attempt.folder().join(path))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<StackDump>(&bytes).ok());
-    dump.map(|dump| dump.processes.iter().map(ProcessStack::in_one_line).collect()).unwrap_or_default()
+    let dump: StackDump = read_if_sound(&attempt.folder().join(path)).unwrap_or_default();
+    dump.processes.iter().map(ProcessStack::in_one_line).collect()
 }
 
 /// The processes of a dump: the first one of each rank, since workers of a data loader inherit the rank.

@@ -13,13 +13,13 @@ use trackway_launch::{
 };
 use trackway_system::Cancel;
 
-use super::changes::{Asked, AskedBy};
-use super::detect::{Detecting, DetectionContext, DetectionLog, DetectorFinding};
+use super::changes::{self, Asked, AskedBy};
+use super::detect::{Detecting, DetectionLog, DetectorFinding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::live_record::LiveRecord;
 use super::sight::{Next, Sight};
-use super::stacks::{self, Stacks};
+use super::stacks;
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control;
@@ -60,6 +60,22 @@ pub struct Watched<'a> {
     pub superseded_by: &'a dyn Fn() -> Option<String>,
     /// Requests to stop, or to leave the attempt alone.
     pub cancel: &'a Cancel,
+    /// What launched it.
+    pub launcher: &'a dyn Launcher,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Where what happens is reported.
+    pub reporter: &'a dyn Reporter,
+}
+
+impl Watched<'_> {
+    /// Takes the stacks of all processes: which ranks are missing, or why that cannot be seen, and the file.
+    fn take_stacks(&self, record: &LiveRecord) -> (String, Option<String>) {
+        match stacks::take(self.launcher, self.placement, &self.files, &record.last_steps) {
+            Ok(stacks) => (stacks.summary, Some(stacks.path)),
+            Err(why) => (why, None),
+        }
+    }
 }
 
 /// How supervising ended.
@@ -89,9 +105,6 @@ pub struct Detection<'a> {
 
 struct Supervisor<'a> {
     watched: Watched<'a>,
-    launcher: &'a dyn Launcher,
-    clock: &'a dyn Clock,
-    reporter: &'a dyn Reporter,
     record: LiveRecord,
     detection: Option<Detection<'a>>,
     sight: Sight,
@@ -139,16 +152,10 @@ impl Rate {
 
 /// Watches an attempt until it ends: looks for problems in what it records, echoes its output, acts on limits and on
 /// requests to stop.
-pub fn supervise<'a>(
-    watched: Watched<'a>,
-    detection: Option<Detection<'a>>,
-    launcher: &'a dyn Launcher,
-    clock: &'a dyn Clock,
-    reporter: &'a dyn Reporter,
-    touch: Touch<'_>,
-) -> Ended {
+pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touch<'_>) -> Ended {
     let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
-    let mut supervisor = Supervisor::new(watched, detection, launcher, clock, reporter);
+    let (clock, reporter) = (watched.clock, watched.reporter);
+    let mut supervisor = Supervisor::new(watched, detection);
     let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());
     loop {
         let answer = supervisor.ask();
@@ -193,48 +200,16 @@ pub fn supervise<'a>(
     }
 }
 
-/// What is known beside a finding; the stacks that were taken become part of its evidence.
-fn beside(
-    record: &LiveRecord,
-    finding: &mut DetectorFinding,
-    stacks: Option<Result<Stacks, String>>,
-) -> DetectionContext {
-    let firing = &mut finding.firing;
-    let stacks_path = stacks.and_then(|stacks| {
-        let (summary, path) = match stacks {
-            Ok(stacks) => (stacks.summary, Some(stacks.path)),
-            Err(why) => (why, None),
-        };
-        firing.evidence = format!("{}; {summary}", firing.evidence);
-        path
-    });
-    let cursor = &record.facts.cursor;
-    DetectionContext {
-        last_committed_step: record.facts.last_committed_step,
-        first_place: cursor.at(firing.first_step),
-        last_place: cursor.at(firing.step),
-        stacks_path,
-    }
-}
-
 impl<'a> Supervisor<'a> {
     /// Before its first look.
-    fn new(
-        watched: Watched<'a>,
-        detection: Option<Detection<'a>>,
-        launcher: &'a dyn Launcher,
-        clock: &'a dyn Clock,
-        reporter: &'a dyn Reporter,
-    ) -> Self {
-        let interval_seconds = launcher.poll_interval().as_secs_f64();
+    fn new(watched: Watched<'a>, detection: Option<Detection<'a>>) -> Self {
+        let interval_seconds = watched.launcher.poll_interval().as_secs_f64();
+        let now_micros = watched.clock.monotonic_micros();
         Self {
             record: LiveRecord::of(Arc::clone(&watched.channel)),
-            sight: Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros()),
-            began_micros: clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64,
+            sight: Sight::new(interval_seconds, watched.patience_seconds, now_micros),
+            began_micros: now_micros - (watched.running_seconds * 1e6) as i64,
             watched,
-            launcher,
-            clock,
-            reporter,
             detection,
             ask_micros: i64::MIN,
             seen: None,
@@ -251,32 +226,34 @@ impl<'a> Supervisor<'a> {
 
     /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most.
     fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
-        let now_micros = self.clock.monotonic_micros();
+        let now_micros = self.watched.clock.monotonic_micros();
         let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
         if early_micros > 0 {
-            self.clock.sleep(TURN.min(Duration::from_micros(early_micros)));
+            self.watched.clock.sleep(TURN.min(Duration::from_micros(early_micros)));
             return None;
         }
         self.ask_micros = now_micros;
-        Some(self.launcher.wait(self.watched.placement, TURN))
+        Some(self.watched.launcher.wait(self.watched.placement, TURN))
     }
 
     /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to poll again.
     fn take(&mut self, answer: Result<Seen, LaunchError>, now_micros: i64) -> Option<Ended> {
-        let mut pause_seconds = self.launcher.poll_interval().as_secs_f64();
-        match self.sight.take(answer.as_ref(), now_micros, self.clock.now()) {
+        let mut pause_seconds = self.watched.launcher.poll_interval().as_secs_f64();
+        match self.sight.take(answer.as_ref(), now_micros, self.watched.clock.now()) {
             Next::End => return Some(Ended::Attempt),
             Next::GiveUp { why } => return Some(Ended::OutOfSight(why)),
             Next::LookAgain { why, pause_seconds: longer, is_first } => {
                 if is_first {
-                    self.tell(format!("the attempt cannot be observed now, trying again: {why}"));
+                    self.watched
+                        .reporter
+                        .note(format!("the attempt cannot be observed now, trying again: {why}"));
                 }
                 self.hidden = Some(why);
                 pause_seconds = longer;
             }
             Next::Watch { back_after_seconds } => {
                 if let Some(seconds) = back_after_seconds {
-                    self.tell(format!("the attempt is observed again after {seconds:.0} s"));
+                    self.watched.reporter.note(format!("the attempt is observed again after {seconds:.0} s"));
                 }
                 self.hidden = None;
                 if let Ok(seen) = answer {
@@ -314,7 +291,7 @@ impl<'a> Supervisor<'a> {
             self.last_sign_micros = Some(now_micros);
         }
         self.rate.take(now_micros, self.record.facts.last_step);
-        self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
+        self.watched.reporter.progress(&self.record.progress(self.rate.steps_per_second));
     }
 
     /// Reports and records what the detectors found; while the attempt lives, the run file's policies are carried out.
@@ -326,24 +303,25 @@ impl<'a> Supervisor<'a> {
         let mut findings = detection.detecting.findings();
         findings.retain(|finding| detection.detection_log.wants(finding));
         for finding in &mut findings {
-            let hangs = lives && finding.firing.detector == Detector::Hang;
-            let stacks = hangs.then(|| take_stacks(self.launcher, &self.watched, &self.record));
-            let beside = beside(&self.record, finding, stacks);
-            detection.detection_log.take(finding, beside);
+            let mut stacks_path = None;
+            if lives && finding.firing.detector == Detector::Hang {
+                let (summary, path) = self.watched.take_stacks(&self.record);
+                finding.firing.evidence.push_str(&format!("; {summary}"));
+                stacks_path = path;
+            }
+            detection.detection_log.take(finding, &self.record.facts, stacks_path);
         }
         let complaints = [
             detection.detection_log.write(),
             detection.detecting.complaint(),
             detection.detecting.changed_batch(),
         ];
-        for text in complaints.into_iter().flatten() {
-            self.reporter.notice(&Notice::Note { text });
-        }
+        complaints.into_iter().flatten().for_each(|text| self.watched.reporter.note(text));
         let enough = detection.detecting.enough();
         for finding in findings {
             let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
             let Firing { detector, severity, step, .. } = finding.firing;
-            self.reporter.notice(&Notice::Detected { detector, severity, step, text });
+            self.watched.reporter.notice(&Notice::Detected { detector, severity, step, text });
             if lives {
                 self.obey_policy(&finding);
             }
@@ -358,7 +336,7 @@ impl<'a> Supervisor<'a> {
         match finding.policy {
             DetectionPolicy::Checkpoint => {
                 let request = Command::CheckpointNow(SaveReason::Anomaly);
-                let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
+                let asked = control::request(&*self.watched.channel, request, &why, self.watched.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
             DetectionPolicy::Stop if self.stopping => {}
@@ -375,14 +353,11 @@ impl<'a> Supervisor<'a> {
     fn roll_back(&mut self, finding: &DetectorFinding, why: &str) {
         let firing = &finding.firing;
         let batch_at = |step| self.record.facts.cursor.at(step).map(|place| place.batch);
-        let by = AskedBy::Detector {
-            detector: firing.detector,
-            first_step: firing.first_step,
-            step: firing.step,
-            first_batch: batch_at(firing.first_step),
-            last_batch: batch_at(firing.step),
-        };
-        let asked = Asked { at: self.clock.now(), by, why: why.into() };
+        let Firing { detector, first_step, step, .. } = *firing;
+        let (first_batch, last_batch) = (batch_at(first_step), batch_at(step));
+        let seen = changes::Seen { first_step, step, first_batch, last_batch };
+        let by = AskedBy::Detector { detector, seen };
+        let asked = Asked { at: self.watched.clock.now(), by, why: why.into() };
         match asked.write(&self.watched.files) {
             Ok(()) => self.kill(finding.stop_kind(), why),
             failed => self.tell_failure("request a rollback, so that the attempt continues", failed.err()),
@@ -395,7 +370,7 @@ impl<'a> Supervisor<'a> {
             self.leftovers_reported = true;
             let text =
                 "the script exited with code 0; waiting for child processes that still hold its output";
-            self.tell(text.into());
+            self.watched.reporter.note(text.into());
         }
     }
 
@@ -408,7 +383,7 @@ impl<'a> Supervisor<'a> {
         let why = format!("{} to the supervisor", self.watched.cancel.last_signal());
         if self.stop_requests_seen == 0 && requests == 1 {
             self.stop(ActionKind::StopRequested, &why);
-            self.reporter.notice(&Notice::Note { text: "once more kills at once".into() });
+            self.watched.reporter.note("once more kills at once".into());
         } else {
             self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));
         }
@@ -447,8 +422,7 @@ impl<'a> Supervisor<'a> {
             Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
             Intervention::Hang => {
                 // Before it is ended, which makes it do something else.
-                let stacks = take_stacks(self.launcher, &self.watched, &self.record);
-                let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
+                let (summary, _) = self.watched.take_stacks(&self.record);
                 self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
             }
             Intervention::Enough => self.stop(ActionKind::EarlyStop, &why),
@@ -460,7 +434,8 @@ impl<'a> Supervisor<'a> {
         self.note_down(kind, false, why);
         // A preemption does not write to the control file first; its rehearsal does not either.
         if kind != ActionKind::InjectedTerm {
-            let asked = control::request(&*self.watched.channel, Command::Stop, why, self.clock.now());
+            let asked =
+                control::request(&*self.watched.channel, Command::Stop, why, self.watched.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
         self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
@@ -475,42 +450,29 @@ impl<'a> Supervisor<'a> {
     /// The action is written down before it is done, so that a crash in between leaves the truth.
     fn note_down(&mut self, kind: ActionKind, kill_sent: bool, why: &str) {
         self.stopping = true;
-        let action = OwnAction { kind, at: self.clock.now(), kill_sent, why: why.into() };
+        let action = OwnAction { kind, at: self.watched.clock.now(), kill_sent, why: why.into() };
         let written = actions::append(&self.watched.files, &action);
         self.tell_failure("write down the action", written.err());
-        self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
+        self.watched.reporter.note(format!("ending the attempt: {why}"));
     }
 
     /// A stop that cannot be delivered is tried again, and reported once.
     fn deliver(&mut self, mode: StopMode) {
-        let delivered = self.launcher.stop(self.watched.placement, mode);
+        let delivered = self.watched.launcher.stop(self.watched.placement, mode);
         let is_first = self.undelivered.is_none_or(|(tried, _)| tried != mode);
-        self.undelivered = delivered.as_ref().err().map(|_| (mode, self.clock.monotonic_micros()));
+        self.undelivered = delivered.as_ref().err().map(|_| (mode, self.watched.clock.monotonic_micros()));
         if let Err(error) = delivered
             && is_first
         {
-            self.tell(error.to_string());
+            self.watched.reporter.note(error.to_string());
         }
     }
 
     fn tell_failure(&self, what: &str, error: Option<std::io::Error>) {
         if let Some(error) = error {
-            self.tell(format!("could not {what}: {error}"));
+            self.watched.reporter.note(format!("could not {what}: {error}"));
         }
     }
-
-    fn tell(&self, text: String) {
-        self.reporter.notice(&Notice::Note { text });
-    }
-}
-
-/// The stacks of all processes, and which ranks are missing.
-fn take_stacks(
-    launcher: &dyn Launcher,
-    watched: &Watched<'_>,
-    record: &LiveRecord,
-) -> Result<Stacks, String> {
-    stacks::take(launcher, watched.placement, &watched.files, record.last_steps())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One supervisor per run: a lock file among the processes of one machine, a lease of the ledger among machines.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,13 +31,10 @@ pub struct Supervision {
     run_id: RunId,
     ledger: Ledger,
     renewal: Option<Renewal>,
-    lost: Lost,
+    /// The new holder of the lease, once this process lost it.
+    lost_to: Arc<OnceLock<String>>,
     _lock: RunLock,
 }
-
-/// The new holder of the lease.
-#[derive(Debug, Clone, Default)]
-struct Lost(Arc<Mutex<Option<String>>>);
 
 /// The thread that renews the lease.
 #[derive(Debug)]
@@ -102,7 +99,7 @@ pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result
             run_id,
             ledger: context.ledger.clone(),
             renewal: None,
-            lost: Lost::default(),
+            lost_to: Arc::default(),
             _lock: lock,
         }),
         LeaseAnswer::HeldBy { holder, seconds_left } => {
@@ -116,7 +113,7 @@ impl Supervision {
     #[must_use]
     pub fn renewed(mut self) -> Self {
         let (end, ended) = channel();
-        let (ledger, run_id, lost) = (self.ledger.clone(), self.run_id, self.lost.clone());
+        let (ledger, run_id, lost_to) = (self.ledger.clone(), self.run_id, Arc::clone(&self.lost_to));
         let pause = Duration::from_secs_f64(lease_seconds() / RENEWALS_PER_LEASE);
         let renew = move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
@@ -124,7 +121,8 @@ impl Supervision {
                 if let Err(LedgerError::Superseded { holder, .. }) =
                     ledger.renew_lease(run_id, lease_seconds())
                 {
-                    return lost.set(holder);
+                    let _ = lost_to.set(holder);
+                    return;
                 }
             }
         };
@@ -135,7 +133,7 @@ impl Supervision {
     /// The supervisor of the run, when this process no longer is.
     #[must_use]
     pub fn superseded_by(&self) -> Option<String> {
-        self.lost.get()
+        self.lost_to.get().cloned()
     }
 }
 
@@ -147,16 +145,6 @@ impl Drop for Supervision {
         }
         // A lease that cannot be given back now expires.
         let _ = self.ledger.release_lease(self.run_id);
-    }
-}
-
-impl Lost {
-    fn set(&self, holder: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(holder);
-    }
-
-    fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

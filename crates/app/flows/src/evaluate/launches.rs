@@ -9,7 +9,7 @@ use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_engine::run::seal::Sealed;
-use trackway_engine::run::{Rehearsal, rehearse, wait};
+use trackway_engine::run::{Rehearsal, rehearse};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, Decision};
 
@@ -80,7 +80,7 @@ impl Launches {
             delay_seconds: decision.delay_seconds.filter(|_| launches),
         });
         let asked = case.context.home.layout.run(case.prepared.run.run_id).stop();
-        launches && wait(case.context, decision.delay_seconds.unwrap_or(0.0), &asked)
+        launches && case.context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists())
     }
 }
 

@@ -297,8 +297,7 @@ impl<'a> Launches<'a> {
 
     fn was_killed(&self, row: &AttemptRow) -> Result<bool, AppError> {
         let files = self.context.home.layout.attempt(row.attempt_id);
-        let done = actions::read(&files)
-            .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
+        let done = actions::read(&files)?;
         Ok(done.iter().any(|action| action.kind == ActionKind::InjectedKill))
     }
 

@@ -1,6 +1,8 @@
 use serde_json::Value as Json;
 use trackway_core::{AttemptId, RunId, Step, TerminationReason, Timestamp};
+use trackway_formats::EventKind;
 
+use super::AttemptRow;
 use crate::value::{record, words};
 
 record!(
@@ -26,6 +28,40 @@ record!(
         source: String,
     }
 );
+
+impl EventRow {
+    /// What the supervisor notes about a run, once.
+    #[must_use]
+    pub fn of_run(run_id: RunId, kind: EventKind, at: Timestamp, message: String) -> Self {
+        Self {
+            event_id: format!("{run_id}:{kind}"),
+            run_id,
+            attempt_id: None,
+            at,
+            kind: kind.as_str().into(),
+            step: None,
+            message,
+            fields_json: None,
+            source: "supervisor".into(),
+        }
+    }
+
+    /// The same about an attempt.
+    #[must_use]
+    pub fn of_attempt(attempt: &AttemptRow, kind: EventKind, at: Timestamp, message: String) -> Self {
+        Self {
+            event_id: format!("{}:{kind}", attempt.attempt_id),
+            attempt_id: Some(attempt.attempt_id),
+            ..Self::of_run(attempt.run_id, kind, at, message)
+        }
+    }
+
+    /// A detail that is a text.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields_json.as_ref()?.get(name)?.as_str()
+    }
+}
 
 words!(
     /// What follows from the end of an attempt.

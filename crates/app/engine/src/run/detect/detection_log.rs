@@ -3,13 +3,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use trackway_core::{Clock as _, Step};
+use trackway_core::Clock as _;
 use trackway_formats::record::is_machine_metric;
 use trackway_ledger::{AttemptRow, DetectionRow};
-use trackway_tower::detect::DataPlace;
 
 use super::DetectorFinding;
 use crate::Context;
+use crate::run::live_record::RecordFacts;
 
 /// Detections of one attempt that are written at most: more of them are not informative.
 const DETECTIONS_MAX: usize = 1000;
@@ -21,19 +21,6 @@ pub struct DetectionLog<'a> {
     known: HashSet<String>,
     waiting: VecDeque<DetectionRow>,
     failure_reported: bool,
-}
-
-/// What is known beside a finding.
-#[derive(Debug, Clone, Default)]
-pub struct DetectionContext {
-    /// The last step that was committed by then.
-    pub last_committed_step: Option<Step>,
-    /// Where in the data its first step was.
-    pub first_place: Option<DataPlace>,
-    /// Where in the data the detector was sure.
-    pub last_place: Option<DataPlace>,
-    /// The stacks that were taken.
-    pub stacks_path: Option<String>,
 }
 
 impl<'a> DetectionLog<'a> {
@@ -61,9 +48,10 @@ impl<'a> DetectionLog<'a> {
         format!("{}:{}:{}:{place}", self.row.attempt_id, firing.detector, firing.rank)
     }
 
-    /// Takes a finding with what is known beside it.
-    pub fn take(&mut self, finding: &DetectorFinding, beside: DetectionContext) {
+    /// Takes a finding with what the record shows beside it, and where the stacks are that were taken.
+    pub fn take(&mut self, finding: &DetectorFinding, facts: &RecordFacts, stacks_path: Option<String>) {
         let firing = &finding.firing;
+        let (first_place, last_place) = (facts.cursor.at(firing.first_step), facts.cursor.at(firing.step));
         let detection_id = self.id_of(finding);
         self.known.insert(detection_id.clone());
         self.waiting.push_back(DetectionRow {
@@ -81,14 +69,14 @@ impl<'a> DetectionLog<'a> {
             value: Some(firing.value).filter(|value| value.is_finite()),
             threshold: firing.threshold,
             batch_digest: firing.batch_digest,
-            last_committed_step: beside.last_committed_step,
+            last_committed_step: facts.last_committed_step,
             evidence: firing.evidence.clone(),
             cause: firing.cause.clone(),
             advice: firing.advice.clone(),
-            first_batch: beside.first_place.map(|place| place.batch),
-            last_batch: beside.last_place.map(|place| place.batch),
-            data_epoch: beside.first_place.and_then(|place| place.epoch),
-            stacks_path: beside.stacks_path,
+            first_batch: first_place.map(|place| place.batch),
+            last_batch: last_place.map(|place| place.batch),
+            data_epoch: first_place.and_then(|place| place.epoch),
+            stacks_path,
         });
     }
 

@@ -18,7 +18,7 @@ use self::stopping::Stopping;
 use super::effective_batch::BatchWatch;
 use super::live_record::{Seen, Sight};
 use crate::actions::ActionKind;
-pub use detection_log::{DetectionContext, DetectionLog};
+pub use detection_log::DetectionLog;
 pub use report::detections_of;
 
 /// Names of segments whose watches are remembered; beyond, they are looked up again.

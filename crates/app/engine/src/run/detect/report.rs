@@ -5,33 +5,21 @@ use trackway_ledger::DetectionRow;
 
 use crate::Context;
 use crate::error::AppError;
+use crate::rows::from_row;
 use crate::run::{roll_back, stacks};
 
 fn detection(row: DetectionRow) -> Detection {
-    Detection {
-        attempt_id: row.attempt_id,
-        at: row.at,
-        detector: row.detector,
-        severity: row.severity,
-        policy: row.policy,
-        rank: row.rank,
-        first_step: row.first_step,
-        step: row.step,
-        metric: row.metric,
-        value: row.value,
-        threshold: row.threshold,
-        batch_digest: row.batch_digest,
-        last_committed_step: row.last_committed_step,
-        evidence: row.evidence,
-        cause: row.cause,
-        advice: row.advice,
-        first_batch: row.first_batch,
-        last_batch: row.last_batch,
-        data_epoch: row.data_epoch,
-        stacks_path: row.stacks_path,
+    from_row!(
+        Detection,
+        row,
+        [
+            attempt_id, at, detector, severity, policy, rank, first_step, step, metric, value, threshold,
+            batch_digest, last_committed_step, evidence, cause, advice, first_batch, last_batch, data_epoch,
+            stacks_path,
+        ],
         rolled_back: None,
         stacks: Vec::new(),
-    }
+    )
 }
 
 /// What detectors found in a run, oldest first.

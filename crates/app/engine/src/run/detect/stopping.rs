@@ -23,13 +23,11 @@ pub(super) struct Stopping {
     why: Option<String>,
 }
 
+/// Which rules look at a metric; both where the metric of patience is the progressive loss.
 #[derive(Debug, Clone, Copy)]
-enum Role {
-    Evaluation,
-    Progressive,
-    /// The metric of patience is the progressive loss.
-    Both,
-    None,
+struct Role {
+    of_patience: bool,
+    of_band: bool,
 }
 
 impl Stopping {
@@ -69,16 +67,17 @@ impl Stopping {
             let patience = &self.patience;
             let role = *self.roles.entry((seen.segment, *id)).or_insert_with(|| {
                 let name = seen.names.name_or_placeholder(*id);
-                role_of(&name, patience.as_ref())
+                let of_patience = patience.as_ref().is_some_and(|patience| patience.metric() == &*name);
+                Role { of_patience, of_band: *name == *PROGRESSIVE_LOSS }
             });
-            if matches!(role, Role::None) || *self.rank.get_or_insert(seen.rank) != seen.rank {
+            let is_seen = role.of_patience || role.of_band;
+            if !is_seen || *self.rank.get_or_insert(seen.rank) != seen.rank {
                 continue;
             }
             let step = seen.metrics.step;
-            let by_patience =
-                self.patience.as_mut().filter(|_| matches!(role, Role::Evaluation | Role::Both));
+            let by_patience = self.patience.as_mut().filter(|_| role.of_patience);
             let found = by_patience.and_then(|patience| patience.take(step, *value));
-            let by_band = self.band.as_mut().filter(|_| matches!(role, Role::Progressive | Role::Both));
+            let by_band = self.band.as_mut().filter(|_| role.of_band);
             let found = found.or(by_band.and_then(|band| band.take(step, *value)));
             self.why = self.why.take().or(found);
         }
@@ -93,15 +92,5 @@ impl Stopping {
 
     pub(super) fn enough(&mut self) -> Option<String> {
         self.why.take()
-    }
-}
-
-fn role_of(name: &str, patience: Option<&Patience>) -> Role {
-    let evaluated = patience.is_some_and(|patience| patience.metric() == name);
-    match (evaluated, name == PROGRESSIVE_LOSS) {
-        (true, true) => Role::Both,
-        (true, false) => Role::Evaluation,
-        (false, true) => Role::Progressive,
-        (false, false) => Role::None,
     }
 }

@@ -46,12 +46,11 @@ pub(crate) fn cuts_in(events: &[EventRow]) -> Vec<RungCut> {
 }
 
 fn cut_of(event: &EventRow) -> Option<RungCut> {
-    let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
     Some(RungCut {
-        fraction: field("rung")?.parse().ok()?,
-        rows: field("rows")?.parse().ok()?,
-        rows_total: field("rows_total")?.parse().ok()?,
-        by_key: field("by") == Some("keys"),
-        is_claimed: field("by") == Some("indexes"),
+        fraction: event.field("rung")?.parse().ok()?,
+        rows: event.field("rows")?.parse().ok()?,
+        rows_total: event.field("rows_total")?.parse().ok()?,
+        by_key: event.field("by") == Some("keys"),
+        is_claimed: event.field("by") == Some("indexes"),
     })
 }

@@ -127,10 +127,8 @@ pub(crate) fn judge_rung(
     let rule = Rule::parse(text).map_err(|error| {
         AppError::new(ErrorKind::Fault, format!("the promotion rule of the stored plan {}", error.message))
     })?;
-    let previous = match previous_rung(&ladder.rungs, rung) {
-        Some(before) => Some((before, metrics_of_rung(context, row, before, &[])?)),
-        None => None,
-    };
+    let of_rung = |before| Ok::<_, AppError>((before, metrics_of_rung(context, row, before, &[])?));
+    let previous = previous_rung(&ladder.rungs, rung).map(of_rung).transpose()?;
     let metrics = metrics_of_rung(context, row, rung, summaries)?;
     let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous }, proof);
     Ok(Some(Judged { judgement, next }))

@@ -14,8 +14,7 @@ impl OpenedData {
     /// Adds what these events of an attempt show: a data set that one attempt opened was opened.
     pub(crate) fn take(&mut self, events: &[EventRow]) {
         for event in events.iter().filter(|event| EventKind::DataOpened.is(&event.kind)) {
-            let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
-            if let (Some(data), Some(by)) = (field("data"), field("by")) {
+            if let (Some(data), Some(by)) = (event.field("data"), event.field("by")) {
                 *self.0.entry(data.to_owned()).or_default() |= by != "none";
             }
         }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::Variable;
-use trackway_ledger::{AttemptRow, RunRow, RunState};
+use trackway_ledger::{AttemptRow, RunRow};
 
 use super::Ladder;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::json_file;
 use crate::rows::rung_of;
 
 /// Names the root whose newest checkpoint the script takes its weights from.
@@ -62,13 +63,13 @@ impl WarmStart {
             Ok(None) => format!("`{}` holds no committed checkpoint", root.display()),
             Err(error) => error.to_string(),
         };
-        context.set_run_state(run.run_id, RunState::Failed)?;
         let message = format!(
             "not launched: `ladder.warm_start` starts {} with the weights of {before}, but {why}",
             row.rung
         );
-        Err(AppError::new(ErrorKind::Integrity, message)
-            .hint("save a checkpoint at the end of a rung, or remove `warm_start`"))
+        let error = AppError::new(ErrorKind::Integrity, message)
+            .hint("save a checkpoint at the end of a rung, or remove `warm_start`");
+        Err(context.fail_run(run.run_id, error))
     }
 
     /// The checkpoint of another run that was chosen when the run began.
@@ -81,48 +82,34 @@ impl WarmStart {
             Ok(None) => "it holds no committed checkpoint".to_owned(),
             Err(error) => error.to_string(),
         };
-        context.set_run_state(run.run_id, RunState::Failed)?;
         let message = format!(
             "not launched: `run.start_from` names step {} of `{}`, but {why}",
             chosen.step,
             chosen.root.display()
         );
-        Err(AppError::new(ErrorKind::Integrity, message)
-            .hint("start a new run from a checkpoint that is there"))
+        let error = AppError::new(ErrorKind::Integrity, message)
+            .hint("start a new run from a checkpoint that is there");
+        Err(context.fail_run(run.run_id, error))
     }
 
     /// What was kept for the launches of a run.
     pub(crate) fn kept_for(context: &Context, run_id: RunId) -> Result<Option<Self>, AppError> {
-        let path = context.home.layout.run(run_id).start_from_json();
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(AppError::file("read", &path, &error)),
-        };
-        let kept = serde_json::from_slice(&bytes);
-        kept.map(Some).map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
+        json_file::read_if_there(&context.home.layout.run(run_id).start_from_json())
     }
 
     /// Keeps it for the launches of a run that begins.
     pub(crate) fn keep_for(&self, context: &Context, run_id: RunId) -> Result<(), AppError> {
-        let path = context.home.layout.run(run_id).start_from_json();
-        let text = serde_json::to_vec_pretty(self)
-            .map_err(|error| AppError::fault("what the run starts from cannot be written as JSON", &error))?;
-        std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
+        json_file::write(&context.home.layout.run(run_id).start_from_json(), self)
     }
 
     pub(crate) fn write(&self, context: &Context, attempt_id: AttemptId) -> Result<(), AppError> {
-        let path = context.home.layout.attempt(attempt_id).warm_start_json();
-        let text = serde_json::to_vec_pretty(self)
-            .map_err(|error| AppError::fault("the warm start cannot be written as JSON", &error))?;
-        std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
+        json_file::write(&context.home.layout.attempt(attempt_id).warm_start_json(), self)
     }
 
     /// The contents of the file in an attempt's folder; `None`: it began from nothing, or from a checkpoint of its
     /// rung.
     pub(crate) fn read(context: &Context, attempt_id: AttemptId) -> Option<Self> {
-        let path = context.home.layout.attempt(attempt_id).warm_start_json();
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        json_file::read_if_sound(&context.home.layout.attempt(attempt_id).warm_start_json())
     }
 
     pub(crate) fn sentence(&self) -> String {

@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{FetchSource, Fetched};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::layout::AttemptLayout;
-use trackway_ledger::{AttemptRow, RunState};
+use trackway_ledger::AttemptRow;
 
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::Context;
 use crate::budgets::storage_budget;
 use crate::checkpoints::{Pace, fall_back_cost};
 use crate::error::AppError;
-use crate::reporter::{Notice, Reporter};
-
-/// How soon a request to stop is noticed.
-const WAIT_TURN: Duration = Duration::from_millis(100);
+use crate::json_file;
+use crate::reporter::Reporter;
 
 /// What the fetch found, with what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,14 +50,14 @@ pub struct FetchReport {
 impl FetchReport {
     /// What an attempt's folder holds; `None`: it had no remote.
     pub(crate) fn read(attempt: &AttemptLayout) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(attempt.fetch_json()).ok()?).ok()
+        json_file::read_if_sound(&attempt.fetch_json())
     }
 
     fn write(&self, attempt: &AttemptLayout) {
-        let Ok(text) = serde_json::to_vec_pretty(self) else { return };
         // The logs have it all; this is for people.
-        let _ = std::fs::create_dir_all(attempt.folder())
-            .and_then(|()| std::fs::write(attempt.fetch_json(), text));
+        if std::fs::create_dir_all(attempt.folder()).is_ok() {
+            let _ = json_file::write(&attempt.fetch_json(), self);
+        }
     }
 
     /// Messages for a user, a line each.
@@ -102,17 +99,9 @@ pub fn fetch(
     previous: Option<&AttemptRow>,
     reporter: &dyn Reporter,
 ) -> Result<FetchReport, AppError> {
-    let fetched = patiently(context, remote, row, previous, reporter);
-    let report = match fetched {
-        Ok(report) => report,
-        Err(error) => {
-            context.set_run_state(row.run_id, RunState::Failed)?;
-            return Err(error);
-        }
-    };
-    for text in report.sentences() {
-        reporter.notice(&Notice::Note { text });
-    }
+    let report = patiently(context, remote, row, previous, reporter)
+        .map_err(|error| context.fail_run(row.run_id, error))?;
+    report.sentences().into_iter().for_each(|text| reporter.note(text));
     report.write(&context.home.layout.attempt(row.attempt_id));
     Ok(report)
 }
@@ -140,13 +129,12 @@ fn patiently(
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
                 .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
         }
-        let text = format!(
+        reporter.note(format!(
             "the remote does not respond ({error}); trying again in {delay_seconds:.0} s ({} of {})",
             attempt + 1,
             budget.attempts
-        );
-        reporter.notice(&Notice::Note { text });
-        wait(context, delay_seconds);
+        ));
+        context.wait(delay_seconds, || false);
         delay_seconds = (delay_seconds * 2.0).min(budget.backoff_max_seconds);
     }
     unreachable!("the attempts are bounded")
@@ -195,13 +183,5 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         fenced: fetched.fenced.iter().map(|info| info.step).collect(),
         fenced_steps: fetched.fenced_steps,
         fenced_gpu_hours: gpu_hours(fetched.fenced_steps),
-    }
-}
-
-/// Waits, but not after a request to stop.
-fn wait(context: &Context, seconds: f64) {
-    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
-    while context.clock.monotonic_micros() < until && context.cancel.stop_requests() == 0 {
-        context.clock.sleep(WAIT_TURN);
     }
 }

@@ -27,7 +27,6 @@ use crate::Context;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::stored::stored_plan;
-pub use settle::remote_status;
 pub use settle::settle_remote;
 pub use status::read_status;
 
@@ -46,14 +45,17 @@ pub struct RemotePlan {
     /// As the run file names it.
     base: String,
     url: String,
-    run_id: RunId,
+    /// The run.
+    pub run_id: RunId,
     root: PathBuf,
-    run: RunLayout,
-    policy: Retention,
-    /// Nothing is deleted by itself.
-    keeps_all: bool,
-    wait_seconds: f64,
-    cancel: Cancel,
+    /// The files of the run.
+    pub run: RunLayout,
+    /// What it keeps, and what is worth sending there; `None`: everything.
+    policy: Option<Retention>,
+    /// How long the end of the run waits for its uploads.
+    pub wait_seconds: f64,
+    /// What ends transfers.
+    pub cancel: Cancel,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
 }
@@ -77,8 +79,7 @@ impl RemotePlan {
             run_id,
             root: context.home.layout.checkpoint_root(run_id, LaunchKind::Train, &Rung::FULL.to_string()),
             run: context.home.layout.run(run_id),
-            policy: policy_of(section),
-            keeps_all: keep_variables(section).is_empty(),
+            policy: Some(policy_of(section)).filter(|_| !keep_variables(section).is_empty()),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
             cancel: context.cancel.clone(),
             clock: Arc::clone(&context.clock),
@@ -100,22 +101,7 @@ impl RemotePlan {
 
     /// What the remote keeps, and what is worth sending there; `None`: everything.
     pub fn policy(&self) -> Option<&Retention> {
-        Some(&self.policy).filter(|_| !self.keeps_all)
-    }
-
-    /// How long the end of the run waits for its uploads.
-    pub fn wait_seconds(&self) -> f64 {
-        self.wait_seconds
-    }
-
-    /// The run.
-    pub fn run_id(&self) -> RunId {
-        self.run_id
-    }
-
-    /// The files of the run.
-    pub fn run(&self) -> &RunLayout {
-        &self.run
+        self.policy.as_ref()
     }
 
     /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
@@ -140,22 +126,15 @@ impl RemotePlan {
     /// Deletes on this disk what only stayed because it was not at the remote yet. The script does so at each save; what
     /// arrived there after its last one is left for this, once no attempt lives.
     pub fn release_here(&self) -> Result<(), CheckpointError> {
-        if self.keeps_all {
-            return Ok(());
-        }
+        let Some(policy) = &self.policy else { return Ok(()) };
         let mut keeper = Housekeeper::open(&self.root, Arc::clone(&self.clock), Arc::clone(&self.ids))?;
-        keeper.collect(&self.policy, f64::INFINITY, false).map(drop)
+        keeper.collect(policy, f64::INFINITY, false).map(drop)
     }
 
     /// Tries out whether the remote can do what the log needs.
     pub fn selftest(&self, patience: Patience) -> Result<SelfTest, CheckpointError> {
         let backend = RemoteBackend::new(&self.url, &options(patience))?;
         Ok(selftest(&backend, &self.clock, &self.ids))
-    }
-
-    /// What ends transfers.
-    pub fn cancel(&self) -> &Cancel {
-        &self.cancel
     }
 
     /// Works at the remote in a separate thread, so that a request to stop ends transfers.

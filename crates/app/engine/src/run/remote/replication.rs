@@ -16,7 +16,7 @@ use trackway_system::SystemClock;
 
 use super::status::{read_status, update, write_status};
 use super::{Patience, RemotePlan};
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::Reporter;
 
 /// How often the local log is looked at for new commits: one failing `open` each time.
 const LOCAL_LOOK: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ impl Replication {
     /// Starts to follow the local log of a run.
     pub fn start(plan: RemotePlan) -> Self {
         let location = plan.location();
-        let status = RemoteStatus { location, ..read_status(plan.run()).unwrap_or_default() };
+        let status = RemoteStatus { location, ..read_status(&plan.run).unwrap_or_default() };
         let state =
             State { status: RemoteStatus { uploading: None, fenced_by: None, ..status }, ..State::default() };
         let shared = Arc::new(Shared {
@@ -110,9 +110,9 @@ impl Replication {
     /// stop, and deletes here what stayed for that alone; returns the state then.
     pub fn finish(self, reporter: &dyn Reporter) -> RemoteStatus {
         let shared = &self.shared;
-        let cancel = shared.plan.cancel();
+        let cancel = &shared.plan.cancel;
         let asked_before = cancel.stop_requests();
-        let micros = (shared.plan.wait_seconds().min(1e9) * 1e6) as i64;
+        let micros = (shared.plan.wait_seconds.min(1e9) * 1e6) as i64;
         let deadline = shared.clock.monotonic_micros() + micros;
         shared.lock().draining = true;
         shared.changed.notify_all();
@@ -129,7 +129,7 @@ impl Replication {
             }
             if !reported && !waiting.is_settled() {
                 reported = true;
-                reporter.notice(&Notice::Note { text: waiting.sentence() });
+                reporter.note(waiting.sentence());
             }
             let asked = cancel.stop_requests() > asked_before || cancel.is_detached();
             if asked || shared.clock.monotonic_micros() >= deadline {
@@ -140,19 +140,17 @@ impl Replication {
         if status.is_settled()
             && let Err(error) = shared.plan.release_here()
         {
-            let text = format!("older checkpoints stay on this disk: {error}");
-            reporter.notice(&Notice::Note { text });
+            reporter.note(format!("older checkpoints stay on this disk: {error}"));
         }
-        let text = match status.is_settled() {
-            true if reported => status.sentence(),
-            true => return status,
-            false => format!(
+        match status.is_settled() {
+            true if reported => reporter.note(status.sentence()),
+            true => {}
+            false => reporter.note(format!(
                 "not everything was uploaded: {}; nothing is lost; upload the rest with: trackway resume {}",
                 status.sentence(),
-                shared.plan.run_id()
-            ),
-        };
-        reporter.notice(&Notice::Note { text });
+                shared.plan.run_id
+            )),
+        }
         status
     }
 }
@@ -354,7 +352,7 @@ impl Shared {
         change(&mut state);
         if state.status != before && !state.stopped {
             state.status.at = self.clock.now().to_rfc3339();
-            write_status(&state.status, self.plan.run());
+            write_status(&state.status, &self.plan.run);
         }
         drop(state);
         self.changed.notify_all();

@@ -10,19 +10,14 @@ use crate::error::AppError;
 use crate::reporter::Reporter;
 use crate::run::ladder;
 
-/// The state of a run's remote when a supervisor looked last; `None`: it has none.
-#[must_use]
-pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
-    read_status(&context.home.layout.run(run.run_id))
-}
-
 /// Hands over and uploads what an ended run left. `None`: everything is at the remote, or the run has none.
 pub fn settle_remote(
     context: &Context,
     run: &RunRow,
     reporter: &dyn Reporter,
 ) -> Result<Option<RemoteStatus>, AppError> {
-    if remote_status(context, run).is_none_or(|status| status.is_settled()) {
+    let status = read_status(&context.home.layout.run(run.run_id));
+    if status.is_none_or(|status| status.is_settled()) {
         return Ok(None);
     }
     let remote = RemotePlan::of_run(context, run, ladder::rung_now(context, run)?)?;

@@ -3,6 +3,8 @@ use trackway_checkpoint::remote::Standing;
 use trackway_files::TempFile;
 use trackway_formats::layout::RunLayout;
 
+use crate::json_file::read_if_sound;
+
 /// Takes over the counts of a replica.
 pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
     status.waiting_commits = standing.waiting_commits;
@@ -15,7 +17,7 @@ pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
 /// What the supervisor of a run recorded last; `None`: the run has no remote, or was never launched.
 #[must_use]
 pub fn read_status(run: &RunLayout) -> Option<RemoteStatus> {
-    serde_json::from_slice(&std::fs::read(run.remote_json()).ok()?).ok()
+    read_if_sound(&run.remote_json())
 }
 
 /// Records it as a whole. A failure is not an error: the logs of the checkpoints have everything.

@@ -55,8 +55,7 @@ pub fn gather(
     files: &AttemptLayout,
 ) -> Result<TerminationEvidence, AppError> {
     let mut evidence = TerminationEvidence::new(row.kind);
-    evidence.own_actions = actions::read(files)
-        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
+    evidence.own_actions = actions::read(files)?;
     evidence.progress.last_step = closed.last_step;
     evidence.ranks.clone_from(&closed.ranks);
     evidence.non_finite_loss = non_finite_loss(&closed.summaries);

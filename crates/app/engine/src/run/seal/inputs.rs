@@ -5,7 +5,6 @@ use trackway_core::{Clock as _, LaunchKind};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
 
-use super::note;
 use crate::Context;
 use crate::error::AppError;
 use crate::run::effective_batch;
@@ -30,17 +29,19 @@ pub(super) fn unopened_data(
     );
     let at = row.ended_at.unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "data": names }));
-    Ok(Some(EventRow { fields_json, ..note(row, EventKind::DataNotOpened, at, message) }))
+    Ok(Some(EventRow { fields_json, ..EventRow::of_attempt(row, EventKind::DataNotOpened, at, message) }))
 }
 
 /// An effective batch that is not that of the attempt before: the learning rate no longer fits, and the curves do not compare.
 pub(super) fn changed_batch(context: &Context, row: &AttemptRow) -> Result<Option<EventRow>, AppError> {
     let Some(now) = row.effective_batch else { return Ok(None) };
-    let attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-    let before = effective_batch::before(&attempts, &row.rung, row.attempt_number);
+    let before = effective_batch::last_of(&context.attempts_before(row)?);
     let Some((number, before)) = before.filter(|(_, before)| *before != now) else { return Ok(None) };
     let message = effective_batch::sentence(now, before, number);
     let at = row.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "before": before, "now": now }));
-    Ok(Some(EventRow { fields_json, ..note(row, EventKind::EffectiveBatchChanged, at, message) }))
+    Ok(Some(EventRow {
+        fields_json,
+        ..EventRow::of_attempt(row, EventKind::EffectiveBatchChanged, at, message)
+    }))
 }

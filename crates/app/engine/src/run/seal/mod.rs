@@ -159,7 +159,9 @@ fn write_down(
     };
     let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
-    keep_receipt(context, &seal, sealed_at, &decided.retry)?;
+    // From what is kept, a ledger that was lost is made again with the same digests.
+    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+    context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
@@ -199,45 +201,18 @@ fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, App
         return Err(error);
     }
     seal.checkpoints.clear();
-    let row = &seal.attempt;
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
-    seal.events.push(note(row, EventKind::CheckpointLogDamaged, sealed_at, message));
+    let kind = EventKind::CheckpointLogDamaged;
+    seal.events.push(EventRow::of_attempt(&seal.attempt, kind, sealed_at, message));
     context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
     Ok(sealed_at)
-}
-
-/// From what is kept, a ledger that was lost is made again with the same digests.
-fn keep_receipt(
-    context: &Context,
-    seal: &AttemptSeal,
-    sealed_at: Timestamp,
-    retry: &RetryRow,
-) -> Result<(), AppError> {
-    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
-    context.keep_sealed(seal, sealed_at, retry, &detections);
-    Ok(())
-}
-
-/// Something the supervisor noticed about an attempt as a whole.
-fn note(row: &AttemptRow, kind: EventKind, at: Timestamp, message: String) -> EventRow {
-    EventRow {
-        event_id: format!("{}:{kind}", row.attempt_id),
-        run_id: row.run_id,
-        attempt_id: Some(row.attempt_id),
-        at,
-        kind: kind.as_str().into(),
-        step: None,
-        message,
-        fields_json: None,
-        source: "supervisor".into(),
-    }
 }
 
 /// Output that found no room on the disk is reported, not skipped.
 fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
     let message = format!("{lost} bytes of output could not be stored: the disk was full");
-    Some(note(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
+    Some(EventRow::of_attempt(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
 }
 
 /// What an attempt that ended changes of its run.
@@ -296,20 +271,15 @@ fn end_of(
     files: &AttemptLayout,
 ) -> Result<(End, Option<EngineEnd>), AppError> {
     let Some(placement) = context.placement_of(row)? else { return Ok((End::NeverLaunched, None)) };
-    let launcher = context.launchers.of(&placement)?;
-    let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    let seen = context.observe(&placement)?;
     note_seen(row, &seen);
     let engine_end = match seen.is_final() {
         true => EngineEnd::keep(files, &seen, &context.redactor)
             .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
         false => None,
     };
-    let end = End::of(seen.state).ok_or_else(|| {
-        AppError::new(
-            ErrorKind::Fault,
-            format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
-        )
-    })?;
+    let why = || format!("attempt {} has not ended, as far as can be seen", row.attempt_id);
+    let end = End::of(seen.state).ok_or_else(|| AppError::new(ErrorKind::Fault, why()))?;
     Ok((end, engine_end))
 }
 
@@ -366,11 +336,7 @@ fn receipt(
 
 /// The row with what the attempt took of what it was given, and what it added to its run.
 fn worked(context: &Context, mut row: AttemptRow, closed: &ClosedRecords) -> Result<AttemptRow, AppError> {
-    let attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-    let earlier: Vec<&AttemptRow> = attempts
-        .iter()
-        .filter(|attempt| attempt.rung == row.rung && attempt.attempt_number < row.attempt_number)
-        .collect();
+    let earlier = context.attempts_before(&row)?;
     work::note_progress(&mut row, closed.first_step_at, &earlier);
     work::note_inputs(&mut row, &closed.events);
     row.effective_batch = effective_batch(&closed.summaries, &closed.events);
@@ -419,9 +385,7 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
 
 /// What Trackway did to the attempt, as history.
 fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
-    let files = context.home.layout.attempt(row.attempt_id);
-    let actions = actions::read(&files)
-        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
+    let actions = actions::read(&context.home.layout.attempt(row.attempt_id))?;
     let event = |(place, action): (usize, actions::OwnAction)| EventRow {
         event_id: format!("{}:action:{place}", row.attempt_id),
         run_id: row.run_id,
@@ -445,7 +409,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
     let event = |(place, message): (usize, String)| EventRow {
         event_id: format!("{}:fetch:{place}", row.attempt_id),
         step: report.step,
-        ..note(row, EventKind::CheckpointFetch, at, message)
+        ..EventRow::of_attempt(row, EventKind::CheckpointFetch, at, message)
     };
     report.sentences().into_iter().enumerate().map(event).collect()
 }
@@ -454,7 +418,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
 fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     let warm_start = WarmStart::read(context, row.attempt_id)?;
     let at = row.started_at.unwrap_or_else(|| context.clock.now());
-    let event = note(row, EventKind::RungWarmStart, at, warm_start.sentence());
+    let event = EventRow::of_attempt(row, EventKind::RungWarmStart, at, warm_start.sentence());
     Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
 }
 
@@ -473,10 +437,9 @@ fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
         "data `{set}`: `{path}`{more} changed after it was hashed: the attempt may have read other data than `data_sha256` describes"
     );
     let files: Vec<_> = changed.iter().take(SHOWN_MAX).map(|(_, path)| path).collect();
-    let fields = serde_json::json!({ "count": changed.len(), "files": files });
-    let event =
-        note(row, EventKind::DataChanged, row.ended_at.unwrap_or_else(|| context.clock.now()), message);
-    Some(EventRow { fields_json: Some(fields), ..event })
+    let fields_json = Some(serde_json::json!({ "count": changed.len(), "files": files }));
+    let at = row.ended_at.unwrap_or_else(|| context.clock.now());
+    Some(EventRow { fields_json, ..EventRow::of_attempt(row, EventKind::DataChanged, at, message) })
 }
 
 fn costs(row: &AttemptRow) -> Vec<CostRow> {

@@ -9,7 +9,6 @@ use trackway_formats::record::{CheckpointChange, CheckpointFrame};
 use trackway_launch::{Adopt, StoredLaunch};
 use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
 
-use super::note;
 use crate::Context;
 
 /// The event of a read has the time at which the shim wrote it, on a busy machine after the script printed its first step.
@@ -89,7 +88,9 @@ pub(super) fn note_resumed(
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let starts = Starts { first: row.first_step, earlier: earlier_first_step(context, row) };
+    let before = context.attempts_before(row).unwrap_or_default();
+    let earlier = before.iter().find_map(|attempt| attempt.first_step);
+    let starts = Starts { first: row.first_step, earlier };
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
@@ -98,20 +99,19 @@ pub(super) fn note_resumed(
     Some(EventRow {
         step: row.resumed_from_step,
         fields_json,
-        ..note(row, EventKind::CheckpointOtherResume, at, sentence)
+        ..EventRow::of_attempt(row, EventKind::CheckpointOtherResume, at, sentence)
     })
 }
 
 fn opened_in(events: &[EventRow]) -> Vec<Opened> {
     let opened =
         events.iter().filter(|event| EventKind::CheckpointOpened.is(&event.kind)).filter_map(|event| {
-            let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
             Some(Opened {
-                path: field("path")?.to_owned(),
+                path: event.field("path")?.to_owned(),
                 step: event.step,
-                manifest: field("manifest_sha256").map(str::to_owned),
-                planned: field("planned") == Some("yes"),
-                read: field("by").is_some_and(|by| by != "none"),
+                manifest: event.field("manifest_sha256").map(str::to_owned),
+                planned: event.field("planned") == Some("yes"),
+                read: event.field("by").is_some_and(|by| by != "none"),
                 at: event.at,
             })
         });
@@ -190,14 +190,6 @@ fn sentence(seen: &Resumed, planned: Option<Step>, starts: Starts) -> Option<Str
         }
         _ => None,
     }
-}
-
-/// The first step of the first attempt on the same rung.
-fn earlier_first_step(context: &Context, row: &AttemptRow) -> Option<Step> {
-    let attempts = context.attempts_of_kind(row.run_id, row.kind).ok()?;
-    let mut earlier =
-        attempts.iter().filter(|one| one.rung == row.rung && one.attempt_number < row.attempt_number);
-    earlier.find_map(|attempt| attempt.first_step)
 }
 
 /// What the event says of an attempt for which no checkpoint was known, and that did not begin where the first one did.

@@ -135,7 +135,7 @@ fn segment(row: &AttemptRow, origin: &str) -> RecordSegmentRow {
 }
 
 fn event(row: &AttemptRow, kind: EventKind, fields: Value) -> EventRow {
-    EventRow { fields_json: Some(fields), ..note(row, kind, at(110), String::new()) }
+    EventRow { fields_json: Some(fields), ..EventRow::of_attempt(row, kind, at(110), String::new()) }
 }
 
 fn metric(row: &AttemptRow, name: &str, non_finite_end_count: Option<u64>) -> MetricSummaryRow {
@@ -488,7 +488,7 @@ fn progress_is_counted_from_the_attempt_before() {
               gpu_seconds: Option<f64>| {
         let mut row = Ended::attempt(&ended.run, 3);
         (row.last_step, row.last_committed_step, row.gpu_seconds) = (last, committed, gpu_seconds);
-        work::note_progress(&mut row, first_step_at.map(at), &[&first, &second]);
+        work::note_progress(&mut row, first_step_at.map(at), &[first.clone(), second.clone()]);
         (row.recovery_seconds, row.new_committed_steps, row.gpu_hours_per_committed_step)
     };
     assert_eq!(of(Some(760), Some(90), Some(50), Some(7200.0)), (Some(60.0), Some(10), Some(0.2)));

@@ -34,14 +34,16 @@ pub(crate) fn note_gpus(row: &mut AttemptRow, summaries: &[MetricSummaryRow]) {
     }
 }
 
+/// Number and value of a metric of a GPU.
+fn gpu_value(row: &MetricSummaryRow) -> Option<(&str, &str)> {
+    row.name.strip_prefix("system/gpu/")?.split_once('/')
+}
+
 /// The GPUs that were followed, by the driver's number.
 fn followed(summaries: &[MetricSummaryRow]) -> BTreeMap<u32, Followed> {
     let mut gpus = BTreeMap::<u32, Followed>::new();
     for row in summaries {
-        let Some((index, value)) = row.name.strip_prefix("system/gpu/").and_then(|rest| rest.split_once('/'))
-        else {
-            continue;
-        };
+        let Some((index, value)) = gpu_value(row) else { continue };
         let Ok(index) = index.parse() else { continue };
         let gpu = gpus.entry(index).or_default();
         let is_seen = row.max_value.is_some_and(|value| value > 0.0);
@@ -59,7 +61,7 @@ pub(crate) fn gpu_busy_seconds(
     wall_seconds: f64,
 ) -> Option<f64> {
     let share = |row: &MetricSummaryRow| {
-        let (index, value) = row.name.strip_prefix("system/gpu/")?.split_once('/')?;
+        let (index, value) = gpu_value(row)?;
         let mean = row.mean_value.filter(|_| value == "kernel_share")?;
         let is_own = devices.is_some_and(|devices| devices.split(',').any(|device| device == index));
         Some((is_own, mean))

@@ -11,7 +11,7 @@ use crate::run::launch::listed;
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
 /// How long it took to come back, and the steps that were committed for the first time. `earlier`: the attempts of its rung before it.
-pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[&AttemptRow]) {
+pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[AttemptRow]) {
     row.first_step_at = first_step_at;
     let died_at = earlier.iter().max_by_key(|attempt| attempt.attempt_number).and_then(|last| last.ended_at);
     row.recovery_seconds = first_step_at
@@ -31,9 +31,7 @@ pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestam
 
 /// The seed, the rows and the batches, as the script or Trackway's own loader recorded them.
 pub(super) fn note_inputs(row: &mut AttemptRow, events: &[EventRow]) {
-    let number = |event: &EventRow, name: &str| -> Option<u64> {
-        event.fields_json.as_ref()?.get(name)?.as_str()?.parse().ok()
-    };
+    let number = |event: &EventRow, name: &str| event.field(name)?.parse::<u64>().ok();
     let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
     row.seed_seen = of_kind(EventKind::SeedTaken).find_map(|event| number(event, "seed"));
     if let Some(cut) = cuts_in(events).into_iter().max_by_key(|cut| cut.rows_total) {

@@ -107,8 +107,11 @@ impl Attempt {
             fenced: &|| None,
             superseded_by: &|| None,
             cancel: &self.cancel,
+            launcher: &launcher,
+            clock: &SystemClock,
+            reporter: &self.kept,
         };
-        let ended = supervise(watched, None, &launcher, &SystemClock, &self.kept, &mut |_, _| {});
+        let ended = supervise(watched, None, &mut |_, _| {});
         launcher.stop(&placement, StopMode::Kill).unwrap();
         ended
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use trackway_api::preflight::Quote;
-use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_engine::reporter::{Notice, Reporter};
 use trackway_flows::preflight::{CheckResult, PreflightEvent, PreflightReporter, Verdict};
 
 use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal};
@@ -106,13 +106,6 @@ impl Reporter for StepLines {
             self.note(text);
         }
     }
-
-    /// What a rehearsed script prints is in its logs.
-    fn output(&self, _stream: Stream, _bytes: &[u8]) {}
-
-    fn progress(&self, _progress: &Progress) {}
-
-    fn reading_data(&self, _done_bytes: u64, _total_bytes: u64) {}
 }
 
 impl PreflightReporter for StepLines {
