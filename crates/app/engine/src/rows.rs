@@ -19,12 +19,12 @@ use crate::Context;
 use crate::error::{AppError, ErrorKind};
 
 /// A value of the contract: the named fields are those of the row, the others are given.
+#[macro_export]
 macro_rules! from_row {
     ($value:ident, $row:ident, [$($field:ident),* $(,)?] $(, $other:ident: $of:expr)* $(,)?) => {
         $value { $($other: $of,)* $($field: $row.$field),* }
     };
 }
-pub(crate) use from_row;
 
 impl Context {
     /// A run.

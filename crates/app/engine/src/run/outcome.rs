@@ -7,7 +7,7 @@ use trackway_ledger::AttemptRow;
 use super::remote::read_status;
 use crate::Context;
 use crate::error::AppError;
-use crate::rows::from_row;
+use crate::from_row;
 
 /// The state of a run now.
 pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError> {

@@ -5,6 +5,7 @@ use trackway_api::checkpoints::Checkpoint;
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView, Manifest};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
+use trackway_engine::from_row;
 use trackway_engine::run::live_record::LiveRecord;
 use trackway_engine::save_reason::save_reason;
 use trackway_launch::FolderChannel;
@@ -36,34 +37,22 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
     let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
     let manifest = if is_whole { facts.view.manifest(info.number).ok() } else { None };
     let kept = facts.kept.get(&info.number).filter(|_| here);
-    Checkpoint {
-        place,
+    from_row!(
+        Checkpoint,
+        info,
+        [
+            number, run_id, attempt_id, step, epoch, object_prefix, folder, manifest_sha256, state,
+            size_bytes, state_digest, parent, at, why, on_branch, uploaded_to, uploaded_at, pins,
+        ],
+        place: place,
         reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),
         shared_bytes: manifest.as_ref().map(shared_bytes),
         missing: manifest.as_ref().map(Manifest::missing),
         verified: None,
         age_seconds: info.at.parse::<Timestamp>().ok().map(|at| facts.now.seconds_since(at)),
         kept_because: kept.cloned().unwrap_or_default(),
-        number: info.number,
-        run_id: info.run_id,
-        attempt_id: info.attempt_id,
-        step: info.step,
-        epoch: info.epoch,
-        object_prefix: info.object_prefix,
-        folder: info.folder,
-        manifest_sha256: info.manifest_sha256,
-        state: info.state,
-        size_bytes: info.size_bytes,
-        state_digest: info.state_digest,
-        parent: info.parent,
-        at: info.at,
-        why: info.why,
-        on_branch: info.on_branch,
-        uploaded_to: info.uploaded_to,
-        uploaded_at: info.uploaded_at,
         remote_number: info.number_there,
-        pins: info.pins,
-    }
+    )
 }
 
 /// Takes in what reading one copy showed; all copies must be whole.

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_checkpoint::{CheckpointRoot, CheckpointState, CheckpointView, LoadedCheckpoint};
 use trackway_core::{AttemptId, Clock as _, DiagnosisKind, LaunchKind, RunId, Step};
-use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::{Prepared, Rehearsal, begin, read_again, rehearse};
+use trackway_engine::{Context, from_row};
 use trackway_formats::Variable;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::PlanEntry;
@@ -317,26 +317,16 @@ fn wire(context: &Context, row: DiagnosisRow) -> Result<AttemptDiagnosis, AppErr
     let artifacts = context.ledger_read(|ledger| ledger.artifacts_of(row.launch_id))?;
     let folder = context.home.layout.attempt(row.launch_id).artifacts();
     let files = artifacts.iter().map(|artifact| folder.join(&artifact.blake3).to_string_lossy().into_owned());
-    Ok(AttemptDiagnosis {
-        diagnosis_run_id: row.diagnosis_run_id,
-        launch_id: row.launch_id,
-        attempt_id: row.attempt_id,
-        run_id: row.run_id,
-        kind: row.kind,
-        why: row.why,
-        verdict: row.verdict,
-        finding: row.finding,
-        from_step: row.from_step,
-        until_step: row.until_step,
-        step: row.step,
-        batch: row.batch,
+    Ok(from_row!(
+        AttemptDiagnosis,
+        row,
+        [
+            diagnosis_run_id, launch_id, attempt_id, run_id, kind, why, verdict, finding, from_step,
+            until_step, step, batch, at, wall_seconds, gpu_seconds, cost_usd,
+        ],
         facts: row.facts_json.unwrap_or_default(),
         files: files.collect(),
-        at: row.at,
-        wall_seconds: row.wall_seconds,
-        gpu_seconds: row.gpu_seconds,
-        cost_usd: row.cost_usd,
-    })
+    ))
 }
 
 /// What the next action is called for a symptom of this kind.

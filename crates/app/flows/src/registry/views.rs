@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use trackway_api::registry::{Approval, Model, ModelAt, ModelChangeEntry, ModelDetails, ModelVersion};
 use trackway_core::registry::ModelStage;
 use trackway_core::{Clock as _, RunId, Timestamp};
-use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
+use trackway_engine::{Context, from_row};
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
 use trackway_tower::registry::{Standing, refusals};
 
@@ -23,17 +23,14 @@ pub fn models(context: &Context) -> Result<Vec<Model>, AppError> {
 /// By its changes: the row has the policy as it was at the last change, when the default may have been another one.
 fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
     let standing = registry::model(context, &row.model)?.standing;
-    Ok(Model {
+    Ok(from_row!(
+        Model,
+        row,
+        [model, created_at, change_number, version_count, production_version, production_since],
         stages: standing.stages,
         aliases: standing.aliases,
         policy: standing.policy,
-        model: row.model,
-        created_at: row.created_at,
-        change_number: row.change_number,
-        version_count: row.version_count,
-        production_version: row.production_version,
-        production_since: row.production_since,
-    })
+    ))
 }
 
 /// A model with its versions.
@@ -66,7 +63,14 @@ pub(super) fn version_of(
     let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
     let owner = || format!("version {} of model `{}`", row.version, row.model);
     let row = row.clone();
-    Ok(ModelVersion {
+    Ok(from_row!(
+        ModelVersion,
+        row,
+        [
+            model, version, run_id, attempt_id, rung, step, object_prefix, checkpoint_manifest_sha256,
+            size_bytes, lineage_sha256, config_sha256, code_commit, environment_sha256, container_digest,
+            description, registered_at, registered_by, duplicate_of,
+        ],
         stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
         aliases: points.map(|(alias, _)| alias.clone()).collect(),
         evaluation_id: evidence.evaluation.map(|evaluation| evaluation.evaluation_id),
@@ -76,40 +80,16 @@ pub(super) fn version_of(
         refusals: refusals(ModelStage::Production, &evidence.facts, &standing.policy, now),
         pin: pin_name(&row.model, &row.checkpoint_manifest_sha256),
         data: read_stored(&row.data_json, "model_versions.data_json", owner)?,
-        model: row.model,
-        version: row.version,
-        run_id: row.run_id,
-        attempt_id: row.attempt_id,
-        rung: row.rung,
-        step: row.step,
-        object_prefix: row.object_prefix,
-        checkpoint_manifest_sha256: row.checkpoint_manifest_sha256,
-        size_bytes: row.size_bytes,
-        lineage_sha256: row.lineage_sha256,
-        config_sha256: row.config_sha256,
-        code_commit: row.code_commit,
-        environment_sha256: row.environment_sha256,
-        container_digest: row.container_digest,
         signature: row.signature_json,
-        description: row.description,
-        registered_at: row.registered_at,
-        registered_by: row.registered_by,
-        duplicate_of: row.duplicate_of,
-    })
+    ))
 }
 
 pub(super) fn approval_of(row: ApprovalRow) -> Approval {
-    Approval {
-        approval_id: row.approval_id,
-        model: row.model,
-        version: row.version,
-        digest: row.digest,
-        gate_receipt_id: row.gate_receipt_id,
-        approver: row.approver,
-        at: row.at,
-        expires_at: row.expires_at,
-        why: row.why,
-    }
+    from_row!(
+        Approval,
+        row,
+        [approval_id, model, version, digest, gate_receipt_id, approver, at, expires_at, why],
+    )
 }
 
 /// Versions that a run's checkpoints became.
@@ -138,22 +118,14 @@ fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
     let approvals = row.approvals_json.as_ref();
     let approvals = approvals.map(|ids| read_stored(ids, "model_changes.approvals_json", owner));
     let policy = row.policy_json.as_ref().map(|it| read_stored(it, "model_changes.policy_json", owner));
-    Ok(ModelChangeEntry {
+    Ok(from_row!(
+        ModelChangeEntry,
+        row,
+        [model, number, at, kind, version, stage, alias, was_version, gate_receipt_id, person, why],
         summary: summary(&row),
         approvals: approvals.transpose()?.unwrap_or_default(),
         policy: policy.transpose()?,
-        model: row.model,
-        number: row.number,
-        at: row.at,
-        kind: row.kind,
-        version: row.version,
-        stage: row.stage,
-        alias: row.alias,
-        was_version: row.was_version,
-        gate_receipt_id: row.gate_receipt_id,
-        person: row.person,
-        why: row.why,
-    })
+    ))
 }
 
 /// The state of a model at a time.

@@ -5,7 +5,7 @@ use trackway_ledger::DetectionRow;
 
 use crate::Context;
 use crate::error::AppError;
-use crate::rows::from_row;
+use crate::from_row;
 use crate::run::{roll_back, stacks};
 
 fn detection(row: DetectionRow) -> Detection {
