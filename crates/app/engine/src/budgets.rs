@@ -23,8 +23,9 @@ pub fn budgets_of(context: &Context, run: &RunRow) -> Result<Vec<Budget>, AppErr
     Ok(budgets)
 }
 
-pub(crate) fn retry_section(run: &RunRow) -> Result<RetrySection, AppError> {
-    Ok(stored_plan(run)?.map(|plan| plan.retry).unwrap_or_default())
+/// The limits of its retries, from the ledger's copy of its plan.
+pub(crate) fn retry_policy(run: &RunRow) -> Result<RetryPolicy, AppError> {
+    Ok(policy_of(&stored_plan(run)?.map(|plan| plan.retry).unwrap_or_default()))
 }
 
 /// The budgets of a run that matter before anything is spent, with their limits; none without a run file.
@@ -32,7 +33,7 @@ pub(crate) fn budget_limits(run: &RunRow) -> Result<Vec<(&'static str, f64)>, Ap
     if run.run_file_path.is_none() {
         return Ok(Vec::new());
     }
-    let policy = policy_of(&retry_section(run)?);
+    let policy = retry_policy(run)?;
     let attempts =
         [("preempted", policy.preempted.attempts), ("infrastructure", policy.infrastructure.attempts)];
     Ok(attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect())
@@ -50,7 +51,7 @@ pub(crate) fn spent_beside(context: &Context, run_id: RunId) -> Result<SpentBesi
 
 /// How often and how long a storage that does not answer is tried before an attempt is launched.
 pub(crate) fn storage_budget(run: &RunRow) -> Result<AttemptBudget, AppError> {
-    let policy = policy_of(&retry_section(run)?);
+    let policy = retry_policy(run)?;
     Ok(policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure))
 }
 

@@ -85,8 +85,8 @@ pub struct Progress {
     pub heartbeat_at: Option<Timestamp>,
 }
 
-/// Where the use cases report to. Every method may be called often and must return quickly. What an implementation leaves out is
-/// not shown.
+/// Where the use cases report to. Every method may be called often and must return quickly. What an implementation
+/// leaves out is not shown.
 pub trait Reporter: Sync {
     /// Something happened.
     fn notice(&self, notice: &Notice);

@@ -11,14 +11,11 @@ pub fn keep_variables(section: &CheckpointSection) -> Vec<(String, String)> {
         format!("{goal} {}", best.metric)
     });
     let variables = [
-        (Variable::CheckpointKeepLast.as_str(), section.keep_last.map(|last| last.to_string())),
-        (
-            Variable::CheckpointKeepEverySteps.as_str(),
-            section.keep_every_steps.map(|steps| steps.to_string()),
-        ),
-        (Variable::CheckpointKeepBest.as_str(), best),
+        (Variable::CheckpointKeepLast, section.keep_last.map(|last| last.to_string())),
+        (Variable::CheckpointKeepEverySteps, section.keep_every_steps.map(|steps| steps.to_string())),
+        (Variable::CheckpointKeepBest, best),
     ];
-    variables.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    variables.into_iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value?))).collect()
 }
 
 /// The retention of the run file. Without one everything that a resume could reach stays.

@@ -12,7 +12,7 @@ use super::changes::Changes;
 use super::ladder::Judged;
 use super::roll_back;
 use crate::Context;
-use crate::budgets::{policy_of, retry_section, spent_beside};
+use crate::budgets::{retry_policy, spent_beside};
 use crate::error::AppError;
 
 /// A decision, ready to be stored.
@@ -32,8 +32,8 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
     }
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = context.run_by_id(row.run_id)?;
-    let policy = match retry_section(&run) {
-        Ok(retry) => policy_of(&retry),
+    let policy = match retry_policy(&run) {
+        Ok(policy) => policy,
         Err(error) => return Ok(answer(context, row, without_plan(&error), None)),
     };
     // What spreads the retries of runs that failed together, in `[0, 1)`.

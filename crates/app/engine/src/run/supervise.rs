@@ -339,11 +339,10 @@ impl<'a> Supervisor<'a> {
                 let asked = control::request(&*self.watched.channel, request, &why, self.watched.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
-            DetectionPolicy::Stop if self.stopping => {}
+            DetectionPolicy::Stop | DetectionPolicy::RollBack if self.stopping => {}
             // A state full of NaN must not become the checkpoint that is resumed from.
             DetectionPolicy::Stop if finding.spoils_checkpoints() => self.kill(finding.stop_kind(), &why),
             DetectionPolicy::Stop => self.stop(finding.stop_kind(), &why),
-            DetectionPolicy::RollBack if self.stopping => {}
             DetectionPolicy::RollBack => self.roll_back(finding, &why),
             DetectionPolicy::Off | DetectionPolicy::Note => {}
         }
