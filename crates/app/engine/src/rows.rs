@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use trackway_api::attempts::Attempt;
 use trackway_api::runs::{Run, RunAmendment, RungSummary};
-use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
+use trackway_core::{Clock as _, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
 use trackway_launch::{AttemptChannel, FolderChannel, Placement, Seen};
@@ -17,14 +17,6 @@ use trackway_ledger::{
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-
-/// A value of the contract: the named fields are those of the row, the others are given.
-#[macro_export]
-macro_rules! from_row {
-    ($value:ident, $row:ident, [$($field:ident),* $(,)?] $(, $other:ident: $of:expr)* $(,)?) => {
-        $value { $($other: $of,)* $($field: $row.$field),* }
-    };
-}
 
 impl Context {
     /// A run.
@@ -204,7 +196,7 @@ impl Context {
 }
 
 fn rung_summary(row: RungRow) -> RungSummary {
-    from_row!(
+    with_fields_of!(
         RungSummary,
         row,
         [
@@ -225,7 +217,7 @@ fn numbers_by_name(stored: &Value) -> BTreeMap<String, Option<f64>> {
 /// An attempt as lists have it.
 #[must_use]
 pub fn listed_attempt(row: AttemptRow) -> Attempt {
-    from_row!(
+    with_fields_of!(
         Attempt,
         row,
         [
@@ -241,7 +233,7 @@ pub fn listed_attempt(row: AttemptRow) -> Attempt {
 /// A run as lists have it, without values and without the next page.
 #[must_use]
 pub fn listed_run(row: RunRow) -> Run {
-    from_row!(
+    with_fields_of!(
         Run,
         row,
         [
@@ -257,7 +249,7 @@ pub fn listed_run(row: RunRow) -> Run {
 
 /// A change of a run, as documents have it.
 pub fn run_amendment(row: RunAmendmentRow) -> RunAmendment {
-    from_row!(RunAmendment, row, [amendment_id, at, author, field, tag, old_text, new_text, why])
+    with_fields_of!(RunAmendment, row, [amendment_id, at, author, field, tag, old_text, new_text, why])
 }
 
 /// The rung of an attempt.

@@ -12,6 +12,7 @@ mod clock;
 mod coverage;
 pub mod detect;
 mod diagnosis;
+mod fields;
 mod id;
 pub mod name;
 mod reason;

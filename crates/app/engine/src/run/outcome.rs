@@ -1,13 +1,12 @@
 //! The states of a run and its attempts.
 
 use trackway_api::runs::{AttemptOutcome, RunOutcome};
-use trackway_core::RunId;
+use trackway_core::{RunId, with_fields_of};
 use trackway_ledger::AttemptRow;
 
 use super::remote::read_status;
 use crate::Context;
 use crate::error::AppError;
-use crate::from_row;
 
 /// The state of a run now.
 pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError> {
@@ -24,7 +23,7 @@ pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError>
 }
 
 fn attempt_outcome(row: AttemptRow) -> AttemptOutcome {
-    from_row!(
+    with_fields_of!(
         AttemptOutcome,
         row,
         [

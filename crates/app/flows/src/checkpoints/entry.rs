@@ -3,9 +3,8 @@ use std::sync::Arc;
 
 use trackway_api::checkpoints::Checkpoint;
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView, Manifest};
-use trackway_core::{AttemptId, Step, Timestamp};
+use trackway_core::{AttemptId, Step, Timestamp, with_fields_of};
 use trackway_engine::error::AppError;
-use trackway_engine::from_row;
 use trackway_engine::run::live_record::LiveRecord;
 use trackway_engine::save_reason::save_reason;
 use trackway_launch::FolderChannel;
@@ -37,7 +36,7 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
     let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
     let manifest = if is_whole { facts.view.manifest(info.number).ok() } else { None };
     let kept = facts.kept.get(&info.number).filter(|_| here);
-    from_row!(
+    with_fields_of!(
         Checkpoint,
         info,
         [

@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_checkpoint::{CheckpointRoot, CheckpointState, CheckpointView, LoadedCheckpoint};
-use trackway_core::{AttemptId, Clock as _, DiagnosisKind, LaunchKind, RunId, Step};
+use trackway_core::{AttemptId, Clock as _, DiagnosisKind, LaunchKind, RunId, Step, with_fields_of};
+use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::{Prepared, Rehearsal, begin, read_again, rehearse};
-use trackway_engine::{Context, from_row};
 use trackway_formats::Variable;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::PlanEntry;
@@ -317,7 +317,7 @@ fn wire(context: &Context, row: DiagnosisRow) -> Result<AttemptDiagnosis, AppErr
     let artifacts = context.ledger_read(|ledger| ledger.artifacts_of(row.launch_id))?;
     let folder = context.home.layout.attempt(row.launch_id).artifacts();
     let files = artifacts.iter().map(|artifact| folder.join(&artifact.blake3).to_string_lossy().into_owned());
-    Ok(from_row!(
+    Ok(with_fields_of!(
         AttemptDiagnosis,
         row,
         [

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use trackway_api::registry::{Approval, Model, ModelAt, ModelChangeEntry, ModelDetails, ModelVersion};
 use trackway_core::registry::ModelStage;
-use trackway_core::{Clock as _, RunId, Timestamp};
+use trackway_core::{Clock as _, RunId, Timestamp, with_fields_of};
+use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
-use trackway_engine::{Context, from_row};
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
 use trackway_tower::registry::{Standing, refusals};
 
@@ -23,7 +23,7 @@ pub fn models(context: &Context) -> Result<Vec<Model>, AppError> {
 /// By its changes: the row has the policy as it was at the last change, when the default may have been another one.
 fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
     let standing = registry::model(context, &row.model)?.standing;
-    Ok(from_row!(
+    Ok(with_fields_of!(
         Model,
         row,
         [model, created_at, change_number, version_count, production_version, production_since],
@@ -63,7 +63,7 @@ pub(super) fn version_of(
     let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
     let owner = || format!("version {} of model `{}`", row.version, row.model);
     let row = row.clone();
-    Ok(from_row!(
+    Ok(with_fields_of!(
         ModelVersion,
         row,
         [
@@ -85,7 +85,7 @@ pub(super) fn version_of(
 }
 
 pub(super) fn approval_of(row: ApprovalRow) -> Approval {
-    from_row!(
+    with_fields_of!(
         Approval,
         row,
         [approval_id, model, version, digest, gate_receipt_id, approver, at, expires_at, why],
@@ -118,7 +118,7 @@ fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
     let approvals = row.approvals_json.as_ref();
     let approvals = approvals.map(|ids| read_stored(ids, "model_changes.approvals_json", owner));
     let policy = row.policy_json.as_ref().map(|it| read_stored(it, "model_changes.policy_json", owner));
-    Ok(from_row!(
+    Ok(with_fields_of!(
         ModelChangeEntry,
         row,
         [model, number, at, kind, version, stage, alias, was_version, gate_receipt_id, person, why],

@@ -1,11 +1,10 @@
 use trackway_api::detections::Detection;
-use trackway_core::RunId;
 use trackway_core::detect::DetectionPolicy;
+use trackway_core::{RunId, with_fields_of};
 use trackway_ledger::DetectionRow;
 
 use crate::Context;
 use crate::error::AppError;
-use crate::from_row;
 use crate::run::{roll_back, stacks};
 
 /// What detectors found in a run, oldest first.
@@ -18,7 +17,7 @@ pub fn detections_of(context: &Context, run_id: RunId) -> Result<Vec<Detection>,
             .iter()
             .find(|it| it.attempt_id == row.attempt_id && it.detector == Some(row.detector))
             .filter(|_| row.policy == DetectionPolicy::RollBack);
-        from_row!(
+        with_fields_of!(
             Detection,
             row,
             [
