@@ -90,7 +90,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
         Command::Doctor(doctor) => match doctor.command {
             None => commands::doctor::doctor(&settings.home(None), printer),
-            Some(DoctorCommand::Rebuild(_)) => {
+            Some(DoctorCommand::Rebuild) => {
                 commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
             }
         },
@@ -181,9 +181,12 @@ fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8,
 fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
     match commands::sql::worker_folder() {
         // The parent process has sealed what there was to seal.
-        Some(spill) => {
-            commands::sql::answer(&open_home(settings, None, false, printer)?, sql, spill, printer)
-        }
+        Some(spill) => commands::sql::answer(
+            &open_home(settings.home(None), settings, false, printer)?,
+            sql,
+            spill,
+            printer,
+        ),
         None => {
             open(settings, None, false, printer)?;
             commands::sql::supervise(sql)
@@ -198,7 +201,7 @@ fn reproduce_attempt(
 ) -> Result<u8, Failure> {
     if let Some(folder) = &reproduce.check {
         let home = Home::new(commands::reproduce::home_of(folder), None);
-        return commands::reproduce::compare(&open_this(home, settings, false, printer)?, folder, printer);
+        return commands::reproduce::compare(&open_home(home, settings, false, printer)?, folder, printer);
     }
     let out = reproduce.out.as_deref().unwrap_or(Path::new("reproduction"));
     let context = open(settings, None, false, printer)?;
@@ -212,24 +215,15 @@ fn open(
     create: bool,
     printer: Printer,
 ) -> Result<Context, Failure> {
-    let context = open_home(settings, run_file, create, printer)?;
+    let context = open_home(settings.home(run_file), settings, create, printer)?;
     for line in reconcile::reconcile(&context)? {
         printer.note(&line);
     }
     Ok(context)
 }
 
-fn open_home(
-    settings: &Settings,
-    run_file: Option<&Path>,
-    create: bool,
-    printer: Printer,
-) -> Result<Context, Failure> {
-    open_this(settings.home(run_file), settings, create, printer)
-}
-
 /// Opens this home, wherever the settings have another one.
-fn open_this(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
+fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();

@@ -165,11 +165,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         data: data_card(context, run.run_id)?,
         data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
         preflight: recorded(context, run.run_id)?,
-        progressive: progressive::card(
-            estimate,
-            &detections,
-            &progressive::attempts_beside(attempt, &attempts),
-        ),
+        progressive: progressive::card(estimate, &detections, attempt, &attempts),
         detections,
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),

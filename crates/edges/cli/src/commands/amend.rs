@@ -24,7 +24,7 @@ pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8
         _ => {
             let changes = RunChanges { why: args.why.clone(), author, ..changes(&args.run)? };
             let changed = amend_run::amend_run(context, context.resolve_run(&args.subject)?, &changes)?;
-            show_run(&changed, printer);
+            printer.answer(&changed, || show_run(&changed, printer));
             Ok(0)
         }
     }
@@ -59,9 +59,6 @@ fn changes(args: &AmendRunArgs) -> Result<RunChanges, Failure> {
 }
 
 fn show_run(run: &AmendedRun, printer: Printer) {
-    if printer.is_json() {
-        return printer.document(run);
-    }
     if run.changes.is_empty() {
         printer.note(format!("`{}` is so already: nothing was changed", run.name));
     }

@@ -23,14 +23,14 @@ fn show_line(line: &LogLine, args: &LogsArgs, printer: Printer) -> std::io::Resu
         Stream::Stdout => (classify::Stream::Stdout, "stdout"),
         Stream::Stderr => (classify::Stream::Stderr, "stderr"),
     };
-    let at = line.at.map(|at| at.to_rfc3339());
+    let at = line.at.to_rfc3339();
     if printer.is_json() {
         let text = String::from_utf8_lossy(&line.bytes);
         let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-        printer.record(&LogRecord { at, stream, text });
+        printer.record(&LogRecord { at: Some(at), stream, text });
         return Ok(());
     }
-    let before = if args.times { format!("{} {name}  ", at.unwrap_or_default()) } else { String::new() };
+    let before = if args.times { format!("{at} {name}  ") } else { String::new() };
     printer.log_line(&before, &line.bytes);
     Ok(())
 }

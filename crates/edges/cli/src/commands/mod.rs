@@ -18,7 +18,6 @@ mod explain_inputs;
 mod explain_machine;
 mod explain_page;
 mod explain_parameters;
-mod explain_text;
 pub mod export;
 pub mod gates;
 pub mod gc;
@@ -42,6 +41,7 @@ mod residuals;
 pub mod run;
 pub mod schema;
 mod score;
+mod sections;
 pub mod shell;
 pub mod slices;
 pub mod sql;
@@ -105,16 +105,14 @@ pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) ->
         person: trackway_engine::person::person(),
     };
     let answer = roll_back::roll_back(context, context.resolve_run(&args.run)?, &request)?;
-    if printer.is_json() {
-        printer.document(&answer);
-        return Ok(0);
-    }
-    printer.note(&answer.summary);
-    printer.note(&match answer.state {
-        RollbackState::Asked => {
-            format!("ended attempt {}; its supervisor continues from there", answer.attempt_id)
-        }
-        RollbackState::Done => format!("continue with: trackway resume {}", answer.run_id),
+    printer.answer(&answer, || {
+        printer.note(&answer.summary);
+        printer.note(&match answer.state {
+            RollbackState::Asked => {
+                format!("ended attempt {}; its supervisor continues from there", answer.attempt_id)
+            }
+            RollbackState::Done => format!("continue with: trackway resume {}", answer.run_id),
+        });
     });
     Ok(0)
 }

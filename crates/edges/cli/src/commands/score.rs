@@ -7,7 +7,6 @@ use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
 
 use super::data::{reading, table};
 use super::live::RowsBar;
-use super::probe::format;
 use crate::args::ScoreArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -33,7 +32,7 @@ fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
             ..table(&args.table, read)
         },
         command: args.command.clone(),
-        format: format(args.batches),
+        format: args.batches,
         label: args.label.clone(),
         positive: args.positive.clone(),
         features: args.features.clone(),

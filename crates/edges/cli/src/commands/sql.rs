@@ -1,4 +1,3 @@
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -83,7 +82,6 @@ pub fn answer(
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;
-        bytes.flush()?;
         printer.file(&bytes);
     } else {
         table(context, &answer, printer)?;

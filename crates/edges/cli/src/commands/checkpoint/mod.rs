@@ -7,22 +7,19 @@ mod table;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_api::checkpoints::{CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome};
+use trackway_api::checkpoints::{
+    CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome, ResumeTarget,
+};
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
-use trackway_flows::checkpoints::{BytesProgress, Checkpoints, SaveReason, Which};
-use trackway_formats::runfile::parse_duration;
+use trackway_flows::checkpoints::{Checkpoints, SaveReason, Which};
 use trackway_system::{SystemClock, SystemIds};
 
-use super::live::BytesBar;
+use super::live::watch;
 use crate::args::{CheckpointCommand, CheckpointSubject};
-use crate::exit::{Failure, INTEGRITY, NOT_COMPLETED};
+use crate::exit::{FAULT, Failure, INTEGRITY, NOT_COMPLETED, NOT_FOUND};
 use crate::printer::Printer;
-use crate::units::bytes;
-
-const NOT_FOUND: u8 = 6;
-/// A part that is needed does not answer.
-const FAULT: u8 = 1;
+use crate::units::{bytes, counted};
 
 /// Opens the home, which only those need that name a run.
 type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
@@ -75,17 +72,6 @@ fn which(text: &str) -> Result<Which, Failure> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, Failure> {
-    parse_duration(text).ok_or_else(|| {
-        Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `30s`, `2h` or `7d`")
-    })
-}
-
-fn watch(what: &'static str) -> BytesProgress {
-    let bar = BytesBar::new(what);
-    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
-}
-
 /// Prints entries, and returns in the exit code whether anything was ever committed.
 fn show(listing: &CheckpointListing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.manifest_sha256.is_some());
@@ -114,7 +100,7 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     }
     let damaged = checkpoints.damaged_entry_count()?;
     if damaged > 0 {
-        let entries = if damaged == 1 { "1 log entry".to_owned() } else { format!("{damaged} log entries") };
+        let entries = counted(damaged as u64, "log entry");
         printer.note(format!("{entries} cannot be read; see `trackway checkpoint doctor`"));
     }
     Ok(code)
@@ -155,11 +141,11 @@ fn verify(
 fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     let target = checkpoints.resume_target(&watch("verifying"))?;
     let silence = silence(target.remote.as_ref());
-    let code = if silence.is_some() { FAULT } else { 0 };
-    if printer.is_json() {
-        printer.document(&target);
-        return Ok(code);
-    }
+    printer.answer(&target, || print_target(&target, silence.as_deref(), printer));
+    Ok(if silence.is_some() { FAULT } else { 0 })
+}
+
+fn print_target(target: &ResumeTarget, silence: Option<&str>, printer: Printer) {
     if let Some(why) = silence {
         printer.note(format!("{why}; nothing can be launched until it does"));
         printer.note("local checkpoints, used if no other attempt has continued the run since:");
@@ -183,7 +169,6 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
         let fetched = bytes(target.fetch_bytes);
         printer.note(format!("{fetched} would be downloaded from the remote and verified"));
     }
-    Ok(code)
 }
 
 fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, Failure> {

@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use trackway_api::data::LeakageAnswer;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
@@ -19,15 +18,9 @@ pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Resu
     };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
     let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
-    show(printer, &answer);
+    printer.answer(&answer, || {
+        findings::table(printer, &answer.checks);
+        findings::print(printer, &answer.found);
+    });
     Ok(findings::code(&answer.found))
-}
-
-fn show(printer: Printer, answer: &LeakageAnswer) {
-    if printer.is_json() {
-        printer.document(answer);
-        return;
-    }
-    findings::table(printer, &answer.checks);
-    findings::print(printer, &answer.found);
 }

@@ -9,7 +9,7 @@ use crate::args::ProfileArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{bytes, counted, metric};
+use crate::units::{bytes, counted, metric, shortened};
 
 /// Letters of a value in the table; `--json` has all of them.
 const SHOWN_LETTERS: usize = 20;
@@ -43,9 +43,7 @@ fn print(printer: Printer, answer: &ProfileAnswer) {
     let (rows, files) = (counted(answer.rows, "row"), counted(answer.files.len() as u64, "file"));
     let rejected = answer.rows_rejected;
     printer.line(format!("{rows} read, {rejected} rejected, from {files} of {}", bytes(size)));
-    for warning in warnings(answer) {
-        printer.point(Tone::Warning, warning);
-    }
+    printer.points(Tone::Warning, warnings(answer));
 }
 
 fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
@@ -151,13 +149,9 @@ fn share(count: u64, rows: u64) -> String {
 }
 
 fn short(value: &Value) -> String {
-    let text = match value {
-        Value::Float(number) => metric(*number),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(SHOWN_LETTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    match value {
+        Value::Float(number) => shortened(&metric(*number), SHOWN_LETTERS),
+        other => shortened(&other.to_string(), SHOWN_LETTERS),
     }
 }
 

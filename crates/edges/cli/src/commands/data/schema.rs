@@ -36,5 +36,6 @@ pub fn validate(args: &ValidateArgs, read: &ReadContext, printer: Printer) -> Re
     let answer = reading(printer, |onlooker| {
         schema::validate(Path::new(""), &table(&args.table, read), rules, onlooker)
     })?;
-    Ok(findings::show(printer, &answer))
+    printer.answer(&answer, || findings::print(printer, &answer));
+    Ok(findings::code(&answer))
 }

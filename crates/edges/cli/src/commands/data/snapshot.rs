@@ -51,9 +51,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
         let added = counted(kept.files_added, "file");
         printer.line(format!("bytes kept: {added} added ({}){cloned}", bytes(kept.bytes_added)));
     }
-    for note in &answer.notes {
-        printer.point(Tone::Warning, note);
-    }
+    printer.points(Tone::Warning, &answer.notes);
 }
 
 /// What is done with bytes that are kept.
@@ -139,15 +137,13 @@ fn expired(
         Some(url) => expire_at(snapshots, url, !yes)?,
         None => expire(home, snapshots, !yes)?,
     };
-    if printer.is_json() {
-        printer.document(&answer);
-        return Ok(0);
-    }
-    let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));
-    printer.line(match (answer.files, answer.dry_run) {
-        (0, _) => "no kept bytes to delete".to_owned(),
-        (_, true) => format!("{files} ({size}) would be deleted; repeat with --yes to delete"),
-        (_, false) => format!("{files} ({size}) deleted"),
+    printer.answer(&answer, || {
+        let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));
+        printer.line(match (answer.files, answer.dry_run) {
+            (0, _) => "no kept bytes to delete".to_owned(),
+            (_, true) => format!("{files} ({size}) would be deleted; repeat with --yes to delete"),
+            (_, false) => format!("{files} ({size}) deleted"),
+        });
     });
     Ok(0)
 }
@@ -170,9 +166,7 @@ pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     }
     let header = ["snapshot", "names", "named at", "files", "size", "rows", "bytes"];
     printer.table(&header, list.snapshots.iter().map(cells).collect());
-    for damaged in &list.damaged {
-        printer.point(Tone::Bad, damaged);
-    }
+    printer.points(Tone::Bad, &list.damaged);
     Ok(0)
 }
 

@@ -12,12 +12,11 @@ use trackway_flows::outputs;
 use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
-use super::live::Live;
+use super::live::supervised;
 use crate::args::{EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::page::save;
 use crate::printer::Printer;
-use crate::signals;
 use crate::units::{counted, metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
@@ -42,11 +41,7 @@ pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8
         test_sets: args.test_sets.clone(),
         is_gate_test: false,
     };
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let receipt = evaluate::evaluate(context, &request, &live);
-    live.finish();
-    let receipt = receipt?;
+    let receipt = supervised(context, printer, |live| evaluate::evaluate(context, &request, live))?;
     write(context, &receipt, &args.files, printer)?;
     printer.answer(&receipt, || text::print(printer, &receipt));
     Ok(exit_code(&receipt))
@@ -59,18 +54,16 @@ pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Res
         checkpoint: CheckpointRef::parse(&args.checkpoint)?,
     };
     let imported = evaluate::import_evaluations(context, &request)?;
-    if printer.is_json() {
-        printer.document(&imported);
-        return Ok(0);
-    }
-    for one in &imported {
-        let receipt = &one.receipt;
-        let what = if one.is_new { "imported" } else { "known already" };
-        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_deref()).unwrap_or_default();
-        let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
-        let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
-        printer.line(&text);
-    }
+    printer.answer(&imported, || {
+        for one in &imported {
+            let receipt = &one.receipt;
+            let what = if one.is_new { "imported" } else { "known already" };
+            let task = receipt.task_set.as_ref().and_then(|set| set.path.as_deref()).unwrap_or_default();
+            let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
+            let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
+            printer.line(&text);
+        }
+    });
     Ok(0)
 }
 
