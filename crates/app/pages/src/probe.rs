@@ -11,8 +11,7 @@ use trackway_evaluate::debug::{
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};
 use crate::parts::{
-    Column, card, columns, estimate, estimate_cells, known, number, scale_of, section, table, text,
-    unit_scale,
+    Column, card, columns, estimate, estimate_cells, known, number, scale_of, section, table, unit_scale,
 };
 use crate::residuals;
 
@@ -55,11 +54,9 @@ fn explained(sentence: &str, columns: &[Column<'_>], rows: impl Iterator<Item = 
 
 fn importance(importance: &[Importance]) -> Markup {
     let scale = scale_of(importance.iter().map(|it| &it.increase));
-    let mut columns = vec![text("Feature")];
-    columns.extend(estimate("Error rises by"));
     explained(
         "Permutation importance: how much the mean error rises when the values of a feature are shuffled between rows.",
-        &columns,
+        &columns("Feature | Error rises by: | Interval: | "),
         importance.iter().map(|it| {
             html! {
                 td { code { (it.feature) } }
@@ -176,11 +173,9 @@ fn small_steps(sensitivity: &Sensitivity) -> Markup {
 
 fn slopes(sensitivity: &Sensitivity) -> Markup {
     let scale = scale_of(sensitivity.slopes.iter().map(|it| &it.per_deviation));
-    let mut columns = vec![text("Feature")];
-    columns.extend(estimate("Change"));
     explained(
         "The mean absolute change of the prediction for one standard deviation of a feature.",
-        &columns,
+        &columns("Feature | Change: | Interval: | "),
         sensitivity.slopes.iter().map(|it| {
             html! {
                 td { code { (it.feature) } }

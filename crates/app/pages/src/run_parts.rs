@@ -145,7 +145,8 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
 pub fn detections(found: &[Detection]) -> Markup {
     html! {
         @for one in found {
-            div class=(format!("finding {}", severity_class(one.severity))) {
+            @let class = if one.severity == DetectionSeverity::Critical { "block" } else { "warn" };
+            div class=(format!("finding {class}")) {
                 p {
                     b { (one.detector.as_str()) } " at step " (one.step)
                     @if one.first_step < one.step { " (from step " (one.first_step) " on)" }
@@ -175,10 +176,6 @@ pub fn diagnoses(all: &[AttemptDiagnosis]) -> Markup {
             }
         }
     }
-}
-
-fn severity_class(severity: DetectionSeverity) -> &'static str {
-    if severity == DetectionSeverity::Critical { "block" } else { "warn" }
 }
 
 /// The decision after each attempt.

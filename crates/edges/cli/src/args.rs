@@ -8,18 +8,6 @@ macro_rules! words {
     };
 }
 
-/// A value of an option: its word, what it means, and its help.
-type Word<T> = (&'static str, T, &'static str);
-
-/// Accepts the words of a table, which help shows with their own.
-fn one_of<T: Copy + Send + Sync + 'static>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
-    let shown = words.iter().map(|(word, _, help)| PossibleValue::new(*word).help(*help));
-    PossibleValuesParser::new(shown).map(|word| {
-        let (_, meant, _) = words.iter().find(|(known, ..)| *known == word).expect("only these are accepted");
-        *meant
-    })
-}
-
 mod checkpoint;
 mod cross_validate;
 mod data;
@@ -529,6 +517,18 @@ pub struct ShimArgs {
     /// The command
     #[arg(last = true, required = true)]
     pub argv: Vec<String>,
+}
+
+/// A value of an option: its word, what it means, and its help.
+type Word<T> = (&'static str, T, &'static str);
+
+/// Accepts the words of a table; the help of an option shows them with theirs.
+fn one_of<T: Copy + Send + Sync + 'static>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    let shown = words.iter().map(|(word, _, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(shown).map(|word| {
+        let (_, meant, _) = words.iter().find(|(known, ..)| *known == word).expect("only these are accepted");
+        *meant
+    })
 }
 
 /// Reads the words of a command line, the first of which names the program.

@@ -19,6 +19,9 @@ pub const NOT_FOUND: u8 = 6;
 /// Something is not what was committed or sealed.
 pub const INTEGRITY: u8 = 7;
 
+/// The exit code of a command, or why it failed.
+pub type Exit = Result<u8, Failure>;
+
 /// Why a command failed: what to print, and the exit code.
 #[derive(Debug)]
 pub struct Failure {

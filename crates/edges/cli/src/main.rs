@@ -19,7 +19,7 @@ use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
 use args::{Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, SqlArgs};
-use exit::Failure;
+use exit::{Exit, Failure};
 use printer::Printer;
 use settings::{FoundFile, Settings};
 
@@ -70,7 +70,7 @@ fn failed(failure: &Failure, printer: Printer) -> ExitCode {
     ExitCode::from(failure.code)
 }
 
-fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Result<u8, Failure> {
+fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Exit {
     note_refused(files, printer);
     let home = || open(settings, None, false, printer);
     // For a command that may be the first one: the home of the run file, created if it does not exist.
@@ -135,7 +135,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     }
 }
 
-fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Exit {
     let home = |run_file: Option<&Path>| open(settings, run_file, false, printer);
     let read = &settings.read_context();
     match command {
@@ -164,7 +164,7 @@ fn note_refused(files: &[FoundFile], printer: Printer) {
     }
 }
 
-fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Exit {
     // What is wrong with the command line is said here, once.
     let request = commands::run::request(run)?;
     if run.detach {
@@ -178,7 +178,7 @@ fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8,
     answer
 }
 
-fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Exit {
     match commands::sql::worker_folder() {
         // The parent process has sealed what there was to seal.
         Some(spill) => commands::sql::answer(
@@ -194,11 +194,7 @@ fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Fai
     }
 }
 
-fn reproduce_attempt(
-    reproduce: &ReproduceArgs,
-    settings: &Settings,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn reproduce_attempt(reproduce: &ReproduceArgs, settings: &Settings, printer: Printer) -> Exit {
     if let Some(folder) = &reproduce.check {
         let home = Home::new(commands::reproduce::home_of(folder), None);
         return commands::reproduce::compare(&open_home(home, settings, false, printer)?, folder, printer);

@@ -37,6 +37,7 @@ pub fn markdown(found: &Postmortem) -> String {
 /// A piece, or that it is not known.
 struct Known<T>(Option<T>);
 
+/// That nothing is known.
 const UNKNOWN: Known<&str> = Known(None);
 
 impl<T: Put> Put for Known<T> {

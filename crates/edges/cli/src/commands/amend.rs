@@ -10,10 +10,10 @@ use trackway_flows::amend_run::{self, RunChanges};
 use super::given_name;
 use super::run::given;
 use crate::args::{AmendArgs, AmendRunArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
-pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Exit {
     let author = args.by.clone().or_else(person).unwrap_or_else(|| "unknown".into());
     match (&args.field, &args.why) {
         (Some(field), Some(why)) => {
@@ -30,12 +30,7 @@ pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8
     }
 }
 
-fn amend_attempt(
-    context: &Context,
-    subject: &str,
-    request: &AmendRequest,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn amend_attempt(context: &Context, subject: &str, request: &AmendRequest, printer: Printer) -> Exit {
     let attempt = context.resolve_attempt(subject)?;
     let amendment = amend::amend(context, attempt, request)?;
     printer.answer(&amendment, || {

@@ -4,10 +4,10 @@ use trackway_flows::classify::{self, Known};
 
 use super::live::BytesBar;
 use crate::args::ClassifyArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
 
-pub fn classify(args: &ClassifyArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn classify(args: &ClassifyArgs, printer: Printer) -> Exit {
     let known = Known {
         exit_code: args.exit_code,
         signal: args.signal.as_deref().map(signal_number).transpose()?,

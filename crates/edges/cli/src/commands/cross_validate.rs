@@ -9,11 +9,11 @@ use trackway_flows::data::table::Onlooker;
 
 use super::live::supervised;
 use crate::args::CrossValidateArgs;
-use crate::exit::{Failure, NOT_COMPLETED};
+use crate::exit::{Exit, Failure, NOT_COMPLETED};
 use crate::printer::{Printer, Tone, row};
 use crate::units::{between, counted, metric};
 
-pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Printer) -> Exit {
     let request = CrossValidateRequest {
         file: args.file.clone(),
         overrides: args.overrides.clone(),

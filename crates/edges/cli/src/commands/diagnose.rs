@@ -8,11 +8,11 @@ use trackway_flows::diagnose::DiagnoseRequest;
 use super::explain_diagnosis::diagnosis;
 use super::live::supervised;
 use crate::args::DiagnoseArgs;
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Exit, REFUSED};
 use crate::printer::Printer;
 use crate::units::duration;
 
-pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Exit {
     let subject = context.resolve(&args.subject)?;
     let request = DiagnoseRequest {
         kind: args.kind,

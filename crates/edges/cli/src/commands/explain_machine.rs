@@ -4,7 +4,8 @@ use trackway_api::explain::{LoopTime, MachineSummary, MachineValue};
 
 use crate::units::bytes;
 
-/// A part of a line: the line's name, the value, its figure, how a number is shown, and the words around it.
+/// A part of a line: the line's name, the value, its figure, how a number is shown, and the words in which
+/// it replaces `#`.
 type Part = (&'static str, &'static str, Figure, fn(f64) -> String, &'static str);
 
 /// What is shown of the machine; parts of a line are next to each other.

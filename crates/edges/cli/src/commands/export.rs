@@ -3,11 +3,11 @@ use trackway_flows::export;
 
 use super::data::reading;
 use crate::args::RunExportArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::units::{bytes, counted};
 
-pub fn export(context: &Context, args: &RunExportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn export(context: &Context, args: &RunExportArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     let written =
         reading(printer, |onlooker| export::export(context, run, &args.out, args.format, onlooker))?;

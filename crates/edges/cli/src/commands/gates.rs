@@ -17,7 +17,7 @@ use trackway_tower::gate::{how_to_verify, how_to_verify_by_hand};
 use super::checks::gate_tone;
 use super::live::supervised;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Exit, Failure, REFUSED};
 use crate::page::write;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::counted;
@@ -26,7 +26,7 @@ use crate::units::counted;
 const SHUFFLED: &str = "shuffled";
 const FIRST: &str = "first";
 
-pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Exit {
     match command {
         GatesCommand::Judge(args) => judge(context, args, printer),
         GatesCommand::Test(args) => test(context, args, printer),
@@ -34,7 +34,7 @@ pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Res
     }
 }
 
-fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
+fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Exit {
     let request = JudgeRequest {
         evaluation: context.resolve_evaluation(&args.evaluation)?,
         rules: args.rules.clone(),
@@ -78,7 +78,7 @@ fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
     printer.tone(gate_tone(verdict), verdict.as_str())
 }
 
-fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
+fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Exit {
     let gates = match &args.file {
         Some(file) => gates::gates_of_file(context, file)?,
         None => vec![TestSetGates { test_set: None, rules: args.rules.clone() }],
@@ -181,7 +181,7 @@ fn print_tests(printer: Printer, tests: &GateTests) {
     }
 }
 
-fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
+fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Exit {
     outputs::refuse_outputs(context, [args.out.as_path()])?;
     let changes: Vec<(String, f64)> =
         args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;

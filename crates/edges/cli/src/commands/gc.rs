@@ -5,11 +5,11 @@ use trackway_flows::gc::GcRequest;
 use trackway_tower::retention::RetentionRule;
 
 use crate::args::RunsGcArgs;
-use crate::exit::{BLOCKED, Failure, seconds};
+use crate::exit::{BLOCKED, Exit, seconds};
 use crate::printer::Printer;
 use crate::units::bytes;
 
-pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Exit {
     let older_than_seconds =
         args.older_than.as_deref().map(|text| seconds(text, "`90d` or `12h`")).transpose()?;
     let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;

@@ -2,11 +2,11 @@ use trackway_engine::Context;
 use trackway_flows::import;
 
 use crate::args::ImportArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::units::counted;
 
-pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Exit {
     let report = import::import(context, args.tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known already:" };
         printer.note(format!(

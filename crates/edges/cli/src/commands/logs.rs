@@ -6,10 +6,10 @@ use trackway_inspect::logs::{LogLine, LogSelection};
 use trackway_tower::classify;
 
 use crate::args::LogsArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 
-pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Exit {
     let stream =
         args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
     let selection = LogSelection { stream, tail: args.tail };

@@ -6,14 +6,14 @@ use trackway_tower::memory::{
 };
 
 use crate::args::MemoryArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::bytes;
 
 /// Cells of the longest bar.
 const BAR_WIDTH: u64 = 40;
 
-pub fn memory(args: &MemoryArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn memory(args: &MemoryArgs, printer: Printer) -> Exit {
     if args.devices {
         devices(printer);
         return Ok(0);

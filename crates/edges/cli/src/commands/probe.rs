@@ -11,7 +11,7 @@ use trackway_flows::probe::{ProbeRequest, probe as ask};
 use super::data::{reading, table};
 use super::residuals;
 use crate::args::ProbeArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::page::save;
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::sparkline::sparkline;
@@ -22,7 +22,7 @@ const SHOWN_MAX: usize = 15;
 const CURVE_WIDTH: usize = 20;
 const REASON_LETTERS_MAX: usize = 60;
 
-pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Exit {
     if args.rows == 0 || args.repeats == 0 || args.grid < 2 {
         let message = "rows and repeats must be at least 1, and a grid has at least 2 values";
         return Err(Failure::usage(message, "leave them out for the usual ones"));

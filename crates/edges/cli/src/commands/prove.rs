@@ -6,14 +6,14 @@ use trackway_flows::prove::{ProofVerdict, ProveRequest};
 
 use super::live::{note_launches, supervised};
 use crate::args::ProveArgs;
-use crate::exit::{Failure, INTEGRITY, REFUSED};
+use crate::exit::{Exit, INTEGRITY, REFUSED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
 
 /// Differing files that are shown; `--json` has all of them.
 const DIFFERENCES_MAX: usize = 12;
 
-pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Exit {
     let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
     let proof = supervised(context, printer, |live| prove::prove(context, &request, live))?;

@@ -20,11 +20,11 @@ use crate::args::{
     AliasArgs, ApproveArgs, ExportArgs, HistoryArgs, HowArgs, PolicyArgs, PromoteArgs, RegisterArgs,
     RegistryCommand, RollbackArgs,
 };
-use crate::exit::{Failure, REFUSED, moment};
+use crate::exit::{Exit, Failure, REFUSED, moment};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{bytes, counted, duration, short_hash, timestamp};
 
-pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Exit {
     match command {
         RegistryCommand::Ls => list(context, printer),
         RegistryCommand::Show { model } => show(context, model, printer),
@@ -40,7 +40,7 @@ pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) 
     }
 }
 
-fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
+fn list(context: &Context, printer: Printer) -> Exit {
     let models = registry::models(context)?;
     printer.answer(&models, || print_models(printer, &models));
     Ok(0)
@@ -60,7 +60,7 @@ fn print_models(printer: Printer, models: &[Model]) {
     printer.table(&["model", "versions", "in production", "since", "aliases"], rows.collect());
 }
 
-fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
+fn show(context: &Context, model: &str, printer: Printer) -> Exit {
     let view = registry::model_view(context, model)?;
     printer.answer(&view, || print_model(printer, &view));
     Ok(0)
@@ -119,7 +119,7 @@ fn stage(printer: Printer, stage: ModelStage) -> Shown {
     printer.tone(tone, stage.as_str())
 }
 
-fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
+fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
     let signature = match &args.signature {
         None => None,
         Some(path) => {
@@ -175,7 +175,7 @@ fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
     }
 }
 
-fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Result<u8, Failure> {
+fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Exit {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = PromoteRequest {
         model: args.model.clone(),
@@ -190,7 +190,7 @@ fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Result<u8
     Ok(if changed.refusals.is_empty() { 0 } else { REFUSED })
 }
 
-fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result<u8, Failure> {
+fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Exit {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = RollBackModel {
         model: args.model.clone(),
@@ -251,7 +251,7 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
 }
 
-fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
+fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Exit {
     let request = Approve {
         model: args.model.clone(),
         version: args.version.clone(),
@@ -285,7 +285,7 @@ fn seconds(text: &str) -> Result<f64, Failure> {
     given.ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `12h` or `7d`"))
 }
 
-fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
+fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Exit {
     if let Some(text) = &args.at {
         let at = moment(text, "`2026-11-20T08:00:00Z`")?;
         let standing = registry::model_at(context, &args.model, at)?;
@@ -311,7 +311,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
     Ok(0)
 }
 
-fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
+fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Exit {
     let request = AliasRequest {
         model: args.model.clone(),
         alias: args.alias.clone(),
@@ -332,7 +332,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
     Ok(0)
 }
 
-fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
+fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Exit {
     let request = PolicyRequest {
         file: args.file.clone(),
         approvals: args.approvals,
@@ -404,14 +404,14 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
     lines
 }
 
-fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
+fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Exit {
     let deployed =
         registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
     printer.answer(&deployed, || tell_copy(printer, &deployed));
     Ok(0)
 }
 
-fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
+fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Exit {
     let answer = ModelCard { card: registry::model_card(context, model, version)? };
     printer.answer(&answer, || printer.file(answer.card.as_bytes()));
     Ok(0)

@@ -7,10 +7,10 @@ use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, 
 use super::checks::{headline, print_action};
 use super::live::{note_launches, supervised};
 use crate::args::{RehearsalKind, RehearseArgs};
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Tone};
 
-pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Exit {
     let answer = supervised(context, printer, |live| rehearsal::rehearse(context, &request(args), live))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(match answer.result.verdict {

@@ -16,7 +16,7 @@ use super::given_name;
 use super::live;
 use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
-use crate::exit::{BLOCKED, Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
 use crate::units::{counted, duration};
 
@@ -81,7 +81,7 @@ fn overrides(table: &str, pairs: &BTreeMap<String, String>) -> Vec<String> {
     pairs.iter().map(|(name, value)| format!("{table}.{}={}", quoted(name), quoted(value))).collect()
 }
 
-pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Exit {
     let (report, printer) = supervised(context, (None, args.detached), printer, |reporter| {
         train::run(context, request, reporter)
     });
@@ -102,7 +102,7 @@ fn supervised<T>(
     (live::supervised(context, printer, |live| work(live)), printer)
 }
 
-pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
         train::resume(context, run, reporter)
@@ -110,7 +110,7 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<
     tell(&report?, false, printer)
 }
 
-fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
+fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Exit {
     printer.answer(report, || print(report, printer));
     Ok(exit_code(report, exit_with_child))
 }

@@ -5,10 +5,10 @@ use trackway_api::schemas::{DocumentSchema, ListedDocument};
 use trackway_engine::error::{AppError, ErrorKind};
 
 use crate::args::SchemaArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
-pub fn schema(args: &SchemaArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn schema(args: &SchemaArgs, printer: Printer) -> Exit {
     let Some(name) = &args.document else {
         list(printer);
         return Ok(0);

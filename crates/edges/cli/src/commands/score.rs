@@ -8,11 +8,11 @@ use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
 use super::data::{reading, table};
 use super::live::RowsBar;
 use crate::args::ScoreArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::units::{counted, duration, metric};
 
-pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Exit {
     let (request, outputs) = (request(args, read), outputs(args)?);
     let bar = RowsBar::new("scoring");
     let on_rows = |done, all| bar.at(done, all);

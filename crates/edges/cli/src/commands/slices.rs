@@ -10,11 +10,11 @@ use trackway_flows::slices::{
 
 use crate::args::SlicesArgs;
 use crate::commands::data::{searching, table};
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{between, counted, duration, known, metric};
 
-pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = request(args, read);
     let answer = searching(printer, |onlooker| find(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));

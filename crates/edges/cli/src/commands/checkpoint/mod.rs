@@ -17,15 +17,15 @@ use trackway_system::{SystemClock, SystemIds};
 
 use super::live::watch;
 use crate::args::{CheckpointCommand, CheckpointSubject};
-use crate::exit::{FAULT, Failure, INTEGRITY, NOT_COMPLETED, NOT_FOUND};
+use crate::exit::{Exit, FAULT, Failure, INTEGRITY, NOT_COMPLETED, NOT_FOUND};
 use crate::printer::Printer;
 use crate::units::{bytes, counted};
 
 /// Opens the home, which only those need that name a run.
 type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
 
-pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
-    let with = |subject, work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>| with(open, subject, work);
+pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Exit {
+    let with = |subject, work: &dyn Fn(&Checkpoints) -> Exit| with(open, subject, work);
     match command {
         CheckpointCommand::Ls { subject, all } => with(subject, &|found| list(found, *all, printer)),
         CheckpointCommand::Verify { subject, remote, step } => {
@@ -46,11 +46,7 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
 }
 
 /// Does something with the checkpoints of a run, whose rows in the ledger then follow their log, or of a folder.
-fn with(
-    open: &Open<'_>,
-    subject: &CheckpointSubject,
-    work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>,
-) -> Result<u8, Failure> {
+fn with(open: &Open<'_>, subject: &CheckpointSubject, work: &dyn Fn(&Checkpoints) -> Exit) -> Exit {
     let subject = &subject.subject;
     if Checkpoints::is_root(subject) {
         return work(&Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);
@@ -88,7 +84,7 @@ fn silence(remote: Option<&RemoteAnswer>) -> Option<String> {
     Some(format!("the remote {location} does not answer: {}", error.as_deref().unwrap_or_default()))
 }
 
-fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Failure> {
+fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Exit {
     let listing = checkpoints.list(all)?;
     let code = show(&listing, printer);
     if checkpoints.log_is_gone() {
@@ -106,12 +102,7 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     Ok(code)
 }
 
-fn verify(
-    checkpoints: &Checkpoints,
-    step: Option<u64>,
-    remote: bool,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn verify(checkpoints: &Checkpoints, step: Option<u64>, remote: bool, printer: Printer) -> Exit {
     let listing = checkpoints.verify(step, remote, &watch("verifying"))?;
     let code = show(&listing, printer);
     let entries = &listing.checkpoints;
@@ -138,7 +129,7 @@ fn verify(
     Ok(INTEGRITY)
 }
 
-fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Exit {
     let target = checkpoints.resume_target(&watch("verifying"))?;
     let silence = silence(target.remote.as_ref());
     printer.answer(&target, || print_target(&target, silence.as_deref(), printer));
@@ -171,7 +162,7 @@ fn print_target(target: &ResumeTarget, silence: Option<&str>, printer: Printer) 
     }
 }
 
-fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, Failure> {
+fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Exit {
     printer.answer(explanation, || {
         for sentence in &explanation.sentences {
             printer.line(sentence);
@@ -180,7 +171,7 @@ fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, 
     Ok(if explanation.manifest_error.is_some() { INTEGRITY } else { 0 })
 }
 
-fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Exit {
     let report = checkpoints.doctor(&watch("reading checkpoints"))?;
     printer.answer(&report, || doctor_page::print(&report, printer));
     Ok(match report.committed_count {
@@ -190,7 +181,7 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     })
 }
 
-fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
+fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Exit {
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
     let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
     printer.answer(&asked, || {

@@ -4,13 +4,14 @@ use trackway_flows::model_pin::model_of_pin;
 
 use super::which;
 use crate::args::{GcArgs, PinArgs};
-use crate::exit::{FAULT, Failure, USAGE, moment, seconds};
+use crate::exit::{Exit, FAULT, Failure, USAGE, moment, seconds};
 use crate::printer::Printer;
 use crate::units::bytes;
 
+/// Durations that are examples of one.
 const DURATIONS: &str = "`30s`, `2h` or `7d`";
 
-pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit {
     if model_of_pin(&args.name).is_some() {
         let message = format!("`{}` reads as a pin of the registry", args.name);
         return Err(Failure::usage(
@@ -19,20 +20,16 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Resul
         ));
     }
     let which = which(&args.step)?;
-    let pinned = match (&args.until, &args.lasting) {
-        (Some(until), _) => {
-            checkpoints.pin(&args.name, which, &args.why, Some(moment(until, "`2027-01-31T12:00:00Z`")?))
-        }
-        (None, Some(lasting)) => {
-            checkpoints.pin_for(&args.name, which, &args.why, seconds(lasting, DURATIONS)?)
-        }
-        (None, None) => checkpoints.pin(&args.name, which, &args.why, None),
+    let until = args.until.as_deref().map(|until| moment(until, "`2027-01-31T12:00:00Z`")).transpose()?;
+    let pinned = match &args.lasting {
+        Some(lasting) => checkpoints.pin_for(&args.name, which, &args.why, seconds(lasting, DURATIONS)?),
+        None => checkpoints.pin(&args.name, which, &args.why, until),
     }?;
     tell(&pinned, "holds", printer);
     Ok(0)
 }
 
-pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Result<u8, Failure> {
+pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Exit {
     if let Some(model) = model_of_pin(name).filter(|_| !force) {
         return Err(Failure {
             code: USAGE,
@@ -56,7 +53,7 @@ fn tell(pinned: &CheckpointPin, holds: &str, printer: Printer) {
     });
 }
 
-pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Exit {
     let garbage = Garbage {
         keep: KeepChanges {
             last: args.keep_last,

@@ -7,7 +7,7 @@ use trackway_inspect::compare;
 use trackway_pages::{figures, labels};
 
 use crate::args::CompareArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::page::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
@@ -20,7 +20,7 @@ const WHOLE: &str = "100%";
 /// A longer value is cut in the terminal.
 const VALUE_LETTERS: usize = 32;
 
-pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Exit {
     let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<Vec<_>, _>>()?;
     outputs::refuse_outputs(context, args.html.as_deref())?;
     let comparison = compare::compare(context, &runs, &args.metrics)?;

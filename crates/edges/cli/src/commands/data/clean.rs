@@ -7,14 +7,14 @@ use trackway_flows::data::clean::{CleanRequest, Protection, clean as write};
 
 use super::{reading, table};
 use crate::args::CleanArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
 /// Reasons shown; `--json` has all.
 const REASONS_SHOWN: usize = 10;
 
-pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Exit {
     let each =
         |columns: &[String], how| columns.iter().map(|column| (column.clone(), how)).collect::<Vec<_>>();
     let protected = [

@@ -10,11 +10,11 @@ use trackway_flows::data::drift::{
 use super::{reading, request};
 use crate::args::{DriftArgs, FailOn};
 use crate::commands::checks::verdict;
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{counted, p_value};
 
-pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides =
         (&request(&args.reference, &args.reading, read), &request(&args.current, &args.reading, read));
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };

@@ -5,10 +5,10 @@ use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};
 use crate::args::LeakageArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 
-pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides = (&request(&args.train, &args.reading, read), &request(&args.test, &args.reading, read));
     let roles = Roles {
         label: args.label.clone(),

@@ -24,7 +24,7 @@ use trackway_system::SystemClock;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::{BytesBar, CandidatesBar};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, QUOTE_SECONDS_MIN};
 use crate::signals;
 use crate::units::{bytes, duration};
@@ -36,7 +36,7 @@ pub fn data(
     open: impl Fn() -> Result<Context, Failure>,
     read: &ReadContext,
     printer: Printer,
-) -> Result<u8, Failure> {
+) -> Exit {
     match command {
         DataCommand::Profile(args) => profile::profile(args, read, printer),
         DataCommand::Infer(args) => schema::infer(args, read, printer),

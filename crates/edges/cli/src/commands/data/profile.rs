@@ -6,7 +6,7 @@ use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profil
 
 use super::{reading, table};
 use crate::args::ProfileArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
 use crate::units::{bytes, counted, metric, shortened};
@@ -20,7 +20,7 @@ const SHOWN_VALUES: usize = 3;
 /// Width of a distribution.
 const CURVE_WIDTH: usize = 12;
 
-pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = ProfileRequest {
         table: table(&args.table, read),
         label: args.label.clone(),

@@ -14,11 +14,11 @@ use trackway_flows::data::snapshot_remote::{expire_at, pull, push, verify_at};
 use super::{reading, table};
 use crate::args::{SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
-use crate::exit::{Failure, INTEGRITY};
+use crate::exit::{Exit, Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted, timestamp};
 
-pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Exit {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
     let request = SnapshotRequest {
         table: table(&args.table, &context.read_context),
@@ -60,7 +60,7 @@ pub fn kept(
     open: &dyn Fn() -> Result<Context, Failure>,
     command: &SnapshotCommand,
     printer: Printer,
-) -> Result<u8, Failure> {
+) -> Exit {
     match command {
         SnapshotCommand::Restore { snapshot, folder } => {
             let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
@@ -126,13 +126,7 @@ fn print_verified(printer: Printer, answer: &SnapshotVerified) {
     });
 }
 
-fn expired(
-    home: &Home,
-    snapshots: &[String],
-    at: Option<&str>,
-    yes: bool,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn expired(home: &Home, snapshots: &[String], at: Option<&str>, yes: bool, printer: Printer) -> Exit {
     let answer = match at {
         Some(url) => expire_at(snapshots, url, !yes)?,
         None => expire(home, snapshots, !yes)?,
@@ -154,7 +148,7 @@ pub(super) fn rows(rows: Option<u64>, rejected: u64) -> String {
     rows.map_or_else(String::new, |rows| format!(", {}{rejected}", counted(rows, "row")))
 }
 
-pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
+pub fn list(home: &Home, printer: Printer) -> Exit {
     let list = read(home)?;
     if printer.is_json() {
         printer.document(&list);

@@ -6,14 +6,14 @@ use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
 use super::{reading, table};
 use crate::args::SplitArgs;
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit, Failure};
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
 /// Labels shown per part; `--json` has all.
 const SHOWN_LABELS: usize = 6;
 
-pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = SplitRequest {
         table: table(&args.table, read),
         method: method(args)?,

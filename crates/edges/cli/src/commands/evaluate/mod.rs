@@ -14,7 +14,7 @@ use trackway_tower::gate::JudgedGate;
 
 use super::live::supervised;
 use crate::args::{EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
-use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::page::save;
 use crate::printer::Printer;
 use crate::units::{counted, metric, short_hash, timestamp};
@@ -28,7 +28,7 @@ pub fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Exit {
     let checkpoint = args.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
     let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
@@ -47,7 +47,7 @@ pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8
     Ok(exit_code(&receipt))
 }
 
-pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Exit {
     let request = ImportRequest {
         path: args.path.clone(),
         run: context.resolve_run(&args.run)?,
@@ -76,7 +76,7 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     }
 }
 
-pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Exit {
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
@@ -90,7 +90,7 @@ pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8
     Ok(0)
 }
 
-pub fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Exit {
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
     printer.answer(&receipt, || text::print(printer, &receipt));

@@ -1,8 +1,7 @@
 //! A receipt as text: the most important first.
 
 use trackway_api::evaluations::{
-    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Fairness, Metrics, ProbeAnswer,
-    TestSetResult,
+    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Metrics, ProbeAnswer, TestSetResult,
 };
 use trackway_core::TerminationReason;
 use trackway_ledger::EvaluationState;
@@ -45,7 +44,8 @@ pub fn print(printer: Printer, receipt: &EvaluationReceipt) {
         blind_spots(printer, found);
     }
     receipt.probes.iter().for_each(|found| probes(printer, found));
-    fairness(printer, &receipt.fairness);
+    let fairness = receipt.fairness.iter().map(|one| (one.column.clone(), &one.measures));
+    estimates(printer, "Fairness", fairness.collect());
     comparison(printer, receipt);
     listed(printer, "Gates", &receipt.gates, gates);
     listed(printer, "Further test sets", &receipt.test_sets, test_sets);
@@ -144,11 +144,6 @@ fn rows_behind(estimate: &Estimate) -> String {
         (false, 0) => String::new(),
         (false, rows) => rows.to_string(),
     }
-}
-
-fn fairness(printer: Printer, fairness: &[Fairness]) {
-    let of = fairness.iter().map(|one| (one.column.clone(), &one.measures));
-    estimates(printer, "Fairness", of.collect());
 }
 
 /// Each metric on both sides, with the verdict.

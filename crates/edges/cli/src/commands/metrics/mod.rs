@@ -12,11 +12,11 @@ use trackway_flows::data::ReadContext;
 
 use super::data::{request, searching, table};
 use crate::args::{ColumnArgs, MetricsArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::page::save;
 use crate::printer::Printer;
 
-pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = asked(args, read)?;
     for table in std::iter::once(&request.table).chain(&request.baseline) {
         let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
