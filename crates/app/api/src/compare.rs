@@ -98,3 +98,11 @@ pub struct ComparedCurve {
     /// The points of each run as pairs of step and value; a value is null if it is not finite.
     pub series: Vec<Vec<(Step, Option<f64>)>>,
 }
+
+impl ComparedCurve {
+    /// Whether a run has more than one point, so that there is a curve to draw.
+    #[must_use]
+    pub fn has_line(&self) -> bool {
+        self.series.iter().any(|series| series.len() > 1)
+    }
+}

@@ -16,7 +16,13 @@ pub struct Derived {
 
 impl Derived {
     pub(crate) const fn of<D: Serialize + DeserializeOwned + JsonSchema>() -> Self {
-        Self { type_schema: type_schema::<D>, reference: reference::<D>, reread: reread::<D> }
+        Self {
+            type_schema: || {
+                SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<D>()
+            },
+            reference: SchemaGenerator::subschema_for::<D>,
+            reread: |value| serde_json::to_value(D::deserialize(value)?),
+        }
     }
 
     /// The JSON Schema of a document, or of an item of an array, with its definitions.
@@ -61,16 +67,4 @@ fn without_rust(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(without_rust),
         _ => {}
     }
-}
-
-fn type_schema<D: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<D>()
-}
-
-fn reference<D: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<D>()
-}
-
-fn reread<D: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(D::deserialize(value)?)
 }

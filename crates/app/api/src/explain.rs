@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::checks::{Finding, Verdict};
-use trackway_core::text::counted;
+use trackway_core::text::{budgeted, counted};
 use trackway_core::{
     AttemptId, Confidence, Domain, ProofId, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
 };
@@ -282,6 +282,14 @@ pub struct AttemptInputs {
 }
 
 impl AttemptInputs {
+    /// The weights that it began with, if it began with some.
+    #[must_use]
+    pub fn weights(&self) -> Option<String> {
+        let (step, rung) = self.warm_start_step.zip(self.warm_start_rung.as_ref())?;
+        let run = self.warm_start_run_id.map(|run_id| format!(" of {run_id}")).unwrap_or_default();
+        Some(format!("weights of step {step} of {rung}{run}"))
+    }
+
     /// The seed, and whether the script took it.
     #[must_use]
     pub fn seed_as_taken(&self) -> Option<String> {
@@ -501,6 +509,25 @@ pub struct TerminationEvidence {
     pub text: String,
 }
 
+impl TerminationEvidence {
+    /// Where it was seen, such as `log, stderr line 12`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let source = self.source.replace('_', " ");
+        match self.line_number {
+            Some(line) => format!("{source}, {} line {line}", self.stream.as_deref().unwrap_or("log")),
+            None => source,
+        }
+    }
+}
+
+/// How a process ended, such as `exit code 1` or `signal 9`; nothing if that is not known.
+#[must_use]
+pub fn exit_status(exit_code: Option<i32>, signal: Option<i32>) -> Option<String> {
+    let by_signal = signal.map(|signal| format!("signal {signal}"));
+    exit_code.map(|code| format!("exit code {code}")).or(by_signal)
+}
+
 /// A reason that is possible too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondaryReason {
@@ -557,6 +584,22 @@ pub struct RetryDecision {
     pub budget_limit: Option<f64>,
     /// What the next attempt changes: variables and their values.
     pub changes: Option<Value>,
+}
+
+impl RetryDecision {
+    /// The budget that is spent from, and how far: `2 of 5`.
+    #[must_use]
+    pub fn budget(&self) -> Option<(&str, String)> {
+        let spent = format!("{} of {}", budgeted(self.budget_spent?), budgeted(self.budget_limit?));
+        Some((self.budget_name.as_deref()?, spent))
+    }
+
+    /// The settings that it changes, if there are some.
+    #[must_use]
+    pub fn changed_settings(&self) -> Option<String> {
+        let set = self.changes.as_ref()?.get("set")?;
+        set.as_object().is_some_and(|set| !set.is_empty()).then(|| set.to_string())
+    }
 }
 
 /// A metric of an attempt.
@@ -717,4 +760,12 @@ pub struct RecordedCheck {
     pub skipped_why: Option<String>,
     /// What it found, worst first.
     pub findings: Vec<Finding>,
+}
+
+impl RecordedCheck {
+    /// Whether nothing of it has to be looked at.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        !self.blocks && matches!(self.verdict, Verdict::Pass | Verdict::NotApplicable)
+    }
 }

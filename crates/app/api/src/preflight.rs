@@ -56,15 +56,12 @@ impl PreflightReport {
     #[must_use]
     pub fn blocks(&self, result: &CheckResult) -> bool {
         let is_required = || self.required.contains(&result.name);
+        let was_skipped = || self.skipped.iter().any(|skipped| skipped.check == result.name);
         match result.verdict {
             Verdict::Block => true,
-            Verdict::NotRun => is_required() && !self.was_skipped(&result.name),
+            Verdict::NotRun => is_required() && !was_skipped(),
             Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => false,
         }
-    }
-
-    fn was_skipped(&self, name: &str) -> bool {
-        self.skipped.iter().any(|skipped| skipped.check == name)
     }
 }
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::MAX_ONLY_COPIES;
+use trackway_core::text::counted;
 use trackway_core::{AttemptId, Step};
 
 /// How far a run's remote is behind this machine.
@@ -62,15 +63,14 @@ impl RemoteStatus {
     #[must_use]
     pub fn sentence(&self) -> String {
         let location = &self.location;
+        let counts = counts(self.waiting_commits, self.waiting_uploads);
         if let Some(FencedBy { epoch, attempt_id }) = &self.fenced_by {
             return format!("{attempt_id} was granted the run at {location} (epoch {epoch})");
         }
         if let Some(since) = &self.out_of_reach_since {
-            let counts = counts(self.waiting_commits, self.waiting_uploads);
             return format!("waiting for the remote {location} since {since}: {counts}");
         }
         if !self.is_settled() {
-            let counts = counts(self.waiting_commits, self.waiting_uploads);
             return match &self.uploading {
                 Some(Uploading { done_bytes, total_bytes }) => {
                     let percent = done_bytes * 100 / (*total_bytes).max(1);
@@ -99,16 +99,11 @@ impl RemoteStatus {
 }
 
 fn counts(commits: u64, uploads: u64) -> String {
-    let of = |count: u64, one: &str, many: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
-    };
+    let (commits_text, uploads_text) = (counted(commits, "commit"), counted(uploads, "upload"));
     match (commits, uploads) {
-        (0, uploads) => of(uploads, "upload", "uploads"),
-        (commits, 0) => of(commits, "commit", "commits"),
-        (commits, uploads) => {
-            format!("{}, {}", of(commits, "commit", "commits"), of(uploads, "upload", "uploads"))
-        }
+        (0, _) => uploads_text,
+        (_, 0) => commits_text,
+        _ => format!("{commits_text}, {uploads_text}"),
     }
 }
 

@@ -6,6 +6,7 @@
 //! the workspace is built from.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
@@ -21,201 +22,173 @@ const ANNOTATIONS: [&str; 10] = [
 /// Every fault of a document: a path in it, and what is wrong there.
 #[must_use]
 pub fn faults(schema: &Value, document: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    Validator { root: schema }.whole(schema, document, "", &mut faults);
-    faults
+    Checked::new(schema, document, "").whole(schema)
 }
 
-/// The properties that a schema describes.
-#[derive(Debug, Default)]
-struct Described {
+/// One value of the document, and what schemas say about it.
+struct Checked<'d> {
+    /// The whole schema, in which others are defined.
+    root: &'d Value,
+    value: &'d Value,
+    /// Where it is in the document.
+    path: &'d str,
+    /// The properties that are described.
     names: BTreeSet<String>,
-    /// Whether it describes an object by its properties, so that others are faults.
+    /// Whether it is described as an object by its properties, so that others are faults.
     is_closed: bool,
+    faults: Vec<String>,
 }
 
-struct Validator<'s> {
-    root: &'s Value,
-}
-
-impl Validator<'_> {
-    /// Checks a value against everything that describes it, then for properties that nothing describes.
-    fn whole(&self, schema: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
-        let mut described = Described::default();
-        self.apply(schema, value, path, &mut described, faults);
-        if let (Value::Object(members), true) = (value, described.is_closed) {
-            let unknown = members.keys().filter(|name| !described.names.contains(*name));
-            faults.extend(unknown.map(|name| format!("{path}/{name}: is not described")));
-        }
+impl<'d> Checked<'d> {
+    fn new(root: &'d Value, value: &'d Value, path: &'d str) -> Self {
+        Self { root, value, path, names: BTreeSet::new(), is_closed: false, faults: Vec::new() }
     }
 
-    fn apply(
-        &self,
-        schema: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
+    /// Checks the value against everything that describes it, then for properties that nothing describes.
+    fn whole(mut self, schema: &Value) -> Vec<String> {
+        self.apply(schema);
+        if self.is_closed {
+            let unknown = members(self.value).filter(|(name, _)| !self.names.contains(*name));
+            self.faults.extend(unknown.map(|(name, _)| format!("{}/{name}: is not described", self.path)));
+        }
+        self.faults
+    }
+
+    /// A fault of the value itself.
+    fn fault(&mut self, what: impl Display) {
+        self.faults.push(format!("{}: {what}", self.path));
+    }
+
+    /// Checks a value within this one.
+    fn inner(&mut self, schema: &Value, key: impl Display, value: &Value) {
+        let path = format!("{}/{key}", self.path);
+        self.faults.extend(Checked::new(self.root, value, &path).whole(schema));
+    }
+
+    fn apply(&mut self, schema: &Value) {
+        let value = self.value;
         let Value::Object(keywords) = schema else {
             if *schema != Value::Bool(true) {
-                faults.push(format!("{path}: no value is allowed"));
+                self.fault("no value is allowed");
             }
             return;
         };
         for (keyword, argument) in keywords {
             match keyword.as_str() {
-                "$ref" => self.refer(argument, value, path, described, faults),
-                "type" if !has_type(argument, value) => {
-                    faults.push(format!("{path}: {value} is not {argument}"))
-                }
-                "const" if argument != value => faults.push(format!("{path}: {value} is not {argument}")),
-                "enum" if !contains(argument, value) => {
-                    faults.push(format!("{path}: {value} is not in {argument}"));
+                "$ref" => self.refer(argument),
+                "type" if !has_type(argument, value) => self.fault(format!("{value} is not {argument}")),
+                "const" if argument != value => self.fault(format!("{value} is not {argument}")),
+                "enum" if !list(argument).contains(value) => {
+                    self.fault(format!("{value} is not in {argument}"));
                 }
                 "type" | "const" | "enum" => {}
-                "properties" => self.properties(argument, value, path, described, faults),
-                "required" => required(argument, value, path, faults),
-                "patternProperties" => self.by_pattern(argument, value, path, described, faults),
-                "additionalProperties" => {
-                    self.additional(keywords, argument, value, path, described, faults);
+                "properties" => self.properties(argument),
+                "required" => self.required(argument),
+                "patternProperties" => self.by_pattern(argument),
+                "additionalProperties" => self.additional(keywords, argument),
+                "items" => {
+                    let described = keywords.get("prefixItems").map_or(0, |items| list(items).len());
+                    let items = list(value).iter().enumerate().skip(described);
+                    items.for_each(|(place, item)| self.inner(argument, place, item));
                 }
-                "items" => self.items(keywords, argument, value, path, faults),
-                "prefixItems" => self.prefix(argument, value, path, faults),
+                "prefixItems" => {
+                    let items = list(argument).iter().zip(list(value)).enumerate();
+                    items.for_each(|(place, (schema, item))| self.inner(schema, place, item));
+                }
                 "uniqueItems" => {
-                    let items = list(value);
                     let repeats = |(at, item)| list(value).iter().take(at).any(|other| other == item);
-                    if *argument == Value::Bool(true) && items.iter().enumerate().any(repeats) {
-                        faults.push(format!("{path}: an item is repeated"));
+                    if *argument == Value::Bool(true) && list(value).iter().enumerate().any(repeats) {
+                        self.fault("an item is repeated");
                     }
                 }
-                "minItems" | "maxItems" => length(keyword, argument, value, path, faults),
-                "anyOf" | "oneOf" => self.choice(argument, value, path, described, faults),
-                "allOf" => {
-                    for part in list(argument) {
-                        self.apply(part, value, path, described, faults);
-                    }
-                }
+                "minItems" | "maxItems" => self.length(keyword, argument),
+                "anyOf" | "oneOf" => self.choice(argument),
+                "allOf" => list(argument).iter().for_each(|part| self.apply(part)),
                 known if ANNOTATIONS.contains(&known) => {}
-                unknown => faults.push(format!("{path}: the keyword `{unknown}` is not known")),
+                unknown => self.fault(format!("the keyword `{unknown}` is not known")),
             }
         }
     }
 
-    fn refer(
-        &self,
-        target: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
+    fn refer(&mut self, target: &Value) {
         let name = target.as_str().and_then(|target| target.strip_prefix(DEFINITIONS));
         match name.and_then(|name| self.root.get("$defs")?.get(name)) {
-            Some(schema) => self.apply(schema, value, path, described, faults),
-            None => faults.push(format!("{path}: the schema refers to {target}, which it does not define")),
+            Some(schema) => self.apply(schema),
+            None => self.fault(format!("the schema refers to {target}, which it does not define")),
         }
     }
 
-    fn properties(
-        &self,
-        properties: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
-        described.is_closed = true;
-        for (name, schema) in properties.as_object().into_iter().flatten() {
-            described.names.insert(name.clone());
-            if let Some(member) = value.get(name) {
-                self.whole(schema, member, &format!("{path}/{name}"), faults);
+    fn properties(&mut self, properties: &Value) {
+        self.is_closed = true;
+        for (name, schema) in members(properties) {
+            self.names.insert(name.clone());
+            if let Some(member) = self.value.get(name) {
+                self.inner(schema, name, member);
             }
         }
+    }
+
+    fn required(&mut self, names: &Value) {
+        if !self.value.is_object() {
+            return;
+        }
+        let names = list(names).iter().filter_map(Value::as_str);
+        let missing = names.filter(|name| self.value.get(name).is_none());
+        self.faults.extend(missing.map(|name| format!("{}/{name}: is missing", self.path)));
     }
 
     /// The members of a map whose keys are numbers.
-    fn by_pattern(
-        &self,
-        patterns: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
-        for (pattern, schema) in patterns.as_object().into_iter().flatten() {
+    fn by_pattern(&mut self, patterns: &Value) {
+        for (pattern, schema) in members(patterns) {
             if pattern != NUMBER_KEYS {
-                faults.push(format!("{path}: the pattern `{pattern}` is not known"));
+                self.fault(format!("the pattern `{pattern}` is not known"));
             }
-            let members = value.as_object().into_iter().flatten();
-            for (name, member) in members.filter(|(name, _)| is_number(name)) {
-                described.names.insert(name.clone());
-                self.whole(schema, member, &format!("{path}/{name}"), faults);
+            for (name, member) in members(self.value).filter(|(name, _)| is_number(name)) {
+                self.names.insert(name.clone());
+                self.inner(schema, name, member);
             }
         }
     }
 
     /// The members of a map: those that `properties` and `patternProperties` do not name.
-    fn additional(
-        &self,
-        keywords: &Map<String, Value>,
-        schema: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
+    fn additional(&mut self, keywords: &Map<String, Value>, schema: &Value) {
         let named = keywords.get("properties").and_then(Value::as_object);
         let is_by_number = keywords.contains_key("patternProperties");
-        for (name, member) in value.as_object().into_iter().flatten() {
+        for (name, member) in members(self.value) {
             let is_matched = is_by_number && is_number(name);
             if !is_matched && named.is_none_or(|named| !named.contains_key(name)) {
-                described.names.insert(name.clone());
-                self.whole(schema, member, &format!("{path}/{name}"), faults);
+                self.names.insert(name.clone());
+                self.inner(schema, name, member);
             }
         }
     }
 
-    /// The items of an array behind those that `prefixItems` describes.
-    fn items(
-        &self,
-        keywords: &Map<String, Value>,
-        schema: &Value,
-        value: &Value,
-        path: &str,
-        faults: &mut Vec<String>,
-    ) {
-        let skipped = keywords.get("prefixItems").map_or(0, |items| list(items).len());
-        for (place, item) in list(value).iter().enumerate().skip(skipped) {
-            self.whole(schema, item, &format!("{path}/{place}"), faults);
-        }
-    }
-
-    fn prefix(&self, schemas: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
-        for (place, (schema, item)) in list(schemas).iter().zip(list(value)).enumerate() {
-            self.whole(schema, item, &format!("{path}/{place}"), faults);
+    fn length(&mut self, keyword: &str, limit: &Value) {
+        let (Some(items), Some(limit)) = (self.value.as_array(), limit.as_u64()) else { return };
+        let count = items.len() as u64;
+        let is_wrong = if keyword == "minItems" { count < limit } else { count > limit };
+        if is_wrong {
+            self.fault(format!("has {count} items, `{keyword}` is {limit}"));
         }
     }
 
     /// One of several schemas must accept the value; the faults shown are those of the one that came closest.
-    fn choice(
-        &self,
-        schemas: &Value,
-        value: &Value,
-        path: &str,
-        described: &mut Described,
-        faults: &mut Vec<String>,
-    ) {
+    fn choice(&mut self, schemas: &Value) {
         let tried = list(schemas).iter().map(|schema| {
-            let (mut described, mut faults) = (Described::default(), Vec::new());
-            self.apply(schema, value, path, &mut described, &mut faults);
-            (described, faults)
+            let mut tried = Checked::new(self.root, self.value, self.path);
+            tried.apply(schema);
+            tried
         });
-        let Some((chosen, found)) = tried.min_by_key(|(_, faults)| faults.len()) else { return };
-        described.names.extend(chosen.names);
-        described.is_closed |= chosen.is_closed;
-        faults.extend(found);
+        let Some(chosen) = tried.min_by_key(|tried| tried.faults.len()) else { return };
+        self.names.extend(chosen.names);
+        self.is_closed |= chosen.is_closed;
+        self.faults.extend(chosen.faults);
     }
+}
+
+/// The members of an object; none of another value.
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
 }
 
 fn is_number(key: &str) -> bool {
@@ -224,10 +197,6 @@ fn is_number(key: &str) -> bool {
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn contains(words: &Value, value: &Value) -> bool {
-    list(words).contains(value)
 }
 
 fn has_type(wanted: &Value, value: &Value) -> bool {
@@ -244,23 +213,6 @@ fn has_type(wanted: &Value, value: &Value) -> bool {
     match wanted {
         Value::String(name) => is(name),
         several => list(several).iter().filter_map(Value::as_str).any(is),
-    }
-}
-
-fn required(names: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
-    if !value.is_object() {
-        return;
-    }
-    let missing = list(names).iter().filter_map(Value::as_str).filter(|name| value.get(name).is_none());
-    faults.extend(missing.map(|name| format!("{path}/{name}: is missing")));
-}
-
-fn length(keyword: &str, limit: &Value, value: &Value, path: &str, faults: &mut Vec<String>) {
-    let (Some(items), Some(limit)) = (value.as_array(), limit.as_u64()) else { return };
-    let count = items.len() as u64;
-    let is_wrong = if keyword == "minItems" { count < limit } else { count > limit };
-    if is_wrong {
-        faults.push(format!("{path}: has {count} items, `{keyword}` is {limit}"));
     }
 }
 

@@ -15,23 +15,14 @@ use crate::explain::{leaves, parameters_of};
 /// At most so many runs are compared at once.
 pub const RUNS_MAX: usize = 24;
 
-/// What to compare.
-#[derive(Debug, Clone, Default)]
-pub struct CompareRequest {
-    /// The runs.
-    pub runs: Vec<RunId>,
-    /// Only these metrics; empty: all of them.
-    pub metrics: Vec<String>,
-}
-
-/// Compares runs.
+/// Compares runs: `only` these metrics, or all of them if it is empty.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when a run does not exist; [`ErrorKind::Usage`] for less than two or more than
 /// [`RUNS_MAX`] runs.
-pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunComparison, AppError> {
+pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<RunComparison, AppError> {
     let mut runs: Vec<RunRow> = Vec::new();
-    for run_id in &request.runs {
+    for run_id in named {
         let run = context.run_by_id(*run_id)?;
         if !runs.iter().any(|known| known.run_id == run.run_id) {
             runs.push(run);
@@ -61,7 +52,7 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
     let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
     let lines: Vec<RunAtRung> =
         runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
-    let metrics = figures(context, &lines, &request.metrics)?;
+    let metrics = figures(context, &lines, only)?;
     let curves = curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
     // Given parameters are among the parameters.

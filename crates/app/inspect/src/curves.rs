@@ -111,7 +111,7 @@ pub(crate) fn curves(
     Ok(curves)
 }
 
-fn rows_of(context: &Context, query: &str) -> Result<Vec<Map<String, Value>>, AppError> {
+pub(crate) fn rows_of(context: &Context, query: &str) -> Result<Vec<Map<String, Value>>, AppError> {
     let answer = query::sql(context, query, &QueryLimits::default())?;
     query::json_rows(context, &answer)
 }

@@ -16,8 +16,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A line, or a piece of a very long one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When the shim read its first byte; none when the times file lacks it.
-    pub at: Option<Timestamp>,
+    /// When the shim read its first byte.
+    pub at: Timestamp,
     /// Which stream it came from.
     pub stream: Stream,
     /// The bytes, with the newline where there was one.
@@ -50,11 +50,7 @@ pub fn visit_lines(
     }
     let mut left = selection.tail.map(|wanted| skip_surplus(&mut cursors, wanted)).transpose()?;
     loop {
-        let earliest = cursors
-            .iter_mut()
-            .filter(|cursor| cursor.mark.is_some())
-            .min_by_key(|cursor| cursor.mark.map(|mark| mark.at));
-        let Some(cursor) = earliest else { return Ok(()) };
+        let Some(cursor) = earliest(&mut cursors) else { return Ok(()) };
         let line = cursor.take_line()?;
         if let Some(left) = &mut left {
             if *left == 0 {
@@ -66,15 +62,17 @@ pub fn visit_lines(
     }
 }
 
+/// The cursor whose next line is the earliest.
+fn earliest<'c, 'a>(cursors: &'c mut [Cursor<'a>]) -> Option<&'c mut Cursor<'a>> {
+    let with_lines = cursors.iter_mut().filter(|cursor| cursor.mark.is_some());
+    with_lines.min_by_key(|cursor| cursor.mark.map(|mark| mark.at))
+}
+
 /// Each cursor is at most `wanted` lines before its end; together they may hold more: drops the oldest.
 fn skip_surplus(cursors: &mut [Cursor<'_>], wanted: usize) -> std::io::Result<usize> {
     let mut held: usize = cursors.iter().map(|cursor| cursor.lines_left).sum();
     while held > wanted {
-        let earliest = cursors
-            .iter_mut()
-            .filter(|cursor| cursor.mark.is_some())
-            .min_by_key(|cursor| cursor.mark.map(|mark| mark.at));
-        let Some(cursor) = earliest else { break };
+        let Some(cursor) = earliest(cursors) else { break };
         cursor.take_line()?;
         held -= 1;
     }
@@ -154,7 +152,7 @@ impl<'a> Cursor<'a> {
         if mark.offset + length < end && next.is_some() {
             self.times.seek_relative(-(MARK_BYTES as i64))?;
         }
-        Ok(LogLine { at: Some(Timestamp::from_micros(mark.at)), stream: self.stream, bytes })
+        Ok(LogLine { at: Timestamp::from_micros(mark.at), stream: self.stream, bytes })
     }
 }
 

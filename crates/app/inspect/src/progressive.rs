@@ -3,16 +3,15 @@
 use serde_json::Value;
 use trackway_api::detections::Detection;
 use trackway_api::progressive::ProgressiveEstimate;
-use trackway_core::AttemptId;
 use trackway_core::detect::Detector;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::stored_plan;
-use trackway_flows::query;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
-use trackway_sql::QueryLimits;
 use trackway_tower::progressive::{self, Progressive, WINDOW_DEFAULT};
+
+use crate::curves::rows_of;
 
 /// Values in a window, from the run file.
 pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
@@ -20,15 +19,17 @@ pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
     Ok(section.and_then(|section| section.window).unwrap_or(WINDOW_DEFAULT))
 }
 
-/// The estimate, and what speaks against it: batches of these attempts that came again.
+/// The estimate, and what speaks against it: batches that came again in attempts of this kind and rung.
 pub(crate) fn card(
     estimate: Option<progressive::ProgressiveEstimate>,
     detections: &[Detection],
-    attempts: &[AttemptId],
+    attempt: &AttemptRow,
+    attempts: &[AttemptRow],
 ) -> Option<ProgressiveEstimate> {
-    let repeated = detections.iter().find(|detection| {
-        detection.detector == Detector::SeenBefore && attempts.contains(&detection.attempt_id)
-    });
+    let is_beside = |it: &&AttemptRow| it.kind == attempt.kind && it.rung == attempt.rung;
+    let concerns = |id| attempts.iter().filter(is_beside).any(|it| it.attempt_id == id);
+    let repeated =
+        detections.iter().find(|found| found.detector == Detector::SeenBefore && concerns(found.attempt_id));
     let estimate = estimate?;
     Some(ProgressiveEstimate {
         mean: Some(estimate.mean).filter(|mean| mean.is_finite()),
@@ -39,12 +40,6 @@ pub(crate) fn card(
         fall: estimate.fall,
         invalid: repeated.map(|found| found.evidence.clone()),
     })
-}
-
-/// The attempts of this kind and rung.
-pub(crate) fn attempts_beside(attempt: &AttemptRow, attempts: &[AttemptRow]) -> Vec<AttemptId> {
-    let beside = attempts.iter().filter(|it| it.kind == attempt.kind && it.rung == attempt.rung);
-    beside.map(|it| it.attempt_id).collect()
 }
 
 /// What the rung of an attempt recorded, over all of its attempts; several ranks are averaged at each step. `None`
@@ -59,19 +54,15 @@ pub(crate) fn progressive_of(
     if !recorded && attempt.state == AttemptState::Sealed {
         return Ok(None);
     }
-    let answer = query::sql(
-        context,
-        &format!(
-            "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
+    let query = format!(
+        "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
          and rung = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
-            run.run_id,
-            attempt.kind.as_str(),
-            attempt.rung
-        ),
-        &QueryLimits::default(),
-    )?;
+        run.run_id,
+        attempt.kind.as_str(),
+        attempt.rung
+    );
     let mut progressive = Progressive::new(window_of(run)?);
-    for row in query::json_rows(context, &answer)? {
+    for row in rows_of(context, &query)? {
         let Some(step) = row.get("step").and_then(Value::as_u64) else { continue };
         progressive.take(step, row.get("value").and_then(Value::as_f64).unwrap_or(f64::NAN));
     }

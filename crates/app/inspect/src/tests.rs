@@ -9,7 +9,7 @@ use trackway_engine::{Context, RollBackRequest};
 use trackway_ledger::{Decision, Found, RunState};
 use trackway_recorder::{Kind, Recorder};
 
-use crate::compare::{CompareRequest, compare};
+use crate::compare::compare;
 use crate::explain::explain;
 use crate::watch::watch;
 
@@ -135,15 +135,14 @@ fn the_way_back_before_a_divergence_is_a_command() {
 fn a_comparison_shows_what_differs() {
     let bench = Bench::new();
     let (slow, fast) = (bench.train(1), bench.train(4));
-    let of = |runs: &[RunId]| CompareRequest { runs: runs.to_vec(), metrics: Vec::new() };
-    let page = compare(&bench.context, &of(&[slow, fast])).unwrap();
+    let page = compare(&bench.context, &[slow, fast], &[]).unwrap();
     let differing: Vec<&str> =
         page.config.iter().filter(|value| value.differs).map(|value| value.name.as_str()).collect();
     assert!(matches!(differing[..], [only] if only.contains(RATE)), "{differing:?}");
     let loss = page.metrics.iter().find(|metric| metric.name == "loss").unwrap();
     let last = loss.values.iter().map(|curve| curve.as_ref().and_then(|curve| curve.last));
     assert_eq!(last.collect::<Vec<_>>(), [Some(0.1), Some(0.025)]);
-    assert_eq!(compare(&bench.context, &of(&[slow, slow])).unwrap_err().kind, ErrorKind::Usage);
+    assert_eq!(compare(&bench.context, &[slow, slow], &[]).unwrap_err().kind, ErrorKind::Usage);
 }
 
 /// Proves that the sample of a run that ended has its last step and its curve, and that an unknown run is not found.

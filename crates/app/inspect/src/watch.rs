@@ -16,7 +16,7 @@ use trackway_formats::arguments::total_steps_of;
 use trackway_ledger::AttemptRow;
 use trackway_tower::progressive::ProgressiveEstimate;
 
-use crate::progressive::{attempts_beside, card, window_of};
+use crate::progressive::{card, window_of};
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -90,7 +90,7 @@ impl Watcher<'_> {
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
         view.attempt_state = Some(attempt.state);
         let estimate = self.follow(attempt, &mut view)?;
-        view.progressive = card(estimate, &view.detections, &attempts_beside(attempt, &attempts));
+        view.progressive = card(estimate, &view.detections, attempt, &attempts);
         view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
     }

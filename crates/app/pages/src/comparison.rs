@@ -6,15 +6,14 @@ use trackway_core::text::{duration, metric};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, number, section, table, text};
+use crate::parts::{card, columns, section, table, text};
 
 /// The page.
 #[must_use]
 pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
     let labels = labels(comparison);
     let names = || labels.iter().enumerate().map(|(index, label)| (Tone::Series(index), label.as_str()));
-    let drawn: Vec<&ComparedCurve> =
-        comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1)).collect();
+    let drawn: Vec<&ComparedCurve> = comparison.curves.iter().filter(|curve| curve.has_line()).collect();
     let metrics: Vec<ComparedValue> = comparison
         .metrics
         .iter()
@@ -73,19 +72,8 @@ pub fn figures(figures: &CurveSummary) -> String {
 }
 
 fn runs(comparison: &RunComparison, labels: &[String]) -> Markup {
-    let columns = [
-        text("Run"),
-        text("Id"),
-        text("State"),
-        text("Ended by"),
-        text("Rung"),
-        number("Attempts"),
-        number("Took"),
-        number("Cost"),
-        text("Created"),
-    ];
     table(
-        &columns,
+        &columns("Run | Id | State | Ended by | Rung | Attempts: | Took: | Cost: | Created"),
         comparison.runs.iter().zip(labels).map(|(run, label)| {
             html! {
                 td { (label) }

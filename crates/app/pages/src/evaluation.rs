@@ -12,7 +12,7 @@ use trackway_tower::gate::JudgedGate;
 
 use crate::frame::{About, Page, page};
 use crate::metrics::sections;
-use crate::parts::{number, section, table, text};
+use crate::parts::{columns, number, section, table, text};
 
 /// The page.
 #[must_use]
@@ -54,7 +54,7 @@ fn lead(receipt: &EvaluationReceipt) -> Markup {
 
 fn gate_table(gates: &[JudgedGate]) -> Markup {
     table(
-        &[text("Verdict"), text("Rule"), text("Why")],
+        &columns("Verdict | Rule | Why"),
         gates.iter().map(|gate| {
             html! {
                 td class=(verdict_class(gate.verdict)) { (gate.verdict.as_str().replace('_', " ")) }
@@ -83,7 +83,7 @@ fn probes(found: &ProbeAnswer) -> Markup {
         }),
     );
     let changes = table(
-        &[text("Feature"), text("Change"), number("Decisions changed"), number("Error rises by"), text("")],
+        &columns("Feature | Change | Decisions changed: | Error rises by: | "),
         found.perturbations.iter().map(|it| {
             html! {
                 td { code { (it.feature) } }
@@ -100,7 +100,7 @@ fn probes(found: &ProbeAnswer) -> Markup {
 /// The newest result of the same weights on each further test set.
 fn test_sets(sets: &[TestSetResult]) -> Markup {
     table(
-        &[text("Test set"), text("Gates"), text("Evaluation"), number("Rows"), text("Metric")],
+        &columns("Test set | Gates | Evaluation | Rows: | Metric"),
         sets.iter().map(|set| {
             let main = set.main_metric.as_ref().and_then(|name| Some((name, set.metrics.get(name)?)));
             let (class, word) = match (set.state, set.verdict) {
@@ -181,7 +181,7 @@ fn reported(receipt: &EvaluationReceipt) -> Markup {
             td { (interval.unwrap_or_default()) }
         }
     });
-    let table = table(&[text("Metric"), number("Value"), text("Interval")], rows);
+    let table = table(&columns("Metric | Value: | Interval"), rows);
     section("Results reported by the evaluator (not recomputed)", &table)
 }
 

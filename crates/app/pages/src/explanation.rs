@@ -10,15 +10,14 @@ use trackway_api::explain::{
     MachineSummary, MetricSummary, RecordedCheck,
 };
 use trackway_api::runs::RungSummary;
-use trackway_core::checks::Verdict;
-use trackway_core::text::{bytes, counted, duration, metric};
+use trackway_core::text::{bytes, counted, duration, metric, short_digest};
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, number, section, table, text};
+use crate::parts::{card, columns, section, table};
 use crate::run_parts::{
-    cause, changes, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence,
-    state_class, step, timeline, usd,
+    cause, changes, checkpoints, data_sets, decisions, detections, diagnoses, difference, facts, known,
+    sentence, state_class, step, timeline, usd,
 };
 use crate::runbook::{link, paths_of, sections};
 
@@ -86,7 +85,7 @@ fn lead(found: &Explanation) -> Markup {
         p { (cost(found)) }
         @for action in &found.next_actions { p { "→ " (sentence(action)) } }
         p.dim {
-            code { (run.run_id.to_string()) } ", config " code { (hash(&run.config_sha256)) }
+            code { (run.run_id.to_string()) } ", config " code { (short_digest(&run.config_sha256)) }
             ", owner " (known(run.owner.as_deref()))
             @if let Some(team) = &run.team { " (" (team) ")" }
         }
@@ -118,19 +117,9 @@ fn cost(found: &Explanation) -> String {
 }
 
 fn attempts(found: &Explanation) -> Markup {
-    let columns = [
-        number("#"),
-        text("Rung"),
-        text("Ended as"),
-        number("From step"),
-        number("Last step"),
-        number("Committed"),
-        number("Lost"),
-        number("Took"),
-        number("Back after"),
-        number("GPU time"),
-        number("Cost"),
-    ];
+    let columns = columns(
+        "#: | Rung | Ended as | From step: | Last step: | Committed: | Lost: | Took: | Back after: | GPU time: | Cost:",
+    );
     let cells = |attempt: &AttemptSummary| {
         html! {
             td.n { (attempt.attempt_number) }
@@ -155,8 +144,7 @@ fn attempts(found: &Explanation) -> Markup {
 
 /// The curves, losses first; those of the machine are folded.
 fn curves(found: &Explanation) -> Markup {
-    let has_points = |curve: &&ComparedCurve| curve.series.iter().any(|series| series.len() > 1);
-    let mut all: Vec<&ComparedCurve> = found.curves.iter().filter(has_points).collect();
+    let mut all: Vec<&ComparedCurve> = found.curves.iter().filter(|curve| curve.has_line()).collect();
     all.sort_by_key(|curve| (curve.name != "loss", !curve.name.contains("loss")));
     let (machine, own): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|curve| curve.name.starts_with(MACHINE_NAMES));
@@ -308,21 +296,19 @@ fn given(found: &Explanation, attempt: &ExplainedAttempt) -> Markup {
     let mut rows: Vec<(&str, Option<String>)> = vec![
         ("command", Some(attempt.command.join(" "))),
         ("working directory", Some(attempt.working_directory.clone())),
-        ("git commit", attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", hash(commit)))),
-        ("packages", attempt.environment_lock_sha256.as_deref().map(|lock| hash(lock).to_owned())),
+        (
+            "git commit",
+            attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_digest(commit))),
+        ),
+        ("packages", attempt.environment_lock_sha256.as_deref().map(|lock| short_digest(lock).to_owned())),
         ("container image", attempt.container_digest.clone()),
     ];
     rows.extend(taken(&attempt.inputs));
     html! {
-        (table(&[], rows.iter().map(|(name, value)| html! { td { (name) } td { (known(value.as_deref())) } })))
+        (facts(&rows))
         h3 { "Data" }
         @if found.data.sets.is_empty() { p.dim { "The run file names no data set" } } @else {
-            (table(&[text("Data set"), text("Hash"), number("Files"), number("Rows"), number("Size")], found.data.sets.iter().map(|set| {
-                html! {
-                    td { (set.name) } td { code { (hash(&set.data_sha256)) } } td.n { (set.file_count) }
-                    td.n { (step(set.rows)) } td.n { (bytes(set.size_bytes)) }
-                }
-            })))
+            (data_sets(&found.data.sets, |rows| html! { (step(rows)) }))
         }
     }
 }
@@ -335,7 +321,6 @@ fn listed(names: &[String]) -> Option<String> {
 /// What the attempt was given, and what shows that it took it.
 fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 7] {
     let rows = inputs.rung_rows.zip(inputs.rung_rows_total);
-    let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref());
     let all_opened = (!inputs.data_opened.is_empty()).then(|| "none".to_owned());
     [
         ("seed", inputs.seed_as_taken()),
@@ -344,34 +329,13 @@ fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 7] {
         ("samples of an update", inputs.effective_batch.map(|samples| samples.to_string())),
         ("rows of the rung", rows.map(|(rows, total)| format!("{rows} of {total}, as counted"))),
         ("batches to skip", inputs.batches_skipped().or_else(|| Some("none".to_owned()))),
-        (
-            "warm start",
-            Some(warm.map_or_else(
-                || "none".to_owned(),
-                |(step, rung)| {
-                    let run =
-                        inputs.warm_start_run_id.map(|run_id| format!(" of {run_id}")).unwrap_or_default();
-                    format!("weights of step {step} of {rung}{run}")
-                },
-            )),
-        ),
+        ("warm start", inputs.weights().or_else(|| Some("none".to_owned()))),
     ]
 }
 
 fn rungs(rungs: &[RungSummary]) -> Markup {
-    let columns = [
-        text("Rung"),
-        text("Verdict"),
-        number("Attempts"),
-        number("Last step"),
-        number("Took"),
-        number("GPU time"),
-        number("Cost"),
-        text("Rows"),
-        text("Why"),
-    ];
     table(
-        &columns,
+        &columns("Rung | Verdict | Attempts: | Last step: | Took: | GPU time: | Cost: | Rows | Why"),
         rungs.iter().map(|rung| {
             let rows = rung.rows.zip(rung.rows_total);
             html! {
@@ -390,9 +354,8 @@ fn rungs(rungs: &[RungSummary]) -> Markup {
 }
 
 fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
-    let columns = [text("Evaluation"), number("Step"), text("Evaluator"), text("State"), text("Result")];
     table(
-        &columns,
+        &columns("Evaluation | Step: | Evaluator | State | Result"),
         evaluations.iter().map(|evaluation| {
             let few = evaluation.metrics.iter().take(EVALUATION_METRICS_MAX);
             let few: Vec<String> = few.map(|(name, it)| format!("{name} {}", metric(it.value))).collect();
@@ -408,18 +371,9 @@ fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
 }
 
 fn metrics(metrics: &[MetricSummary]) -> Markup {
-    let columns = [
-        text("Metric"),
-        number("Points"),
-        number("First"),
-        number("Last"),
-        number("Least"),
-        number("Greatest"),
-        number("Not finite"),
-    ];
     let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     table(
-        &columns,
+        &columns("Metric | Points: | First: | Last: | Least: | Greatest: | Not finite:"),
         metrics.iter().filter(|line| !line.name.starts_with(OWN_NAMES)).map(|line| {
             html! {
                 td { code { (line.name) } }
@@ -436,7 +390,7 @@ fn parameters(parameters: &[AttemptParameter]) -> Markup {
     let row = |it: &AttemptParameter| {
         html! { td { code { (it.name) } } td { (it.value) } td.dim { (known(it.origin.as_deref())) } }
     };
-    table(&[text("Name"), text("Value"), text("Origin")], parameters.iter().map(row))
+    table(&columns("Name | Value | Origin"), parameters.iter().map(row))
 }
 
 fn tags(tags: &[AttemptTag]) -> Markup {
@@ -464,7 +418,7 @@ fn machine(found: &Explanation) -> Markup {
         @if *sample_count > 0 {
             details {
                 summary { (counted(values.len() as u64, "value")) " from " (counted(*sample_count, "sample")) }
-                (table(&[text("Value"), number("Mean"), number("Least"), number("Greatest"), number("Last")], values.iter().map(|it| {
+                (table(&columns("Value | Mean: | Least: | Greatest: | Last:"), values.iter().map(|it| {
                     let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| measured(&it.name, value));
                     html! {
                         td { code { (it.name) } }
@@ -483,10 +437,8 @@ fn measured(name: &str, value: f64) -> String {
 
 /// Checks that need attention; the others are counted.
 fn preflight(checks: &[RecordedCheck]) -> Markup {
-    let passes = |check: &&RecordedCheck| {
-        !check.blocks && matches!(check.verdict, Verdict::Pass | Verdict::NotApplicable)
-    };
-    let (passed, others): (Vec<&RecordedCheck>, Vec<&RecordedCheck>) = checks.iter().partition(passes);
+    let (passed, others): (Vec<&RecordedCheck>, Vec<&RecordedCheck>) =
+        checks.iter().partition(|check| check.passes());
     html! {
         p { (counted(passed.len() as u64, "check")) " passed or did not apply" }
         @for check in others {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, PreEscaped, html};
 use trackway_core::Timestamp;
+use trackway_core::text::timestamp;
 use trackway_core::visible::visible;
 use trackway_data::personal::masked;
 
@@ -38,8 +39,6 @@ impl Page {
 
 /// Puts a page together: `title` names it, `lead` is what a reader needs first.
 pub(crate) fn page(title: &str, about: &About, lead: &Markup, body: &Markup) -> Page {
-    let made_at = about.made_at.to_rfc3339();
-    let made_at = made_at.get(..19).unwrap_or(&made_at).replace('T', " ");
     let shown = |markup: Markup| {
         let markup = visible(&markup.0).into_owned();
         PreEscaped(if about.masks { masked_markup(&markup) } else { markup })
@@ -59,7 +58,7 @@ pub(crate) fn page(title: &str, about: &About, lead: &Markup, body: &Markup) -> 
                     header {
                         h1 { (title) }
                         (lead)
-                        p.dim { "Made " (made_at) " UTC by trackway " (about.version) }
+                        p.dim { "Made " (timestamp(about.made_at)) " UTC by trackway " (about.version) }
                     }
                     main { (body) }
                 }

@@ -23,6 +23,11 @@ pub fn number(name: &str) -> Column<'_> {
     Column { name, is_number: true }
 }
 
+/// The columns of a table: their names between `|`. A name that ends with `:` is of a column of numbers, as in Markdown.
+pub fn columns(names: &str) -> Vec<Column<'_>> {
+    names.split('|').map(str::trim).map(|name| name.strip_suffix(':').map_or(text(name), number)).collect()
+}
+
 /// The three columns that [`estimate_cells`] fills.
 pub fn estimate(name: &str) -> [Column<'_>; 3] {
     [number(name), number("Interval"), text("")]

@@ -1,14 +1,15 @@
 //! A post-mortem: the same as its Markdown, for a browser.
 
 use maud::{Markup, html};
+use trackway_api::explain::exit_status;
 use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent};
-use trackway_core::text::{bytes, counted, duration, metric};
+use trackway_core::text::{bytes, counted, duration, metric, short_digest, timestamp};
 
 use crate::frame::{About, Page, page};
-use crate::parts::{number, section, table, text};
+use crate::parts::{columns, section, table};
 use crate::run_parts::{
-    cause, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence, state_class,
-    time, timeline,
+    cause, checkpoints, data_sets, decisions, detections, diagnoses, difference, facts, known, sentence,
+    state_class, timeline,
 };
 use crate::runbook::{link, paths_of, sections};
 
@@ -41,7 +42,7 @@ fn lead(found: &Postmortem) -> Markup {
         p { span class=(format!("badge {}", state_class(run.state))) { (run.state.as_str()) } }
         @for line in &found.summary { p { (sentence(line)) } }
         p.dim {
-            code { (run.run_id.to_string()) } ", config " code { (hash(&run.config_sha256)) }
+            code { (run.run_id.to_string()) } ", config " code { (short_digest(&run.config_sha256)) }
             ", owner " (known(run.owner.as_deref())) ", team " (known(run.team.as_deref()))
         }
         p.dim { "From evidence only; “not known” means that no evidence shows it." }
@@ -73,7 +74,7 @@ fn impact(found: &Postmortem) -> Markup {
                 }
             }
         }
-        (table(&[text(""), number("All attempts"), number("Not successful"), number("Of it for known lost steps, in proportion")],
+        (table(&columns(" | All attempts: | Not successful: | Of it for known lost steps, in proportion:"),
             rows.into_iter().map(|(name, value, text)| html! {
                 td { (name) }
                 td.n { (shown(value(&it.run), text)) }
@@ -94,7 +95,7 @@ fn causes(found: &Postmortem) -> Markup {
             div.card {
                 h3 { "Attempt " (failure.attempt_number) }
                 (cause(&failure.termination, &failure.amendments))
-                (facts(failure))
+                (attempt_facts(failure))
                 @if !failure.detections.is_empty() { h3 { "What detectors found in it" } (detections(&failure.detections)) }
                 @if !failure.diagnoses.is_empty() { h3 { "What diagnoses showed" } (diagnoses(&failure.diagnoses)) }
             }
@@ -102,16 +103,14 @@ fn causes(found: &Postmortem) -> Markup {
     }
 }
 
-fn facts(failure: &FailedAttempt) -> Markup {
+fn attempt_facts(failure: &FailedAttempt) -> Markup {
     let count = |count: Option<u64>| count.map(|count| count.to_string());
-    let status = failure.exit_code.map(|code| format!("exit code {code}"));
-    let status = status.or_else(|| failure.signal.map(|signal| format!("signal {signal}")));
     let rows = [
         ("attempt", Some(failure.attempt_id.to_string())),
         ("hosts", failure.hosts.clone()),
-        ("began", failure.started_at.map(time)),
-        ("ended", failure.ended_at.map(time)),
-        ("status", status),
+        ("began", failure.started_at.map(timestamp)),
+        ("ended", failure.ended_at.map(timestamp)),
+        ("status", exit_status(failure.exit_code, failure.signal)),
         ("last step", count(failure.last_step)),
         ("committed step", count(failure.last_committed_step)),
         ("lost steps", count(failure.lost_steps)),
@@ -121,7 +120,7 @@ fn facts(failure: &FailedAttempt) -> Markup {
     ];
     html! {
         h3 { "Facts" }
-        (table(&[], rows.iter().map(|(name, value)| html! { td { (name) } td { (known(value.as_deref())) } })))
+        (facts(&rows))
     }
 }
 
@@ -129,14 +128,9 @@ fn versions(found: &Postmortem) -> Markup {
     let inputs = &found.inputs;
     html! {
         @if inputs.sets.is_empty() { p { (known(None)) ": the run file names no data set" } } @else {
-            (table(&[text("Data set"), text("Hash"), number("Files"), number("Rows"), number("Size")], inputs.sets.iter().map(|set| {
-                html! {
-                    td { (set.name) } td { code { (hash(&set.data_sha256)) } } td.n { (set.file_count) }
-                    td.n { (known(set.rows.map(|rows| rows.to_string()).as_deref())) } td.n { (bytes(set.size_bytes)) }
-                }
-            })))
+            (data_sets(&inputs.sets, |rows| known(rows.map(|rows| rows.to_string()).as_deref())))
         }
-        (table(&[text("Input"), text("Changed between attempts"), text("Versions")], inputs.inputs.iter().map(|input| {
+        (table(&columns("Input | Changed between attempts | Versions"), inputs.inputs.iter().map(|input| {
             html! { td { (input.what) } td { (changed(input)) } td { (version_list(input)) } }
         })))
         @for diff in &inputs.since_last_good { (difference(diff)) }
@@ -174,18 +168,11 @@ fn integrity(found: &Postmortem) -> Markup {
     let stored = &found.integrity;
     let verified = &stored.verified;
     let differing: u64 = verified.kinds.iter().map(|kind| kind.differ_count).sum();
-    let columns = [
-        text("Digests of"),
-        number("Hold"),
-        number("Differ"),
-        number("Not sealed yet"),
-        number("Cannot be read here"),
-    ];
     html! {
         @if verified.kinds.is_empty() { p { (known(None)) ": nothing is stored of the run" } }
         @else if differing == 0 { p.pass { "Nothing differs from what was sealed" } }
         @else { p.block { (counted(differing, "digest")) @if differing == 1 { " differs" } @else { " differ" } " from what was sealed" } }
-        (table(&columns, verified.kinds.iter().map(|kind| html! {
+        (table(&columns("Digests of | Hold: | Differ: | Not sealed yet: | Cannot be read here:"), verified.kinds.iter().map(|kind| html! {
             td { (kind.kind.plural()) }
             td.n { (kind.hold_count) } td.n { (kind.differ_count) } td.n { (kind.open_count) } td.n { (kind.unknown_count) }
         })))
@@ -202,7 +189,7 @@ fn integrity(found: &Postmortem) -> Markup {
         }
         @if stored.deleted_count > 0 { p.dim { (counted(stored.deleted_count, "checkpoint")) " deleted by retention" } }
         @if let Some(proof) = &stored.resume_proof {
-            p { "Resume proof of " (time(proof.at)) ": " (proof.verdict.as_str()) @if let Some(why) = &proof.why { ", " (why) } }
+            p { "Resume proof of " (timestamp(proof.at)) ": " (proof.verdict.as_str()) @if let Some(why) = &proof.why { ", " (why) } }
         } @else if !stored.checkpoints.is_empty() { p { "Whether a resume is exact is " (known(None)) ": it was never proved" } }
         @if let Some(back) = &stored.fall_back {
             p.warn { "The last attempt fell back from step " (back.from_step) " to step " (back.to_step) ": " (back.why) }
@@ -213,7 +200,7 @@ fn integrity(found: &Postmortem) -> Markup {
 fn actions(found: &Postmortem) -> Markup {
     html! {
         @if found.actions.is_empty() { p { "None: no attempt ended without success" } } @else {
-            (table(&[text(""), text("Action"), text("Runbook"), text("Owner"), text("Due")], found.actions.iter().map(|action| html! {
+            (table(&columns(" | Action | Runbook | Owner | Due"), found.actions.iter().map(|action| html! {
                 td { "☐" } td { (sentence(&action.text)) } td { @if let Some(path) = &action.runbook { (link(path)) } } td {} td {}
             })))
         }

@@ -7,7 +7,7 @@ use trackway_core::text::{bytes, counted, duration, metric};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, number, section, table, text};
+use crate::parts::{card, columns, number, section, table, text};
 
 /// The page.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn preflight(report: &PreflightReport, about: &About) -> Page {
         (memory(report))
         (cost(report))
         (classes(report))
-        @if !report.charts.is_empty() { (section("Columns", &columns(&report.charts))) }
+        @if !report.charts.is_empty() { (section("Columns", &column_charts(&report.charts))) }
     };
     page(&format!("Pre-flight of {}", report.name), about, &lead(report), &body)
 }
@@ -62,7 +62,7 @@ fn checks(report: &PreflightReport) -> Markup {
 
 fn check_table(checks: &[&CheckResult]) -> Markup {
     table(
-        &[text("Check"), text("Verdict"), number("Took"), text("")],
+        &columns("Check | Verdict | Took: | "),
         checks.iter().map(|check| {
             let verdict = check.verdict.as_str();
             let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
@@ -166,17 +166,10 @@ fn cost(report: &PreflightReport) -> Markup {
 
 fn classes(report: &PreflightReport) -> Markup {
     let Some(imbalance) = &report.imbalance else { return html! {} };
-    let columns = [
-        text("Class"),
-        number("Rows"),
-        number("Fraction"),
-        number("Balanced weight"),
-        number("Effective weight"),
-    ];
     section(
         "Classes",
         &html! {
-            (table(&columns, imbalance.classes.iter().map(|class| html! {
+            (table(&columns("Class | Rows: | Fraction: | Balanced weight: | Effective weight:"), imbalance.classes.iter().map(|class| html! {
                 td { (class.name) }
                 td.n { (class.rows) }
                 td.n { (format!("{:.1} %", class.fraction * 100.0)) }
@@ -188,7 +181,7 @@ fn classes(report: &PreflightReport) -> Markup {
     )
 }
 
-fn columns(charts: &[ColumnChart]) -> Markup {
+fn column_charts(charts: &[ColumnChart]) -> Markup {
     let sets = charts.iter().map(|chart| &chart.series).max_by_key(|series| series.len());
     let names =
         sets.into_iter().flatten().enumerate().map(|(index, it)| (Tone::Series(index), it.set.as_str()));

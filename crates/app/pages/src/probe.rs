@@ -11,7 +11,7 @@ use trackway_evaluate::debug::{
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};
 use crate::parts::{
-    Column, card, estimate, estimate_cells, known, number, scale_of, section, table, text, unit_scale,
+    Column, card, columns, estimate, estimate_cells, known, number, scale_of, section, table, unit_scale,
 };
 use crate::residuals;
 
@@ -54,11 +54,9 @@ fn explained(sentence: &str, columns: &[Column<'_>], rows: impl Iterator<Item = 
 
 fn importance(importance: &[Importance]) -> Markup {
     let scale = scale_of(importance.iter().map(|it| &it.increase));
-    let mut columns = vec![text("Feature")];
-    columns.extend(estimate("Error rises by"));
     explained(
         "Permutation importance: how much the mean error rises when the values of a feature are shuffled between rows.",
-        &columns,
+        &columns("Feature | Error rises by: | Interval: | "),
         importance.iter().map(|it| {
             html! {
                 td { code { (it.feature) } }
@@ -115,11 +113,8 @@ fn curves(feature: &Dependence) -> Chart {
         let ends = curve.low.iter().zip(&curve.high);
         let band = places.iter().zip(ends).map(|(x, (low, high))| (*x, *low, *high)).collect();
         let class = curve.class.as_deref().unwrap_or_default();
-        chart = chart.with("", Tone::Series(index), Mark::Area(band)).with(
-            class,
-            Tone::Series(index),
-            through(&curve.mean),
-        );
+        chart = chart.with("", Tone::Series(index), Mark::Area(band));
+        chart = chart.with(class, Tone::Series(index), through(&curve.mean));
     }
     chart
 }
@@ -129,20 +124,12 @@ fn perturbations(perturbations: &[Perturbation]) -> Markup {
     let harm =
         |it: &Perturbation| it.flipped.map(|flipped| flipped.value).or(it.shift).unwrap_or(f64::INFINITY);
     sorted.sort_by(|one, other| harm(other).total_cmp(&harm(one)));
-    let [flipped, interval, bar] = estimate("Decision changes");
-    let columns = [
-        text("Feature"),
-        text("Change"),
-        flipped,
-        interval,
-        bar,
-        number("Prediction moves by"),
-        number("Error rises by"),
-    ];
     let scale = unit_scale();
     explained(
         "Predictions for values that are missing, mistyped, or in another unit.",
-        &columns,
+        &columns(
+            "Feature | Change | Decision changes: | Interval: | | Prediction moves by: | Error rises by:",
+        ),
         sorted.into_iter().map(|it| {
             html! {
                 td { code { (it.feature) } }
@@ -186,11 +173,9 @@ fn small_steps(sensitivity: &Sensitivity) -> Markup {
 
 fn slopes(sensitivity: &Sensitivity) -> Markup {
     let scale = scale_of(sensitivity.slopes.iter().map(|it| &it.per_deviation));
-    let mut columns = vec![text("Feature")];
-    columns.extend(estimate("Change"));
     explained(
         "The mean absolute change of the prediction for one standard deviation of a feature.",
-        &columns,
+        &columns("Feature | Change: | Interval: | "),
         sensitivity.slopes.iter().map(|it| {
             html! {
                 td { code { (it.feature) } }
@@ -204,7 +189,7 @@ fn smallest_changes(counterfactuals: &[Counterfactual]) -> Markup {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
     explained(
         "Counterfactuals: the fewest features, and the smallest changes to them, that flip the prediction of a row.",
-        &[number("Row"), text("Predicted"), text("Then"), text("Changes")],
+        &columns("Row: | Predicted | Then | Changes"),
         counterfactuals.iter().map(|it| {
             html! {
                 td.n { (it.row) }
@@ -229,13 +214,6 @@ fn leverage(leverage: &Leverage) -> Markup {
         metric(leverage.mean),
         counted(leverage.high, "row"),
     );
-    let columns = [
-        number("Row"),
-        number("Leverage"),
-        number("Studentized residual"),
-        number("Cook's distance"),
-        text("Unusual in"),
-    ];
     let row = |it: &HighRow| {
         html! {
             td.n { (it.row) }
@@ -251,7 +229,7 @@ fn leverage(leverage: &Leverage) -> Markup {
         }
     };
     html! {
-        (explained(&sentence, &columns, leverage.rows.iter().map(row)))
+        (explained(&sentence, &columns("Row: | Leverage: | Studentized residual: | Cook's distance: | Unusual in"), leverage.rows.iter().map(row)))
         @if !leverage.skipped.is_empty() { p.dim { "Leverage is without " (leverage.skipped.join(", ")) "." } }
     }
 }

@@ -5,33 +5,20 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
-    Amendment, Change, Diff, RetryDecision, Termination, TerminationEvidence, TimelineEvent,
+    Amendment, Change, Diff, ExplainedDataSet, RetryDecision, Termination, TimelineEvent,
 };
 use trackway_api::runs::RunState;
+use trackway_core::Confidence;
 use trackway_core::detect::DetectionSeverity;
-use trackway_core::text::{budgeted, bytes, counted, duration};
-use trackway_core::{Confidence, Timestamp};
+use trackway_core::text::{bytes, counted, duration, short_digest, timestamp};
 
-use crate::parts::{number, table, text};
+use crate::parts::{columns, table};
 use crate::runbook::link;
 
 /// Lines of a timeline that are shown at once; the others are folded.
 const TIMELINE_MAX: usize = 80;
 /// Differences that are shown.
 const CHANGES_MAX: usize = 60;
-/// Digits of a hash, enough to distinguish hashes by eye.
-const HASH_DIGITS: usize = 12;
-
-/// The beginning of a hash; another text is not shortened.
-pub fn hash(text: &str) -> &str {
-    let is_hash = text.len() > HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { &text[..HASH_DIGITS] } else { text }
-}
-
-/// A time to the second; pages are in UTC.
-pub fn time(at: Timestamp) -> String {
-    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
-}
 
 /// A step, or a dash.
 pub fn step(step: Option<u64>) -> String {
@@ -46,6 +33,24 @@ pub fn usd(usd: Option<f64>) -> String {
 /// What is not known is said so.
 pub fn known(text: Option<&str>) -> Markup {
     html! { @if let Some(text) = text { (text) } @else { span.dim { "not known" } } }
+}
+
+/// A table of names, and what is known of each.
+pub fn facts(rows: &[(&str, Option<String>)]) -> Markup {
+    table(&[], rows.iter().map(|(name, value)| html! { td { (name) } td { (known(value.as_deref())) } }))
+}
+
+/// A table of data sets; `rows` shows how many rows one has.
+pub fn data_sets(sets: &[ExplainedDataSet], rows: fn(Option<u64>) -> Markup) -> Markup {
+    table(
+        &columns("Data set | Hash | Files: | Rows: | Size:"),
+        sets.iter().map(|set| {
+            html! {
+                td { (set.name) } td { code { (short_digest(&set.data_sha256)) } } td.n { (set.file_count) }
+                td.n { (rows(set.rows)) } td.n { (bytes(set.size_bytes)) }
+            }
+        }),
+    )
 }
 
 /// A sentence, in which backticks begin and end code.
@@ -73,10 +78,10 @@ pub fn state_class(state: RunState) -> &'static str {
 pub fn timeline(events: &[TimelineEvent]) -> Markup {
     let rows = |events: &[TimelineEvent]| {
         table(
-            &[text("Time (UTC)"), number("Attempt"), text("What")],
+            &columns("Time (UTC) | Attempt: | What"),
             events.iter().map(|event| {
                 html! {
-                    td.word { (time(event.at)) }
+                    td.word { (timestamp(event.at)) }
                     td.n { (event.attempt_number.map(|number| number.to_string()).unwrap_or_default()) }
                     td { (sentence(&event.text)) }
                 }
@@ -110,7 +115,7 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
         p { "Runbook: " (link(&termination.runbook)) }
         h3 { "Evidence" }
         @if termination.evidence.is_empty() { p { (known(None)) ": no evidence was recorded" } }
-        @for item in &termination.evidence { p { span.dim { (place_of(item)) } " " code { (item.text) } } }
+        @for item in &termination.evidence { p { span.dim { (item.place()) ":" } " " code { (item.text) } } }
         h3 { "What counters it" }
         @for other in &termination.secondary {
             p {
@@ -121,7 +126,7 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
         @for late in amendments {
             p {
                 "Amended since: " code { (late.field) } " " (known(late.old_text.as_deref())) " → " (known(late.new_text.as_deref()))
-                ", because " (late.why) " (" (late.author) ", " (time(late.at)) ")"
+                ", because " (late.why) " (" (late.author) ", " (timestamp(late.at)) ")"
             }
         }
         @match termination.confidence {
@@ -136,24 +141,17 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
     }
 }
 
-fn place_of(item: &TerminationEvidence) -> String {
-    let source = item.source.replace('_', " ");
-    match item.line_number {
-        Some(line) => format!("{source}, {} line {line}:", item.stream.as_deref().unwrap_or("log")),
-        None => format!("{source}:"),
-    }
-}
-
 /// What detectors found, the likely cause, what to do and what was done.
 pub fn detections(found: &[Detection]) -> Markup {
     html! {
         @for one in found {
-            div class=(format!("finding {}", severity_class(one.severity))) {
+            @let class = if one.severity == DetectionSeverity::Critical { "block" } else { "warn" };
+            div class=(format!("finding {class}")) {
                 p {
                     b { (one.detector.as_str()) } " at step " (one.step)
                     @if one.first_step < one.step { " (from step " (one.first_step) " on)" }
                     @if one.rank > 0 { ", rank " (one.rank) }
-                    ": " (sentence(&one.evidence)) " " span.dim { (time(one.at)) }
+                    ": " (sentence(&one.evidence)) " " span.dim { (timestamp(one.at)) }
                 }
                 p.dim { "Likely: " (sentence(&one.cause)) }
                 p { "→ " (sentence(&one.advice)) }
@@ -171,7 +169,7 @@ pub fn diagnoses(all: &[AttemptDiagnosis]) -> Markup {
             div.finding {
                 p {
                     b { (one.kind.as_str()) } ", " (one.verdict.as_str().replace('_', " ")) ": " (sentence(&one.finding)) " "
-                    span.dim { (time(one.at)) }
+                    span.dim { (timestamp(one.at)) }
                 }
                 p.dim { "Symptom: " (sentence(&one.why)) ". Run " code { (one.diagnosis_run_id.to_string()) } }
                 @for file in &one.files { p.dim { code { (file) } } }
@@ -180,40 +178,20 @@ pub fn diagnoses(all: &[AttemptDiagnosis]) -> Markup {
     }
 }
 
-fn severity_class(severity: DetectionSeverity) -> &'static str {
-    if severity == DetectionSeverity::Critical { "block" } else { "warn" }
-}
-
 /// The decision after each attempt.
 pub fn decisions(decisions: &[RetryDecision]) -> Markup {
-    let columns = [
-        number("After attempt"),
-        text("Decision"),
-        text("Why"),
-        text("Rule"),
-        text("Budget"),
-        number("Wait"),
-        text("Changes"),
-    ];
     table(
-        &columns,
+        &columns("After attempt: | Decision | Why | Rule | Budget | Wait: | Changes"),
         decisions.iter().map(|decision| {
-            let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
-                (Some(name), Some(spent), Some(limit)) => {
-                    format!("{name}: {} of {}", budgeted(spent), budgeted(limit))
-                }
-                _ => String::new(),
-            };
-            let set = decision.changes.as_ref().and_then(|changes| changes.get("set"));
-            let set = set.filter(|set| set.as_object().is_some_and(|set| !set.is_empty()));
+            let budget = decision.budget().map(|(name, spent)| format!("{name}: {spent}"));
             html! {
                 td.n { (decision.after_attempt_number.map(|number| number.to_string()).unwrap_or_default()) }
                 td.word { (decision.decision.as_str()) }
                 td { (sentence(&decision.why)) }
                 td { code { (decision.rule) } }
-                td { (budget) }
+                td { (budget.unwrap_or_default()) }
                 td.n { (decision.delay_seconds.map(duration).unwrap_or_default()) }
-                td { @if let Some(set) = set { code { (set.to_string()) } } }
+                td { @if let Some(set) = decision.changed_settings() { code { (set) } } }
             }
         }),
     )
@@ -222,17 +200,8 @@ pub fn decisions(decisions: &[RetryDecision]) -> Markup {
 /// Checkpoints that retention did not delete; the one that a resume would use is marked.
 pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
     let shown = all.iter().filter(|one| one.state != CheckpointState::Retired);
-    let columns = [
-        number("Step"),
-        text("State"),
-        number("Size"),
-        text("Where"),
-        text("Manifest"),
-        text("Saved because"),
-        text("Kept because"),
-    ];
     table(
-        &columns,
+        &columns("Step: | State | Size: | Where | Manifest | Saved because | Kept because"),
         shown.map(|one| {
             let resumes = resume_step == Some(one.step) && one.state == CheckpointState::Committed;
             let size = one.size_bytes.map(bytes).unwrap_or_default();
@@ -245,7 +214,7 @@ pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
                 }
                 td.n { (size) }
                 td { (one.place.as_str()) }
-                td { code { (one.manifest_sha256.as_deref().map(hash).unwrap_or("–")) } }
+                td { code { (one.manifest_sha256.as_deref().map(short_digest).unwrap_or("–")) } }
                 td { (one.reason.as_deref().unwrap_or_default()) }
                 td.dim { (one.kept_because.join(", ")) }
             }
@@ -256,7 +225,7 @@ pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
 /// What changed, from what to what.
 pub fn changes(changes: &[Change]) -> Markup {
     table(
-        &[text("Key"), text("Before"), text("Now")],
+        &columns("Key | Before | Now"),
         changes.iter().map(|change| {
             html! {
                 td { code { (change.key) } }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::Timestamp;
+
 /// `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 12 min`, `2 d 4 h`. Negative durations keep their sign.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
@@ -50,6 +52,22 @@ pub fn number(value: f64) -> String {
         _ => format!("{value:.3}"),
     }
 }
+
+/// A timestamp to the second, in UTC: `2026-11-25 03:54:35`.
+#[must_use]
+pub fn timestamp(at: Timestamp) -> String {
+    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
+}
+
+/// The first digits of a digest, enough to distinguish digests by eye; any other text as it is.
+#[must_use]
+pub fn short_digest(text: &str) -> &str {
+    let is_digest = text.len() > DIGEST_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_digest { &text[..DIGEST_DIGITS] } else { text }
+}
+
+/// Digits that are shown of a digest.
+const DIGEST_DIGITS: usize = 12;
 
 /// What was spent, or may be: `2`, `12.50`, `0.0013`. Two decimals, of less than 0.1 two digits; whole numbers as they are.
 #[must_use]

@@ -32,6 +32,7 @@ mod tracking;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
@@ -40,17 +41,17 @@ use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use cross_validate::CrossValidateArgs;
 pub use data::{
-    AsOfArgs, CheckArgs, CleanArgs, DataCommand, DiffArgs, DriftArgs, FailOn, Header, ImagesArgs, InferArgs,
-    LeakageArgs, ProfileArgs, Protect, ReadingArgs, SkewArgs, SnapshotArgs, SnapshotCommand, SplitArgs,
-    SplitBy, TableArgs, ValidateArgs, WhatOfDuplicates,
+    AsOfArgs, CheckArgs, CleanArgs, DataCommand, DiffArgs, DriftArgs, FailOn, ImagesArgs, InferArgs,
+    LeakageArgs, ProfileArgs, ReadingArgs, SkewArgs, SnapshotArgs, SnapshotCommand, SplitArgs, TableArgs,
+    ValidateArgs,
 };
 pub use diagnose::DiagnoseArgs;
 pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 pub use init::InitArgs;
 pub use memory::MemoryArgs;
-pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
+pub use metrics::{ColumnArgs, MetricsArgs};
 pub use preflight::{PreflightArgs, SkipArgs};
-pub use probe::{ProbeArgs, ProbeBatches, ProbeOnly};
+pub use probe::ProbeArgs;
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
@@ -59,7 +60,7 @@ pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
-pub use slices::{SlicesArgs, SlicesLoss};
+pub use slices::SlicesArgs;
 pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -277,11 +278,7 @@ pub struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 pub enum DoctorCommand {
     /// Rebuild the ledger from the files of the home
-    Rebuild(RebuildArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
+    #[command(after_help = "Examples:
   trackway doctor rebuild
   trackway doctor rebuild --json
 
@@ -289,7 +286,8 @@ A readable ledger is kept and completed. One that is missing, empty or damaged i
 old file is kept next to it.
 
 Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no run")]
-pub struct RebuildArgs {}
+    Rebuild,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -519,6 +517,18 @@ pub struct ShimArgs {
     /// The command
     #[arg(last = true, required = true)]
     pub argv: Vec<String>,
+}
+
+/// A value of an option: its word, what it means, and its help.
+type Word<T> = (&'static str, T, &'static str);
+
+/// Accepts the words of a table; the help of an option shows them with theirs.
+fn one_of<T: Copy + Send + Sync + 'static>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    let shown = words.iter().map(|(word, _, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(shown).map(|word| {
+        let (_, meant, _) = words.iter().find(|(known, ..)| *known == word).expect("only these are accepted");
+        *meant
+    })
 }
 
 /// Reads the words of a command line, the first of which names the program.

@@ -19,7 +19,7 @@ use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
 use args::{Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, SqlArgs};
-use exit::Failure;
+use exit::{Exit, Failure};
 use printer::Printer;
 use settings::{FoundFile, Settings};
 
@@ -70,7 +70,7 @@ fn failed(failure: &Failure, printer: Printer) -> ExitCode {
     ExitCode::from(failure.code)
 }
 
-fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Result<u8, Failure> {
+fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Exit {
     note_refused(files, printer);
     let home = || open(settings, None, false, printer);
     // For a command that may be the first one: the home of the run file, created if it does not exist.
@@ -90,7 +90,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
         Command::Doctor(doctor) => match doctor.command {
             None => commands::doctor::doctor(&settings.home(None), printer),
-            Some(DoctorCommand::Rebuild(_)) => {
+            Some(DoctorCommand::Rebuild) => {
                 commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
             }
         },
@@ -135,7 +135,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     }
 }
 
-fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Exit {
     let home = |run_file: Option<&Path>| open(settings, run_file, false, printer);
     let read = &settings.read_context();
     match command {
@@ -164,7 +164,7 @@ fn note_refused(files: &[FoundFile], printer: Printer) {
     }
 }
 
-fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Exit {
     // What is wrong with the command line is said here, once.
     let request = commands::run::request(run)?;
     if run.detach {
@@ -178,12 +178,15 @@ fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8,
     answer
 }
 
-fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Exit {
     match commands::sql::worker_folder() {
         // The parent process has sealed what there was to seal.
-        Some(spill) => {
-            commands::sql::answer(&open_home(settings, None, false, printer)?, sql, spill, printer)
-        }
+        Some(spill) => commands::sql::answer(
+            &open_home(settings.home(None), settings, false, printer)?,
+            sql,
+            spill,
+            printer,
+        ),
         None => {
             open(settings, None, false, printer)?;
             commands::sql::supervise(sql)
@@ -191,14 +194,10 @@ fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Fai
     }
 }
 
-fn reproduce_attempt(
-    reproduce: &ReproduceArgs,
-    settings: &Settings,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn reproduce_attempt(reproduce: &ReproduceArgs, settings: &Settings, printer: Printer) -> Exit {
     if let Some(folder) = &reproduce.check {
         let home = Home::new(commands::reproduce::home_of(folder), None);
-        return commands::reproduce::compare(&open_this(home, settings, false, printer)?, folder, printer);
+        return commands::reproduce::compare(&open_home(home, settings, false, printer)?, folder, printer);
     }
     let out = reproduce.out.as_deref().unwrap_or(Path::new("reproduction"));
     let context = open(settings, None, false, printer)?;
@@ -212,24 +211,15 @@ fn open(
     create: bool,
     printer: Printer,
 ) -> Result<Context, Failure> {
-    let context = open_home(settings, run_file, create, printer)?;
+    let context = open_home(settings.home(run_file), settings, create, printer)?;
     for line in reconcile::reconcile(&context)? {
         printer.note(&line);
     }
     Ok(context)
 }
 
-fn open_home(
-    settings: &Settings,
-    run_file: Option<&Path>,
-    create: bool,
-    printer: Printer,
-) -> Result<Context, Failure> {
-    open_this(settings.home(run_file), settings, create, printer)
-}
-
 /// Opens this home, wherever the settings have another one.
-fn open_this(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
+fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();

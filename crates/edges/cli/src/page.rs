@@ -26,9 +26,14 @@ pub fn save(
 
 /// Writes a text, and reports where it is.
 pub fn save_text(path: &Path, what: &str, printer: Printer, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .and_then(|()| trackway_files::give_to_user(path))
-        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+    write(path, text)?;
     printer.note(format!("the {what} is in {}", path.display()));
     Ok(())
+}
+
+/// Writes a file of the user.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .and_then(|()| trackway_files::give_to_user(path))
+        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))
 }

@@ -4,11 +4,10 @@
 //! holds cannot steer the terminal, wherever it is printed. The two exceptions have names: [`Printer::echo`] for the
 //! script's output while it runs, and [`Printer::file`] for a document that is on its way into a file.
 
-use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::ops::Add;
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::Document;
 use trackway_core::visible::{escaped_json, visible, without_colours};
 pub use trackway_flows::data::masked_cut as cut;
@@ -104,27 +103,9 @@ impl Shown {
     }
 }
 
-impl From<&str> for Shown {
-    fn from(text: &str) -> Self {
-        Self(vec![(None, visible(text).into_owned())])
-    }
-}
-
-impl From<String> for Shown {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<&String> for Shown {
-    fn from(text: &String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<Cow<'_, str>> for Shown {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self::from(&*text)
+impl<T: AsRef<str>> From<T> for Shown {
+    fn from(text: T) -> Self {
+        Self(vec![(None, visible(text.as_ref()).into_owned())])
     }
 }
 
@@ -173,6 +154,11 @@ pub fn say(bar: &ProgressBar, text: impl Into<Shown>) {
     bar.set_message(text.into().render(false));
 }
 
+/// How a progress line looks.
+pub fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
 impl Printer {
     /// A printer for this process.
     pub fn new(json: bool) -> Self {
@@ -210,9 +196,11 @@ impl Printer {
         Shown(shown.0.into_iter().map(|(tone, text)| (tone, masked(&text).into_owned())).collect())
     }
 
-    fn json_line(self, text: String) {
-        let text = if self.masks { masked_json(&text) } else { text };
-        write_line(&escaped_json(text));
+    fn json(self, what: &str, text: serde_json::Result<String>) {
+        match text {
+            Ok(text) => write_line(&escaped_json(if self.masks { masked_json(&text) } else { text })),
+            Err(error) => self.note(format!("cannot print {what} as JSON: {error}")),
+        }
     }
 
     /// Whether programs, not people, read stdout.
@@ -230,6 +218,11 @@ impl Printer {
         self.line(self.tone(tone, "·") + " " + text);
     }
 
+    /// Lines of data that begin with a mark in a tone.
+    pub fn points<T: Into<Shown>>(self, tone: Tone, texts: impl IntoIterator<Item = T>) {
+        texts.into_iter().for_each(|text| self.point(tone, text));
+    }
+
     /// A line of a log: without its colours, and a carriage return begins a new line.
     pub fn log_line(self, before: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
@@ -244,20 +237,16 @@ impl Printer {
         if stdout_is_terminal() {
             String::from_utf8_lossy(bytes).lines().for_each(|line| self.line(line));
         } else {
-            let mut stdout = std::io::stdout().lock();
-            quit_on_closed_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+            quit_on_closed_pipe(write_all(std::io::stdout().lock(), bytes));
         }
     }
 
     /// The output of the user's own script while it runs, byte by byte, as if Trackway were not there. A closed pipe
     /// must not end the supervision.
     pub fn echo(self, to_stdout: bool, bytes: &[u8]) {
-        let written = if to_stdout {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(bytes).and_then(|()| stdout.flush())
-        } else {
-            let mut stderr = std::io::stderr().lock();
-            stderr.write_all(bytes).and_then(|()| stderr.flush())
+        let written = match to_stdout {
+            true => write_all(std::io::stdout().lock(), bytes),
+            false => write_all(std::io::stderr().lock(), bytes),
         };
         drop(written);
     }
@@ -277,18 +266,12 @@ impl Printer {
 
     /// One JSON document on stdout.
     pub fn document(self, document: &impl Document) {
-        match serde_json::to_string_pretty(document) {
-            Ok(text) => self.json_line(text),
-            Err(error) => self.note(format!("cannot print the answer as JSON: {error}")),
-        }
+        self.json("the answer", serde_json::to_string_pretty(document));
     }
 
     /// One line of NDJSON on stdout.
     pub fn record(self, record: &impl Document) {
-        match serde_json::to_string(record) {
-            Ok(text) => self.json_line(text),
-            Err(error) => self.note(format!("cannot print a record as JSON: {error}")),
-        }
+        self.json("a record", serde_json::to_string(record));
     }
 
     /// A line for people on stderr, marked as Trackway's own.
@@ -359,8 +342,13 @@ impl Printer {
 
 fn write_line(line: &str) {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
-    quit_on_closed_pipe(written.and_then(|()| stdout.flush()));
+    let written = stdout.write_all(line.as_bytes()).and_then(|()| write_all(stdout, b"\n"));
+    quit_on_closed_pipe(written);
+}
+
+fn write_all(mut to: impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
 }
 
 fn quit_on_closed_pipe(written: std::io::Result<()>) {

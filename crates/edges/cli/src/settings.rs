@@ -18,7 +18,7 @@ use trackway_formats::layout::PROJECT_FOLDER;
 use trackway_formats::settings::{SettingsFile, Written, is_web_address};
 
 use crate::exit::Failure;
-pub use files::{FileKind, FileState, FoundFile};
+pub use files::{FileState, FoundFile};
 
 /// Names the folder with Trackway's state.
 pub const HOME_VARIABLE: &str = Variable::Home.as_str();
@@ -104,39 +104,25 @@ pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
     let ledger =
         given.ledger.map(|ledger| Setting { value: ledger.to_owned(), origin: Origin::Flag("--ledger") });
     let mib = |bytes: u64| u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+    let (media_mib, page_mib) = (mib(DEFAULT_LIMITS.media_bytes_max), mib(DEFAULT_LIMITS.page_bytes_max));
     let columns = u32::try_from(DEFAULT_LIMITS.columns_max).unwrap_or(u32::MAX);
     Ok(Settings {
         home: home
             .or_else(|| given.variable(HOME_VARIABLE).map(|home| home.map(PathBuf::from)))
             .or_else(|| given.written(|file| file.home.as_ref()).map(Setting::beside_its_file)),
         ledger: ledger
-            .or_else(|| {
-                let ledger = given.variable(LEDGER_VARIABLE)?;
-                Some(ledger.map(|text| text.to_string_lossy().into_owned()))
-            })
+            .or_else(|| given.variable(LEDGER_VARIABLE).map(|ledger| ledger.map(text)))
             .or_else(|| given.written(|file| file.ledger.as_ref()).map(location)),
         color: given
-            .variable(NO_COLOR_VARIABLE)
-            .map(|no_color| no_color.map(|_| false))
-            .or_else(|| given.written(|file| file.color.as_ref()))
+            .set(NO_COLOR_VARIABLE, |_| Ok(false), |file| file.color.as_ref())?
             .unwrap_or(Setting::default_of(true)),
         columns_max: given.number(COLUMNS_VARIABLE, |file| file.columns_max.as_ref(), columns)?,
-        media_mib_max: given.number(
-            MEDIA_VARIABLE,
-            |file| file.media_mib_max.as_ref(),
-            mib(DEFAULT_LIMITS.media_bytes_max),
-        )?,
-        page_mib_max: given.number(
-            PAGE_VARIABLE,
-            |file| file.page_mib_max.as_ref(),
-            mib(DEFAULT_LIMITS.page_bytes_max),
-        )?,
+        media_mib_max: given.number(MEDIA_VARIABLE, |file| file.media_mib_max.as_ref(), media_mib)?,
+        page_mib_max: given.number(PAGE_VARIABLE, |file| file.page_mib_max.as_ref(), page_mib)?,
         follow_links: given
-            .variable(LINKS_VARIABLE)
-            .map(|follow| follow.map(|value| value == "1"))
-            .or_else(|| given.written(|file| file.follow_links.as_ref()))
+            .set(LINKS_VARIABLE, |value| Ok(value == "1"), |file| file.follow_links.as_ref())?
             .unwrap_or(Setting::default_of(DEFAULT_LIMITS.follow_links)),
-        webhook: given.web_address(WEBHOOK_VARIABLE, |file| file.webhook.as_ref())?,
+        webhook: given.set(WEBHOOK_VARIABLE, web_address, |file| file.webhook.as_ref())?,
     })
 }
 
@@ -156,21 +142,15 @@ impl Given<'_> {
         })
     }
 
-    /// An address of HTTP. The error does not show a wrong one: it may be a secret.
-    fn web_address(
+    /// What a variable sets, or else the strongest file.
+    fn set<T: Clone>(
         &self,
         variable: &'static str,
-        of: fn(&SettingsFile) -> Option<&Written<String>>,
-    ) -> Result<Option<Setting<String>>, Failure> {
+        parse: impl FnOnce(OsString) -> Result<T, Failure>,
+        of: fn(&SettingsFile) -> Option<&Written<T>>,
+    ) -> Result<Option<Setting<T>>, Failure> {
         let Some(given) = self.variable(variable) else { return Ok(self.written(of)) };
-        let given = given.map(|text| text.to_string_lossy().into_owned());
-        match is_web_address(&given.value) {
-            true => Ok(Some(given)),
-            false => Err(Failure::usage(
-                format!("{variable} is not an address of HTTP"),
-                format!("set {variable} to an address such as `https://hooks.example.org/…`, or unset it"),
-            )),
-        }
+        Ok(Some(Setting { value: parse(given.value)?, origin: given.origin }))
     }
 
     /// A positive number.
@@ -180,18 +160,31 @@ impl Given<'_> {
         of: fn(&SettingsFile) -> Option<&Written<u32>>,
         default: u32,
     ) -> Result<Setting<u32>, Failure> {
-        let Some(given) = self.variable(variable) else {
-            return Ok(self.written(of).unwrap_or(Setting::default_of(default)));
+        let parse = |value: OsString| {
+            let text = value.to_string_lossy();
+            text.parse::<u32>().ok().filter(|number| *number > 0).ok_or_else(|| {
+                let hint = format!("set {variable} to a positive number, or unset it");
+                Failure::usage(format!("{variable} is `{text}`"), hint)
+            })
         };
-        let text = given.value.to_string_lossy();
-        match text.parse::<u32>() {
-            Ok(value) if value > 0 => Ok(Setting { value, origin: given.origin }),
-            _ => Err(Failure::usage(
-                format!("{variable} is `{text}`"),
-                format!("set {variable} to a positive number, or unset it"),
-            )),
-        }
+        Ok(self.set(variable, parse, of)?.unwrap_or(Setting::default_of(default)))
     }
+}
+
+fn text(value: OsString) -> String {
+    value.to_string_lossy().into_owned()
+}
+
+/// An address of HTTP. The error does not show a wrong one: it may be a secret.
+fn web_address(value: OsString) -> Result<String, Failure> {
+    Some(text(value)).filter(|address| is_web_address(address)).ok_or_else(|| {
+        Failure::usage(
+            format!("{WEBHOOK_VARIABLE} is not an address of HTTP"),
+            format!(
+                "set {WEBHOOK_VARIABLE} to an address such as `https://hooks.example.org/…`, or unset it"
+            ),
+        )
+    })
 }
 
 impl<T> Setting<T> {

@@ -10,20 +10,14 @@ use trackway_system::Cancel;
 /// SIGINT and SIGTERM request a stop, the second time a kill; SIGHUP (the terminal was closed) leaves the script
 /// running without a supervisor.
 pub fn supervise(cancel: &Cancel) {
-    for signal in [SIGINT, SIGTERM] {
-        let cancel = cancel.clone();
-        on(signal, move || cancel.stop(signal));
-    }
+    stopping(cancel);
     let cancel = cancel.clone();
     on(SIGHUP, move || cancel.detach());
 }
 
 /// The same for a supervisor without a terminal: SIGHUP does nothing to it.
 pub fn supervise_detached(cancel: &Cancel) {
-    for signal in [SIGINT, SIGTERM] {
-        let cancel = cancel.clone();
-        on(signal, move || cancel.stop(signal));
-    }
+    stopping(cancel);
     // Not ignored: what this process starts would ignore it too.
     on(SIGHUP, || {});
 }
@@ -35,10 +29,16 @@ pub fn interruptible() -> Arc<AtomicBool> {
     for signal in [SIGINT, SIGTERM] {
         let registered = flag::register_conditional_default(signal, cancel.is_stopped().clone());
         debug_assert!(registered.is_ok(), "this signal may be handled");
+    }
+    stopping(&cancel);
+    cancel.is_stopped().clone()
+}
+
+fn stopping(cancel: &Cancel) {
+    for signal in [SIGINT, SIGTERM] {
         let cancel = cancel.clone();
         on(signal, move || cancel.stop(signal));
     }
-    cancel.is_stopped().clone()
 }
 
 fn on(signal: i32, action: impl Fn() + Send + Sync + 'static) {

@@ -1,7 +1,6 @@
 //! Numbers of the command line as people read them.
 
-use trackway_core::Timestamp;
-pub use trackway_core::text::{budgeted, bytes, counted, duration, metric, short_range};
+pub use trackway_core::text::{bytes, counted, duration, metric, short_range, timestamp};
 use trackway_flows::assess::Estimate;
 
 /// A number that was estimated: `0.3142`, `12.5000`, `1.200e-7`.
@@ -19,12 +18,30 @@ pub fn interval(estimate: &Estimate) -> String {
     format!("{} to {}", end(estimate.interval.known_low()), end(estimate.interval.known_high()))
 }
 
-/// A timestamp to the second, in UTC: `2026-11-25 03:54:35`.
-pub fn timestamp(at: Timestamp) -> String {
-    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
-}
-
 /// The first digits of a hash, enough to distinguish hashes by eye.
 pub fn short_hash(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
+}
+
+/// A metric's value, or a dash.
+pub fn known(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), metric)
+}
+
+/// Both ends of an interval with a word between them; empty if it is not known.
+pub fn between(ends: Option<(f64, f64)>, word: &str) -> String {
+    ends.map(|(low, high)| format!("{} {word} {}", metric(low), metric(high))).unwrap_or_default()
+}
+
+/// `0.0312`, `<0.0001`.
+pub fn p_value(p_value: f64) -> String {
+    if p_value < 1e-4 { "<0.0001".to_owned() } else { format!("{p_value:.4}") }
+}
+
+/// The first letters of a text, and `…` where there are more.
+pub fn shortened(text: &str, letters_max: usize) -> String {
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -8,12 +8,7 @@ use trackway_ledger::AttemptRow;
 use super::diff::changes;
 use super::termination::termination;
 
-/// All attempts of a run, oldest first.
-pub(super) fn attempt_lines(attempts: &[AttemptRow]) -> Vec<AttemptSummary> {
-    attempts.iter().map(|attempt| attempt_line(attempt, attempts)).collect()
-}
-
-fn attempt_line(attempt: &AttemptRow, all: &[AttemptRow]) -> AttemptSummary {
+pub(super) fn attempt_line(attempt: &AttemptRow, all: &[AttemptRow]) -> AttemptSummary {
     let termination = termination(attempt);
     let follower = all.iter().find(|other| other.parent_attempt_id == Some(attempt.attempt_id));
     AttemptSummary {

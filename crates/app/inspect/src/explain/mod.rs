@@ -47,7 +47,7 @@ use trackway_ledger::{
 };
 use trackway_tower::next_actions;
 
-use self::attempts::{attempt_lines, parent_diff, parent_of};
+use self::attempts::{attempt_line, parent_diff, parent_of};
 use self::diff::changes;
 pub(crate) use self::diff::leaves;
 use self::machine::machine_card;
@@ -165,11 +165,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         data: data_card(context, run.run_id)?,
         data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
         preflight: recorded(context, run.run_id)?,
-        progressive: progressive::card(
-            estimate,
-            &detections,
-            &progressive::attempts_beside(attempt, &attempts),
-        ),
+        progressive: progressive::card(estimate, &detections, attempt, &attempts),
         detections,
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),
@@ -199,7 +195,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         next_actions: actions_for(run, attempt, &retries, &evaluations, diagnosis, way_back),
         evaluations,
         diagnoses,
-        attempts: attempt_lines(&attempts),
+        attempts: attempts.iter().map(|attempt| attempt_line(attempt, &attempts)).collect(),
         rungs: context.rungs_of(run.run_id)?,
     })
 }

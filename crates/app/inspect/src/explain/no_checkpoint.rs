@@ -19,10 +19,10 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
     if attempt.state != AttemptState::Sealed || attempt.last_committed_step.is_some() {
         return None;
     }
-    let own = || events.iter().filter(|event| event.attempt_id == Some(attempt.attempt_id));
     let requests = save_requests(attempt.attempt_id, events);
-    let failed = own().rfind(|event| FAILED.iter().any(|kind| event.kind == kind.as_str()));
-    if let Some(failed) = failed {
+    let is_own = |event: &&EventRow| event.attempt_id == Some(attempt.attempt_id);
+    let is_failure = |event: &&EventRow| FAILED.iter().any(|kind| kind.is(&event.kind));
+    if let Some(failed) = events.iter().filter(is_own).rfind(is_failure) {
         let step = failed.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         let requests = requests.map(|requests| format!("; {}", requests.sentence())).unwrap_or_default();
         return Some(format!(

@@ -3,14 +3,13 @@
 use std::fmt::{Formatter, Result as Written};
 
 use trackway_api::checkpoints::Checkpoint;
-use trackway_api::explain::{Diff, ExplainedDataSet, RetryDecision, TerminationEvidence, TimelineEvent};
+use trackway_api::explain::{Diff, ExplainedDataSet, RetryDecision, TimelineEvent, exit_status};
 use trackway_api::postmortem::{
     FailedAttempt, InputVersion, InputVersions, Postmortem, PostmortemAction, Spent, StoredIntegrity,
     VersionOfAttempts,
 };
 use trackway_api::verify::SealedKind;
-use trackway_core::Timestamp;
-use trackway_core::text::{budgeted, bytes, counted, duration, metric};
+use trackway_core::text::{bytes, counted, duration, metric, short_digest, timestamp};
 use trackway_flows::markdown::{Code, Markdown, Put, md};
 
 /// Lines of the timeline; the rest is in the JSON.
@@ -19,8 +18,6 @@ const TIMELINE_MAX: usize = 60;
 const FAILURES_MAX: usize = 12;
 /// Differences and changes that are listed.
 const LISTED_MAX: usize = 20;
-/// Digits of a hash, enough to distinguish hashes by eye.
-const HASH_DIGITS: usize = 12;
 
 /// The text of a post-mortem.
 #[must_use]
@@ -39,6 +36,9 @@ pub fn markdown(found: &Postmortem) -> String {
 
 /// A piece, or that it is not known.
 struct Known<T>(Option<T>);
+
+/// That nothing is known.
+const UNKNOWN: Known<&str> = Known(None);
 
 impl<T: Put> Put for Known<T> {
     fn put(&self, formatter: &mut Formatter<'_>) -> Written {
@@ -83,16 +83,6 @@ impl Put for Section<'_> {
     }
 }
 
-/// The beginning of a hash; another text is not shortened.
-fn hash(text: &str) -> &str {
-    let is_hash = text.len() > HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { &text[..HASH_DIGITS] } else { text }
-}
-
-fn time(at: Timestamp) -> String {
-    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
-}
-
 fn number(count: Option<u64>) -> Known<String> {
     Known(count.map(|count| count.to_string()))
 }
@@ -104,9 +94,9 @@ fn head(text: &mut Markdown, found: &Postmortem) {
     md!(text, "| state | {} |\n", run.state.to_string());
     md!(text, "| owner | {} |\n", Known(run.owner.as_deref()));
     md!(text, "| team | {} |\n", Known(run.team.as_deref()));
-    md!(text, "| config | {} |\n", Code(hash(&run.config_sha256)));
-    md!(text, "| created | {} UTC |\n", time(run.created_at));
-    md!(text, "| evidence read | {} UTC |\n", time(found.made_at));
+    md!(text, "| config | {} |\n", Code(short_digest(&run.config_sha256)));
+    md!(text, "| created | {} UTC |\n", timestamp(run.created_at));
+    md!(text, "| evidence read | {} UTC |\n", timestamp(found.made_at));
     md!(
         text,
         "\nEverything here comes from receipts, logs, checkpoints and metrics. *Not known* means that no evidence shows it.\n"
@@ -120,12 +110,8 @@ fn head(text: &mut Markdown, found: &Postmortem) {
 fn impact(text: &mut Markdown, found: &Postmortem) {
     let impact = &found.impact;
     md!(text, "\n### Impact\n\n");
-    md!(
-        text,
-        "- Attempts that did not succeed: {} of {}\n",
-        impact.failed_count.to_string(),
-        impact.attempt_count.to_string()
-    );
+    let (failed, all) = (impact.failed_count.to_string(), impact.attempt_count.to_string());
+    md!(text, "- Attempts that did not succeed: {} of {}\n", failed, all);
     if impact.failed_count > 0 {
         md!(text, "- Lost steps: {}", number(impact.lost_steps));
         if impact.lost_steps.is_some() && impact.lost_unknown_count > 0 {
@@ -169,7 +155,7 @@ fn impact(text: &mut Markdown, found: &Postmortem) {
 fn timeline(text: &mut Markdown, events: &[TimelineEvent]) {
     md!(text, "\n## Timeline (UTC)\n\n");
     if events.is_empty() {
-        return md!(text, "{}\n", Known(None::<&str>));
+        return md!(text, "{}\n", UNKNOWN);
     }
     md!(text, "| time | attempt | what |\n|---|---|---|\n");
     let hidden = events.len().saturating_sub(TIMELINE_MAX);
@@ -182,7 +168,7 @@ fn timeline(text: &mut Markdown, events: &[TimelineEvent]) {
             continue;
         }
         let attempt = event.attempt_number.map(|number| number.to_string());
-        md!(text, "| {} | {} | {} |\n", time(event.at), attempt, Sentence(&event.text));
+        md!(text, "| {} | {} | {} |\n", timestamp(event.at), attempt, Sentence(&event.text));
     }
 }
 
@@ -219,53 +205,30 @@ fn cause(text: &mut Markdown, failure: &FailedAttempt) {
     let outlook = termination.retry_outlook.map(|outlook| outlook.as_str().replace('_', " "));
     md!(text, "| retry outlook | {} |\n", Known(outlook));
     md!(text, "| runbook | {} |\n", Section(&termination.runbook));
-    md!(
-        text,
-        "| attempt | {}, on {} |\n",
-        Code(&failure.attempt_id.to_string()),
-        Known(failure.hosts.as_deref())
-    );
-    md!(
-        text,
-        "| began, ended | {}, {} UTC |\n",
-        Known(failure.started_at.map(time)),
-        Known(failure.ended_at.map(time))
-    );
-    let status = match (failure.exit_code, failure.signal) {
-        (Some(code), _) => Some(format!("exit code {code}")),
-        (None, Some(signal)) => Some(format!("signal {signal}")),
-        (None, None) => None,
-    };
-    md!(text, "| status | {} |\n", Known(status));
+    let attempt = failure.attempt_id.to_string();
+    md!(text, "| attempt | {}, on {} |\n", Code(&attempt), Known(failure.hosts.as_deref()));
+    let [began, ended] = [failure.started_at, failure.ended_at].map(|at| Known(at.map(timestamp)));
+    md!(text, "| began, ended | {}, {} UTC |\n", began, ended);
+    md!(text, "| status | {} |\n", Known(exit_status(failure.exit_code, failure.signal)));
     md!(text, "| steps | last {}, ", number(failure.last_step));
     md!(text, "committed {}, lost {} |\n", number(failure.last_committed_step), number(failure.lost_steps));
-    md!(
-        text,
-        "| memory | peak {} of {} |\n",
-        Known(failure.peak_rss_bytes.map(bytes)),
-        Known(failure.host_memory_bytes.map(bytes))
-    );
+    let [peak, all] = [failure.peak_rss_bytes, failure.host_memory_bytes].map(|it| Known(it.map(bytes)));
+    md!(text, "| memory | peak {} of {} |\n", peak, all);
     md!(text, "\n**Evidence**\n\n");
     if termination.evidence.is_empty() {
-        md!(text, "- {}: no evidence was recorded\n", Known(None::<&str>));
+        md!(text, "- {}: no evidence was recorded\n", UNKNOWN);
     }
     for item in &termination.evidence {
-        md!(text, "- {}: {}\n", place_of(item), Sentence(&item.text));
+        md!(text, "- {}: {}\n", item.place(), Sentence(&item.text));
     }
     counters(text, failure);
     if !failure.detections.is_empty() {
         md!(text, "\n**What detectors found in it**\n\n");
     }
     for found in failure.detections.iter().take(LISTED_MAX) {
-        let (name, step) = (found.detector.to_string(), found.step.to_string());
-        md!(
-            text,
-            "- {} ({}) at step {}: {}. ",
-            Code(&name),
-            found.severity.to_string(),
-            step,
-            Sentence(&found.evidence)
-        );
+        let (severity, step) = (found.severity.to_string(), found.step.to_string());
+        md!(text, "- {} ({}) at step {}: ", Code(found.detector.as_str()), severity, step);
+        md!(text, "{}. ", Sentence(&found.evidence));
         md!(text, "Likely: {}\n", Sentence(&found.cause));
     }
     if !failure.diagnoses.is_empty() {
@@ -290,7 +253,7 @@ fn counters(text: &mut Markdown, failure: &FailedAttempt) {
     for late in &failure.amendments {
         let (old, new) = (Known(late.old_text.as_deref()), Known(late.new_text.as_deref()));
         md!(text, "- Amended since: {} {} → {}, ", Code(&late.field), old, new);
-        md!(text, "because {} ({}, {} UTC)\n", late.why, late.author, time(late.at));
+        md!(text, "because {} ({}, {} UTC)\n", late.why, late.author, timestamp(late.at));
     }
     match termination.confidence.map(|confidence| confidence.as_str()) {
         Some("certain") if termination.secondary.is_empty() && failure.amendments.is_empty() => {
@@ -298,15 +261,7 @@ fn counters(text: &mut Markdown, failure: &FailedAttempt) {
         }
         Some("certain") => {}
         Some(word) => md!(text, "- The confidence is {}: the evidence admits another reading.\n", word),
-        None => md!(text, "- The confidence is {}.\n", Known(None::<&str>)),
-    }
-}
-
-fn place_of(item: &TerminationEvidence) -> String {
-    let source = item.source.replace('_', " ");
-    match item.line_number {
-        Some(line) => format!("{source}, {} line {line}", item.stream.as_deref().unwrap_or("log")),
-        None => source,
+        None => md!(text, "- The confidence is {}.\n", UNKNOWN),
     }
 }
 
@@ -320,22 +275,11 @@ fn tried(text: &mut Markdown, decisions: &[RetryDecision]) {
         "| after attempt | decision | why | rule | budget | wait | changes |\n|---|---|---|---|---|---|---|\n"
     );
     for decision in decisions {
-        let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
-            (Some(name), Some(spent), Some(limit)) => {
-                Some(format!("{name}: {} of {}", budgeted(spent), budgeted(limit)))
-            }
-            _ => None,
-        };
-        let set = decision.changes.as_ref().and_then(|changes| changes.get("set")).cloned();
-        let set = set.filter(|set| set.as_object().is_some_and(|set| !set.is_empty()));
-        md!(
-            text,
-            "| {} | {} ",
-            Known(decision.after_attempt_number.map(|it| it.to_string())),
-            decision.decision.to_string()
-        );
+        let budget = decision.budget().map(|(name, spent)| format!("{name}: {spent}"));
+        let after = Known(decision.after_attempt_number.map(|it| it.to_string()));
+        md!(text, "| {} | {} ", after, decision.decision.to_string());
         md!(text, "| {} | {} | {} ", Sentence(&decision.why), Code(&decision.rule), budget);
-        md!(text, "| {} | {} |\n", decision.delay_seconds.map(duration), set.map(|set| set.to_string()));
+        md!(text, "| {} | {} |\n", decision.delay_seconds.map(duration), decision.changed_settings());
     }
 }
 
@@ -347,16 +291,13 @@ fn versions(text: &mut Markdown, inputs: &InputVersions) {
     }
     md!(text, "\n| input | changed between attempts | versions |\n|---|---|---|\n");
     for input in &inputs.inputs {
-        let changed = match input.changed {
-            _ if input.versions.iter().map(|it| it.attempts.len()).sum::<usize>() == 1 => Some("one attempt"),
-            Some(true) => Some("**yes**"),
-            Some(false) => Some("no"),
-            None => None,
-        };
+        let attempts: usize = input.versions.iter().map(|version| version.attempts.len()).sum();
         md!(text, "| {} | ", input.what);
-        match changed {
-            Some("**yes**") => md!(text, "**yes**"),
-            other => md!(text, "{}", Known(other)),
+        match input.changed {
+            _ if attempts == 1 => md!(text, "one attempt"),
+            Some(true) => md!(text, "**yes**"),
+            Some(false) => md!(text, "no"),
+            None => md!(text, "{}", UNKNOWN),
         }
         md!(text, " | ");
         version_list(text, input);
@@ -369,7 +310,7 @@ fn versions(text: &mut Markdown, inputs: &InputVersions) {
 
 /// A seed may have as many digits as a hash: only long values are shortened.
 fn version(value: &str) -> &str {
-    if value.len() >= 40 { hash(value) } else { value }
+    if value.len() >= 40 { short_digest(value) } else { value }
 }
 
 fn version_list(text: &mut Markdown, input: &InputVersion) {
@@ -391,12 +332,12 @@ fn sets(text: &mut Markdown, sets: &[ExplainedDataSet]) {
         return md!(
             text,
             "{}: the run file names no data set, so nothing recorded what was read.\n",
-            Known(None::<&str>)
+            UNKNOWN
         );
     }
     md!(text, "| data set | hash | files | rows | size |\n|---|---|---|---|---|\n");
     for set in sets {
-        md!(text, "| {} | {} ", set.name, Code(hash(&set.data_sha256)));
+        md!(text, "| {} | {} ", set.name, Code(short_digest(&set.data_sha256)));
         md!(text, "| {} | {} | {} |\n", set.file_count.to_string(), number(set.rows), bytes(set.size_bytes));
     }
 }
@@ -422,9 +363,7 @@ fn integrity(text: &mut Markdown, found: &Postmortem) {
     md!(text, "\n## Artifact integrity\n\n");
     let differing: u64 = verified.kinds.iter().map(|kind| kind.differ_count).sum();
     match differing {
-        _ if verified.kinds.is_empty() => {
-            md!(text, "{}: nothing is stored of the run.\n", Known(None::<&str>))
-        }
+        _ if verified.kinds.is_empty() => md!(text, "{}: nothing is stored of the run.\n", UNKNOWN),
         0 => md!(text, "Nothing differs from what was sealed.\n"),
         1 => md!(text, "**1 digest differs from what was sealed.**\n"),
         count => md!(text, "**{} digests differ from what was sealed.**\n", count.to_string()),
@@ -484,9 +423,9 @@ fn stored_checkpoints(text: &mut Markdown, found: &Postmortem) {
         None => md!(text, "\nA resume would start from the beginning. "),
     }
     match &stored.resume_proof {
-        None => md!(text, "Whether a resume is exact is {}: it was never proved.\n", Known(None::<&str>)),
+        None => md!(text, "Whether a resume is exact is {}: it was never proved.\n", UNKNOWN),
         Some(proof) => {
-            md!(text, "Proof of {} UTC: {}", time(proof.at), proof.verdict.to_string());
+            md!(text, "Proof of {} UTC: {}", timestamp(proof.at), proof.verdict.to_string());
             md!(text, "{}.\n", proof.why.as_ref().map(|why| format!(", {why}")));
         }
     }
@@ -501,20 +440,16 @@ fn checkpoint(text: &mut Markdown, one: &Checkpoint, stored: &StoredIntegrity) {
     // Which of them cannot be read here is not known.
     let are_manifests_verified =
         stored.verified.kinds.iter().any(|it| it.kind == SealedKind::Manifest && it.unknown_count == 0);
-    let verified = match one.verified {
-        _ if differs => Some("**no**"),
-        Some(true) => Some("every byte"),
-        Some(false) => Some("**no**"),
-        None if one.manifest_sha256.is_some() && are_manifests_verified => Some("manifest"),
-        None => None,
-    };
     md!(text, "| {} | {} | ", one.step.to_string(), one.state.as_str());
-    match verified {
-        Some("**no**") => md!(text, "**no**"),
-        other => md!(text, "{}", Known(other)),
+    match one.verified {
+        _ if differs => md!(text, "**no**"),
+        Some(true) => md!(text, "every byte"),
+        Some(false) => md!(text, "**no**"),
+        None if one.manifest_sha256.is_some() && are_manifests_verified => md!(text, "manifest"),
+        None => md!(text, "{}", UNKNOWN),
     }
     md!(text, " | {} | {} ", Known(one.size_bytes.map(bytes)), one.place.to_string());
-    md!(text, "| {} ", Known(one.manifest_sha256.as_deref().map(|manifest| Code(hash(manifest)))));
+    md!(text, "| {} ", Known(one.manifest_sha256.as_deref().map(|manifest| Code(short_digest(manifest)))));
     md!(text, "| {} |\n", Known(one.reason.as_deref()));
 }
 

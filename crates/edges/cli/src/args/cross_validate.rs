@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trackway_flows::data::split::DEFAULT_SEED;
+use trackway_flows::data::split::{DEFAULT_SEED, SplitMethod};
 
-use super::SplitBy;
+use super::data::SPLIT_METHODS;
+use super::one_of;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,8 +25,8 @@ pub struct CrossValidateArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub folds: usize,
     /// What folds are made by [default: group if `[data.train]` has a `group`, otherwise hash]
-    #[arg(long, value_enum)]
-    pub by: Option<SplitBy>,
+    #[arg(long, value_parser = one_of(&SPLIT_METHODS))]
+    pub by: Option<SplitMethod>,
     /// Random seed of the folds
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,

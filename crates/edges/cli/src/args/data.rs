@@ -1,6 +1,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use trackway_flows::data::clean::{Duplicates, Protection};
+use trackway_flows::data::split::SplitMethod;
+
+use super::{Word, one_of};
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
@@ -348,27 +352,25 @@ Credentials come from the environment, as for checkpoints.")]
 }
 
 /// Split strategy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SplitBy {
-    /// By hash of the row or of --key: equal rows stay together
-    Hash,
-    /// Whole groups (--group)
-    Group,
-    /// Equal label fractions in every part (--label)
-    Stratified,
-    /// Whole groups, with label fractions as equal as possible
-    StratifiedGroup,
-    /// By time: later parts hold later rows (--time)
-    Time,
-}
+pub(super) const SPLIT_METHODS: [Word<SplitMethod>; 5] = [
+    ("hash", SplitMethod::Hash, "By hash of the row or of --key: equal rows stay together"),
+    ("group", SplitMethod::Group, "Whole groups (--group)"),
+    ("stratified", SplitMethod::Stratified, "Equal label fractions in every part (--label)"),
+    (
+        "stratified-group",
+        SplitMethod::StratifiedGroup,
+        "Whole groups, with label fractions as equal as possible",
+    ),
+    ("time", SplitMethod::Time, "By time: later parts hold later rows (--time)"),
+];
 
 #[derive(Debug, Args)]
 pub struct SplitArgs {
     #[command(flatten)]
     pub table: TableArgs,
     /// Split strategy [default: group with --group, time with --time, otherwise hash]
-    #[arg(long, value_enum)]
-    pub by: Option<SplitBy>,
+    #[arg(long, value_parser = one_of(&SPLIT_METHODS))]
+    pub by: Option<SplitMethod>,
     /// Parts and their fractions, which sum to 1: `train=0.8,test=0.2`
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     pub parts: Vec<String>,
@@ -402,24 +404,19 @@ pub struct SplitArgs {
 }
 
 /// What becomes of a row that equals an earlier one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WhatOfDuplicates {
-    /// It is left out
-    Drop,
-    /// It is written, and counted
-    Keep,
-}
+const DUPLICATES: [Word<Duplicates>; 2] =
+    [("drop", Duplicates::Drop, "It is left out"), ("keep", Duplicates::Keep, "It is written, and counted")];
 
 /// What becomes of a column with personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Protect {
-    /// Hide all but the ends of personal data, all but the first letter of other values
-    Mask,
-    /// HMAC-SHA256 with the key: equal values stay equal
-    Hash,
-    /// Leave the column out
-    Drop,
-}
+const PROTECTIONS: [Word<Protection>; 3] = [
+    (
+        "mask",
+        Protection::Mask,
+        "Hide all but the ends of personal data, all but the first letter of other values",
+    ),
+    ("hash", Protection::Hash, "HMAC-SHA256 with the key: equal values stay equal"),
+    ("drop", Protection::Drop, "Leave the column out"),
+];
 
 #[derive(Debug, Args)]
 pub struct CleanArgs {
@@ -438,11 +435,11 @@ pub struct CleanArgs {
     #[arg(long, value_name = "SQL")]
     pub rule: Vec<String>,
     /// What becomes of rows that equal an earlier one in every cell
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = WhatOfDuplicates::Drop)]
-    pub duplicates: WhatOfDuplicates,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&DUPLICATES), default_value = "drop")]
+    pub duplicates: Duplicates,
     /// Search for personal data and protect the columns that have some
-    #[arg(long, value_name = "HOW", value_enum)]
-    pub personal: Option<Protect>,
+    #[arg(long, value_name = "HOW", value_parser = one_of(&PROTECTIONS))]
+    pub personal: Option<Protection>,
     /// Columns to mask
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub mask: Vec<String>,
@@ -552,13 +549,8 @@ pub struct TableArgs {
 }
 
 /// Whether CSV files have a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Header {
-    /// The first row names the columns
-    Yes,
-    /// The first row is data
-    No,
-}
+const HEADERS: [Word<bool>; 2] =
+    [("yes", true, "The first row names the columns"), ("no", false, "The first row is data")];
 
 /// How to read CSV.
 #[derive(Debug, Args)]
@@ -567,8 +559,8 @@ pub struct ReadingArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Whether the first row of CSV files is a header [default: detected]
-    #[arg(long, value_name = "WHEN", value_enum)]
-    pub header: Option<Header>,
+    #[arg(long, value_name = "WHEN", value_parser = one_of(&HEADERS))]
+    pub header: Option<bool>,
     /// Field separator of CSV files [default: detected]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<char>,

@@ -1,6 +1,8 @@
-use clap::{Args, ValueEnum};
+use clap::Args;
 use trackway_core::DiagnosisKind;
 use trackway_flows::diagnose;
+
+use super::{Word, one_of};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -19,8 +21,8 @@ pub struct DiagnoseArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     pub subject: String,
     /// What to observe [default: what fits the symptom]
-    #[arg(long, value_enum)]
-    pub kind: Option<DiagnosisArg>,
+    #[arg(long, value_parser = one_of(&KINDS))]
+    pub kind: Option<DiagnosisKind>,
     /// Number of steps [default: up to 20 steps past the symptom, or 50 of throughput]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub steps: Option<u64>,
@@ -36,23 +38,12 @@ pub struct DiagnoseArgs {
 }
 
 /// What to observe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum DiagnosisArg {
-    /// The first NaN or infinite value: its layer, operation, parameter and batch
-    Numeric,
-    /// What the time of a step is spent on
-    Throughput,
-    /// Where each process is when training makes no progress
-    Hang,
-}
-
-impl From<DiagnosisArg> for DiagnosisKind {
-    fn from(kind: DiagnosisArg) -> Self {
-        match kind {
-            DiagnosisArg::Numeric => Self::Numeric,
-            DiagnosisArg::Throughput => Self::Throughput,
-            DiagnosisArg::Hang => Self::Hang,
-        }
-    }
-}
+const KINDS: [Word<DiagnosisKind>; 3] = [
+    (
+        "numeric",
+        DiagnosisKind::Numeric,
+        "The first NaN or infinite value: its layer, operation, parameter and batch",
+    ),
+    ("throughput", DiagnosisKind::Throughput, "What the time of a step is spent on"),
+    ("hang", DiagnosisKind::Hang, "Where each process is when training makes no progress"),
+];

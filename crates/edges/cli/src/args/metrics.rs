@@ -1,30 +1,21 @@
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use trackway_flows::assess::Task;
 
-use super::data::TableArgs;
+use super::{TableArgs, Word, one_of};
 
 /// Task type of a table of predictions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum TaskName {
-    /// One of a few classes
-    Classification,
-    /// A continuous target
-    Regression,
-    /// Losses, exact matches, or several completions per task
-    LanguageModel,
-    /// Speech recognition: hypotheses against references
-    Transcription,
-    /// Ranked documents per query
-    Ranking,
-    /// The predicted effect of a treatment
-    Uplift,
-    /// Counted pixels of images
-    Segmentation,
-    /// Boxes in images
-    ObjectDetection,
-}
+const TASKS: [Word<Task>; 8] = [
+    ("classification", Task::Classification, "One of a few classes"),
+    ("regression", Task::Regression, "A continuous target"),
+    ("language_model", Task::LanguageModel, "Losses, exact matches, or several completions per task"),
+    ("transcription", Task::Transcription, "Speech recognition: hypotheses against references"),
+    ("ranking", Task::Ranking, "Ranked documents per query"),
+    ("uplift", Task::Uplift, "The predicted effect of a treatment"),
+    ("segmentation", Task::Segmentation, "Counted pixels of images"),
+    ("object_detection", Task::ObjectDetection, "Boxes in images"),
+];
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,8 +40,8 @@ pub struct MetricsArgs {
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// Task type [default: detected from the columns]
-    #[arg(long, value_enum)]
-    pub task: Option<TaskName>,
+    #[arg(long, value_parser = one_of(&TASKS))]
+    pub task: Option<Task>,
     /// Positive class [default: the last one]
     #[arg(long, value_name = "CLASS")]
     pub positive: Option<String>,

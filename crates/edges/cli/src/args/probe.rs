@@ -1,8 +1,12 @@
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use trackway_flows::probe::BatchFormat;
+use trackway_flows::probe::parts::ProbePart;
+use trackway_flows::slices::Loss;
 
-use super::{SlicesLoss, TableArgs};
+use super::slices::LOSSES;
+use super::{TableArgs, Word, one_of};
 
 #[derive(Debug, Args)]
 #[command(
@@ -23,8 +27,8 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// Format of the rows sent to the command
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ProbeBatches::Csv)]
-    pub batches: ProbeBatches,
+    #[arg(long, value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
+    pub batches: BatchFormat,
     /// Ground-truth column; without it no errors are computed
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -32,8 +36,8 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "VALUE", requires = "label")]
     pub positive: Option<String>,
     /// Loss function [default: zero-one for classes, squared otherwise]
-    #[arg(long, value_enum, value_name = "LOSS", requires = "label")]
-    pub loss: Option<SlicesLoss>,
+    #[arg(long, value_parser = one_of(&LOSSES), value_name = "LOSS", requires = "label")]
+    pub loss: Option<Loss>,
     /// Decision threshold [default: 0.5 if labels are 0 and 1 and predictions are in between]
     #[arg(long, value_name = "PROBABILITY")]
     pub threshold: Option<f64>,
@@ -44,8 +48,8 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
     pub skip: Vec<String>,
     /// Run only these probes
-    #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
-    pub only: Vec<ProbeOnly>,
+    #[arg(long, value_parser = one_of(&PARTS), value_name = "PARTS", value_delimiter = ',')]
+    pub only: Vec<ProbePart>,
     /// Maximum number of rows, sampled at random
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rows: usize,
@@ -67,29 +71,26 @@ pub struct ProbeArgs {
 }
 
 /// Row format.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ProbeBatches {
-    /// CSV, with an empty line after each batch
-    Csv,
-    /// A stream of Arrow record batches
-    Arrow,
-}
+pub(super) const BATCH_FORMATS: [Word<BatchFormat>; 2] = [
+    ("csv", BatchFormat::Csv, "CSV, with an empty line after each batch"),
+    ("arrow", BatchFormat::Arrow, "A stream of Arrow record batches"),
+];
 
 /// Probes.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ProbeOnly {
-    /// Residuals by prediction and by feature
-    Residuals,
-    /// Outliers and their influence
-    Leverage,
-    /// Permutation importance
-    Importance,
-    /// Partial dependence (PDP) and individual conditional expectation (ICE)
-    Dependence,
-    /// Robustness against missing, mistyped and rescaled values
-    Perturbations,
-    /// Sensitivity to small steps along the gradient
-    Sensitivity,
-    /// Counterfactuals: the smallest change that flips a decision
-    Counterfactuals,
-}
+const PARTS: [Word<ProbePart>; 7] = [
+    ("residuals", ProbePart::Residuals, "Residuals by prediction and by feature"),
+    ("leverage", ProbePart::Leverage, "Outliers and their influence"),
+    ("importance", ProbePart::Importance, "Permutation importance"),
+    (
+        "dependence",
+        ProbePart::Dependence,
+        "Partial dependence (PDP) and individual conditional expectation (ICE)",
+    ),
+    ("perturbations", ProbePart::Perturbations, "Robustness against missing, mistyped and rescaled values"),
+    ("sensitivity", ProbePart::Sensitivity, "Sensitivity to small steps along the gradient"),
+    (
+        "counterfactuals",
+        ProbePart::Counterfactuals,
+        "Counterfactuals: the smallest change that flips a decision",
+    ),
+];

@@ -1,10 +1,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trackway_flows::probe::BatchFormat;
 use trackway_flows::score::BATCH_ROWS;
 use trackway_formats::Variable;
 
-use super::{ProbeBatches, TableArgs};
+use super::probe::BATCH_FORMATS;
+use super::{TableArgs, one_of};
 
 #[derive(Debug, Args)]
 #[command(
@@ -46,8 +48,8 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "ROWS", default_value_t = BATCH_ROWS)]
     pub batch_rows: usize,
     /// Format of the rows sent to the command
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ProbeBatches::Csv)]
-    pub batches: ProbeBatches,
+    #[arg(long, value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
+    pub batches: BatchFormat,
     /// Score only the first N rows
     #[arg(long, value_name = "ROWS")]
     pub limit: Option<u64>,

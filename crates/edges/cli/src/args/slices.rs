@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use trackway_flows::slices::Loss;
 
-use super::TableArgs;
+use super::{TableArgs, Word, one_of};
 
 #[derive(Debug, Args)]
 #[command(
@@ -28,8 +29,8 @@ pub struct SlicesArgs {
     #[arg(long, value_name = "COLUMN", requires = "label")]
     pub prediction: Option<String>,
     /// Loss function [default: zero-one for strings and classes, squared otherwise]
-    #[arg(long, value_enum, value_name = "LOSS", requires = "label")]
-    pub loss: Option<SlicesLoss>,
+    #[arg(long, value_parser = one_of(&LOSSES), value_name = "LOSS", requires = "label")]
+    pub loss: Option<Loss>,
     /// Error of a baseline (with --label: its prediction): find slices where the model is worse than the baseline
     #[arg(long, value_name = "COLUMN")]
     pub worse_than: Option<String>,
@@ -81,12 +82,8 @@ pub struct SlicesArgs {
 }
 
 /// Loss function.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum SlicesLoss {
-    /// 0 if correct, otherwise 1
-    ZeroOne,
-    /// Squared error
-    Squared,
-    /// Absolute error
-    Absolute,
-}
+pub(super) const LOSSES: [Word<Loss>; 3] = [
+    ("zero-one", Loss::ZeroOne, "0 if correct, otherwise 1"),
+    ("squared", Loss::Squared, "Squared error"),
+    ("absolute", Loss::Absolute, "Absolute error"),
+];

@@ -10,10 +10,10 @@ use trackway_flows::amend_run::{self, RunChanges};
 use super::given_name;
 use super::run::given;
 use crate::args::{AmendArgs, AmendRunArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
-pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Exit {
     let author = args.by.clone().or_else(person).unwrap_or_else(|| "unknown".into());
     match (&args.field, &args.why) {
         (Some(field), Some(why)) => {
@@ -24,18 +24,13 @@ pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8
         _ => {
             let changes = RunChanges { why: args.why.clone(), author, ..changes(&args.run)? };
             let changed = amend_run::amend_run(context, context.resolve_run(&args.subject)?, &changes)?;
-            show_run(&changed, printer);
+            printer.answer(&changed, || show_run(&changed, printer));
             Ok(0)
         }
     }
 }
 
-fn amend_attempt(
-    context: &Context,
-    subject: &str,
-    request: &AmendRequest,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn amend_attempt(context: &Context, subject: &str, request: &AmendRequest, printer: Printer) -> Exit {
     let attempt = context.resolve_attempt(subject)?;
     let amendment = amend::amend(context, attempt, request)?;
     printer.answer(&amendment, || {
@@ -59,9 +54,6 @@ fn changes(args: &AmendRunArgs) -> Result<RunChanges, Failure> {
 }
 
 fn show_run(run: &AmendedRun, printer: Printer) {
-    if printer.is_json() {
-        return printer.document(run);
-    }
     if run.changes.is_empty() {
         printer.note(format!("`{}` is so already: nothing was changed", run.name));
     }

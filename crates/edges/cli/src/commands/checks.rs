@@ -1,5 +1,6 @@
 //! Verdicts and findings of checks, as every command prints them.
 
+use trackway_core::registry::GateVerdict;
 use trackway_flows::preflight::{Finding, Severity, Verdict};
 
 use crate::printer::{Printer, Shown, Tone};
@@ -12,6 +13,15 @@ pub fn verdict(printer: Printer, verdict: Verdict) -> Shown {
         Verdict::NotApplicable => Tone::Dim,
     };
     printer.tone(tone, verdict.as_str().replace('_', " "))
+}
+
+/// How the verdict of a gate is emphasised.
+pub fn gate_tone(verdict: GateVerdict) -> Tone {
+    match verdict {
+        GateVerdict::Pass => Tone::Good,
+        GateVerdict::Fail => Tone::Bad,
+        GateVerdict::Inconclusive => Tone::Warning,
+    }
 }
 
 /// The severity and the message of a finding.

@@ -4,10 +4,10 @@ use trackway_flows::classify::{self, Known};
 
 use super::live::BytesBar;
 use crate::args::ClassifyArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
 
-pub fn classify(args: &ClassifyArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn classify(args: &ClassifyArgs, printer: Printer) -> Exit {
     let known = Known {
         exit_code: args.exit_code,
         signal: args.signal.as_deref().map(signal_number).transpose()?,
@@ -19,20 +19,18 @@ pub fn classify(args: &ClassifyArgs, printer: Printer) -> Result<u8, Failure> {
     } else {
         classify::log_file(&args.log, &known, &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
     }?;
-    if printer.is_json() {
-        printer.document(&verdict);
-        return Ok(0);
-    }
-    let by = format!(" ({}, rule `{}`)", verdict.confidence, verdict.rule);
-    printer.line(printer.tone(Tone::Bold, verdict.reason.as_str()) + by);
-    printer.line(format!("  domain: {}; retry outlook: {}", verdict.domain, verdict.retry_outlook));
-    for item in &verdict.evidence {
-        let line = item.line_number.map(|number| format!("line {number}: ")).unwrap_or_default();
-        printer.line(format!("  {line}{}", item.text));
-    }
-    for item in &verdict.secondary {
-        printer.line(format!("  also seen: {}: {}", item.reason, item.text));
-    }
+    printer.answer(&verdict, || {
+        let by = format!(" ({}, rule `{}`)", verdict.confidence, verdict.rule);
+        printer.line(printer.tone(Tone::Bold, verdict.reason.as_str()) + by);
+        printer.line(format!("  domain: {}; retry outlook: {}", verdict.domain, verdict.retry_outlook));
+        for item in &verdict.evidence {
+            let line = item.line_number.map(|number| format!("line {number}: ")).unwrap_or_default();
+            printer.line(format!("  {line}{}", item.text));
+        }
+        for item in &verdict.secondary {
+            printer.line(format!("  also seen: {}: {}", item.reason, item.text));
+        }
+    });
     Ok(0)
 }
 

@@ -10,7 +10,7 @@ use trackway_api::settings::{
 use trackway_engine::notify::host_of;
 
 use crate::printer::Printer;
-use crate::settings::{FileKind, FileState, FoundFile, Origin, Setting, Settings};
+use crate::settings::{FileState, FoundFile, Origin, Setting, Settings};
 
 pub fn config(settings: &Settings, files: &[FoundFile], printer: Printer) -> u8 {
     let rows = rows(settings);
@@ -36,38 +36,27 @@ struct Row<'s> {
 
 fn rows(settings: &Settings) -> [Row<'_>; 8] {
     let home = settings.home(None);
+    let webhook = settings.webhook.as_ref().map_or_else(|| "none".to_owned(), |it| host_of(&it.value));
     [
-        Row {
-            key: "home",
-            value: json!(home.folder().to_string_lossy()),
-            origin: origin_of(settings.home.as_ref()),
-        },
-        Row { key: "ledger", value: json!(home.shown_ledger()), origin: origin_of(settings.ledger.as_ref()) },
+        Row::of_option("home", json!(home.folder().to_string_lossy()), settings.home.as_ref()),
+        Row::of_option("ledger", json!(home.shown_ledger()), settings.ledger.as_ref()),
         Row::of("color", &settings.color),
         Row::of("columns_max", &settings.columns_max),
         Row::of("media_mib_max", &settings.media_mib_max),
         Row::of("page_mib_max", &settings.page_mib_max),
         Row::of("follow_links", &settings.follow_links),
-        Row {
-            key: "webhook",
-            value: json!(
-                settings
-                    .webhook
-                    .as_ref()
-                    .map_or_else(|| "none".to_owned(), |webhook| host_of(&webhook.value))
-            ),
-            origin: origin_of(settings.webhook.as_ref()),
-        },
+        Row::of_option("webhook", json!(webhook), settings.webhook.as_ref()),
     ]
-}
-
-fn origin_of<T>(setting: Option<&Setting<T>>) -> &Origin {
-    setting.map_or(&Origin::Default, |setting| &setting.origin)
 }
 
 impl<'s> Row<'s> {
     fn of<T: Serialize>(key: &'static str, setting: &'s Setting<T>) -> Self {
         Self { key, value: json!(setting.value), origin: &setting.origin }
+    }
+
+    /// What holds of a setting without a default.
+    fn of_option<T>(key: &'static str, value: Value, setting: Option<&'s Setting<T>>) -> Self {
+        Self { key, value, origin: setting.map_or(&Origin::Default, |setting| &setting.origin) }
     }
 
     fn cells(&self) -> Vec<String> {
@@ -95,8 +84,8 @@ impl<'s> Row<'s> {
 
 fn file_cells(file: &FoundFile) -> Vec<String> {
     let of = match file.kind {
-        FileKind::Project => "the project",
-        FileKind::User => "the user",
+        SettingsFileKind::Project => "the project",
+        SettingsFileKind::User => "the user",
     };
     let state = match &file.state {
         FileState::Read(_) => "used".to_owned(),
@@ -108,10 +97,7 @@ fn file_cells(file: &FoundFile) -> Vec<String> {
 
 fn file_document(file: &FoundFile) -> SettingsFile {
     SettingsFile {
-        kind: match file.kind {
-            FileKind::Project => SettingsFileKind::Project,
-            FileKind::User => SettingsFileKind::User,
-        },
+        kind: file.kind,
         path: file.path.to_string_lossy().into_owned(),
         state: match &file.state {
             FileState::Read(_) => SettingsFileState::Used,

@@ -7,24 +7,21 @@ use trackway_flows::cross_validation::{
 use trackway_flows::data::split::SplitMethod;
 use trackway_flows::data::table::Onlooker;
 
-use super::live::Live;
-use crate::args::{CrossValidateArgs, SplitBy};
-use crate::exit::{Failure, NOT_COMPLETED};
+use super::live::supervised;
+use crate::args::CrossValidateArgs;
+use crate::exit::{Exit, Failure, NOT_COMPLETED};
 use crate::printer::{Printer, Tone, row};
-use crate::signals;
-use crate::units::{counted, metric};
+use crate::units::{between, counted, metric};
 
-pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Printer) -> Exit {
     let request = CrossValidateRequest {
         file: args.file.clone(),
         overrides: args.overrides.clone(),
         folds: args.folds,
-        method: args.by.map(method).transpose()?,
+        method: method(args)?,
         seed: args.seed,
         out: args.out.clone(),
     };
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
     let cancelled = AtomicBool::new(false);
     let progress = |_: u64, _: u64| {
         if context.cancel().stop_requests() > 0 {
@@ -32,25 +29,18 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
         }
     };
     let onlooker = Onlooker { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
-    let answer = ask(context, &request, &onlooker, &live);
-    live.finish();
-    let answer = answer?;
+    let answer = supervised(context, printer, |live| ask(context, &request, &onlooker, live))?;
     printer.answer(&answer, || print(printer, &answer));
     let whole = answer.folds.len() == answer.fold_count && answer.folds.iter().all(|it| it.why_not.is_none());
     Ok(if whole { 0 } else { NOT_COMPLETED })
 }
 
-fn method(by: SplitBy) -> Result<SplitMethod, Failure> {
-    Ok(match by {
-        SplitBy::Hash => SplitMethod::Hash,
-        SplitBy::Group => SplitMethod::Group,
-        SplitBy::Stratified => SplitMethod::Stratified,
-        SplitBy::StratifiedGroup => SplitMethod::StratifiedGroup,
-        SplitBy::Time => {
-            let message = "folds are not made by time: each would be predicted from later rows";
-            return Err(Failure::usage(message, "split once by time: trackway data split --by time"));
-        }
-    })
+fn method(args: &CrossValidateArgs) -> Result<Option<SplitMethod>, Failure> {
+    if args.by == Some(SplitMethod::Time) {
+        let message = "folds are not made by time: each would be predicted from later rows";
+        return Err(Failure::usage(message, "split once by time: trackway data split --by time"));
+    }
+    Ok(args.by)
 }
 
 fn print(printer: Printer, answer: &CrossValidation) {
@@ -75,12 +65,11 @@ fn print(printer: Printer, answer: &CrossValidation) {
     if !answer.metrics.is_empty() {
         printer.line("");
         let rows = answer.metrics.iter().map(|(name, it)| {
-            let bounds = it.mean.interval.bounds();
             row![
                 name,
                 metric(it.mean.value),
                 metric(it.standard_deviation),
-                bounds.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default(),
+                between(it.mean.interval.bounds(), "…"),
                 metric(it.min),
                 metric(it.max)
             ]

@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::Read as _;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -21,7 +20,7 @@ use trackway_formats::layout::HomeLayout;
 use trackway_system::Cancel;
 
 use super::live::{Live, sentence};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::signals;
 
@@ -38,7 +37,7 @@ const OPTIONS: (&str, &str) = ("--detach", "--detached");
 
 /// Starts the supervisor, and waits until its first attempt is launched or the run is refused. `words` is this command line
 /// without the name of the program.
-pub fn start(words: impl Iterator<Item = OsString>, printer: Printer) -> Result<u8, Failure> {
+pub fn start(words: impl Iterator<Item = OsString>, printer: Printer) -> Exit {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(supervisor_words(words)).stdin(Stdio::null()).stdout(Stdio::piped());
     trackway_files::restore_umask(&mut command);
@@ -94,7 +93,7 @@ fn answer_of(supervisor: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-fn tell(answer: &[u8], mut supervisor: Child, printer: Printer) -> Result<u8, Failure> {
+fn tell(answer: &[u8], mut supervisor: Child, printer: Printer) -> Exit {
     let Ok(run) = serde_json::from_slice::<DetachedRun>(answer) else {
         // It has reported why on standard error.
         let status = supervisor.wait()?;
@@ -169,7 +168,7 @@ impl Detaching {
             attempt_id: attempt.map(|(attempt_id, _)| attempt_id),
             attempt_number: attempt.map(|(_, number)| number),
             supervisor_pid: std::process::id(),
-            supervisor_log: opened.as_ref().ok().map(|_| shown(&path)),
+            supervisor_log: opened.as_ref().ok().map(|_| path.to_string_lossy().into_owned()),
         };
         let answer = serde_json::to_vec(&detached).expect("ids, numbers and strings are JSON");
         self.printer.echo(true, &answer);
@@ -178,10 +177,6 @@ impl Detaching {
         }
         let _ = self.after.set(Printer::new(false));
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 impl Reporter for Detaching {

@@ -6,27 +6,22 @@ use trackway_flows::diagnose;
 use trackway_flows::diagnose::DiagnoseRequest;
 
 use super::explain_diagnosis::diagnosis;
-use super::live::Live;
+use super::live::supervised;
 use crate::args::DiagnoseArgs;
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Exit, REFUSED};
 use crate::printer::Printer;
-use crate::signals;
 use crate::units::duration;
 
-pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Exit {
     let subject = context.resolve(&args.subject)?;
-    signals::supervise(context.cancel());
     let request = DiagnoseRequest {
-        kind: args.kind.map(Into::into),
+        kind: args.kind,
         steps: args.steps,
         from_step: args.from_step,
         timeout_seconds: args.timeout_seconds,
         hang_after_seconds: args.hang_after_seconds,
     };
-    let live = Live::new(printer);
-    let found = diagnose::diagnose(context, subject, &request, &live);
-    live.finish();
-    let found = found?;
+    let found = supervised(context, printer, |live| diagnose::diagnose(context, subject, &request, live))?;
     printer.answer(&found, || {
         diagnosis(printer, &found);
         printer.note(format!(

@@ -8,17 +8,17 @@ use trackway_engine::home::Home;
 use trackway_flows::doctor::examine;
 use trackway_flows::rebuild::rebuild as rebuild_ledger;
 
-use crate::exit::{Failure, INTEGRITY};
+use crate::exit::{Exit, INTEGRITY};
 use crate::printer::Printer;
 use crate::units::counted;
 
-pub fn doctor(home: &Home, printer: Printer) -> Result<u8, Failure> {
+pub fn doctor(home: &Home, printer: Printer) -> Exit {
     let diagnosis = examine(home)?;
     printer.answer(&diagnosis, || show(&diagnosis, printer));
     Ok(if diagnosis.healthy { 0 } else { INTEGRITY })
 }
 
-pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Result<u8, Failure> {
+pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Exit {
     let rebuilt = rebuild_ledger(home, Dependencies::of_this_machine(binary))?;
     printer.answer(&rebuilt, || show_rebuilt(&rebuilt, printer));
     Ok(if rebuilt.failed.is_empty() { 0 } else { INTEGRITY })

@@ -2,7 +2,7 @@
 
 use trackway_api::explain::{Cadence, CadenceAdvice};
 
-use super::explain_text::{fact, section};
+use super::sections::{fact, section};
 use crate::printer::Printer;
 use crate::units::{counted, duration};
 
@@ -25,19 +25,11 @@ pub(super) fn cadence(printer: Printer, advice: &CadenceAdvice) {
     fact(printer, "measured", &measured);
     fact(printer, "failures", failures(advice));
     let now = (costs.interval_seconds / costs.step_seconds).round().max(1.0);
-    fact(
-        printer,
-        "now",
-        format!("every {now} steps ({}){}", duration(costs.interval_seconds), wasted(&advice.present)),
-    );
+    let every = duration(costs.interval_seconds);
+    fact(printer, "now", format!("every {now} steps ({every}){}", wasted(&advice.present)));
     if let Some(best) = &advice.recommended {
-        let text = format!(
-            "every {} steps ({}){}",
-            best.interval_steps,
-            duration(best.interval_seconds),
-            wasted(&advice.recommended)
-        );
-        fact(printer, "better", &text);
+        let (steps, every) = (best.interval_steps, duration(best.interval_seconds));
+        fact(printer, "better", format!("every {steps} steps ({every}){}", wasted(&advice.recommended)));
     }
     if advice.table.is_empty() {
         return;

@@ -3,22 +3,14 @@
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_core::DiagnosisVerdict;
 
-use super::explain_text::section;
+use super::sections::newest;
 use crate::printer::{Printer, Shown, Tone};
 
 /// Most diagnoses of an explanation that are shown.
 const DIAGNOSES_MAX: usize = 5;
 
 pub(super) fn diagnoses(printer: Printer, all: &[AttemptDiagnosis]) {
-    if all.is_empty() {
-        return;
-    }
-    section(printer, "Diagnosed");
-    let left_out = all.len().saturating_sub(DIAGNOSES_MAX);
-    if left_out > 0 {
-        printer.line(format!("  … {left_out} earlier ones, in `diagnoses`"));
-    }
-    all[left_out..].iter().for_each(|one| diagnosis(printer, one));
+    newest(printer, all, DIAGNOSES_MAX, "diagnoses").iter().for_each(|one| diagnosis(printer, one));
 }
 
 /// Verdict and finding, then where the launch is.

@@ -12,12 +12,8 @@ pub(super) fn rows(kept: Option<u64>, total: Option<u64>) -> Option<String> {
 /// What the attempt was given, and what shows that it took it: names, and what is known.
 pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 6] {
     let kept = rows(inputs.rung_rows, inputs.rung_rows_total).map(|rows| format!("{rows}, as counted"));
-    let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref()).map(|(step, rung)| {
-        let manifest = inputs.warm_start_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
-        let of =
-            inputs.warm_start_run_id.map_or_else(|| rung.clone(), |run_id| format!("{rung} of {run_id}"));
-        format!("weights of step {step} of {of} (manifest {manifest})")
-    });
+    let manifest = inputs.warm_start_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
+    let warm = inputs.weights().map(|weights| format!("{weights} (manifest {manifest})"));
     let batch = inputs
         .effective_batch
         .map(|samples| format!("{} in each update, as counted", counted(samples, "sample")));

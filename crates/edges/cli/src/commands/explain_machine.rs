@@ -4,76 +4,50 @@ use trackway_api::explain::{LoopTime, MachineSummary, MachineValue};
 
 use crate::units::bytes;
 
+/// A part of a line: the line's name, the value, its figure, how a number is shown, and the words in which
+/// it replaces `#`.
+type Part = (&'static str, &'static str, Figure, fn(f64) -> String, &'static str);
+
+/// What is shown of the machine; parts of a line are next to each other.
+const MACHINE: [Part; 11] = [
+    ("processor", "cpu_cores", MEAN, tenths, "# cores on average"),
+    ("processor", "cpu_cores", MAX, tenths, "# at most"),
+    ("processor", "machine_cpu_share", MEAN, percent, "the whole machine #"),
+    ("memory", "rss_bytes", MEAN, size, "# on average"),
+    ("memory", "rss_bytes", MAX, size, "# at most"),
+    ("memory", "machine_available_bytes", MIN, size, "the machine had # left"),
+    ("disk", "disk_read_bytes_per_second", MEAN, size, "#/s read"),
+    ("disk", "disk_write_bytes_per_second", MEAN, size, "#/s written"),
+    ("disk", "disk_free_bytes", MIN, size, "# free"),
+    ("network", "network_received_bytes_per_second", MEAN, size, "#/s received"),
+    ("network", "network_sent_bytes_per_second", MEAN, size, "#/s sent by the machine"),
+];
+
+/// What is shown of each GPU.
+const GPU: [Part; 5] = [
+    ("GPU", "kernel_share", MEAN, percent, "kernels ran # of the time"),
+    ("GPU", "memory_used_bytes", MAX, size, "# used at most"),
+    ("GPU", "power_watts", MEAN, whole, "# W"),
+    ("GPU", "temperature_celsius", MAX, whole, "# °C at most"),
+    ("GPU", "slowed_by_hardware", SOMETIMES, percent, "slowed down # of the time"),
+];
+
 /// Name and text of each line; a value that was never read has none.
 pub fn lines(card: &MachineSummary) -> Vec<(String, String)> {
-    let of = |name: &str| card.values.iter().find(|line| line.name == format!("system/{name}"));
-    let mut lines = Vec::new();
-    let mut tell = |name: &str, parts: Vec<Option<String>>| {
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if !parts.is_empty() {
-            lines.push((name.to_owned(), parts.join(", ")));
-        }
+    let text = |of: &str, parts: &[Part]| -> String {
+        let part = |(_, name, figure, shown, words): &Part| {
+            let name = format!("system/{of}{name}");
+            let value = card.values.iter().find(|value| value.name == name)?;
+            Some(words.replace('#', &shown(figure(value)?)))
+        };
+        parts.iter().filter_map(part).collect::<Vec<_>>().join(", ")
     };
-    tell("work", card.work.iter().map(|work| Some(work_text(work))).collect());
-    tell(
-        "processor",
-        vec![
-            figure_text(of("cpu_cores"), MEAN, |cores| format!("{cores:.1} cores on average")),
-            figure_text(of("cpu_cores"), MAX, |cores| format!("{cores:.1} at most")),
-            figure_text(of("machine_cpu_share"), MEAN, |share| {
-                format!("the whole machine {}", percent(share))
-            }),
-        ],
-    );
-    tell(
-        "memory",
-        vec![
-            figure_text(of("rss_bytes"), MEAN, |value| format!("{} on average", size(value))),
-            figure_text(of("rss_bytes"), MAX, |value| format!("{} at most", size(value))),
-            figure_text(of("machine_available_bytes"), MIN, |value| {
-                format!("the machine had {} left", size(value))
-            }),
-        ],
-    );
-    tell(
-        "disk",
-        vec![
-            figure_text(of("disk_read_bytes_per_second"), MEAN, |value| format!("{}/s read", size(value))),
-            figure_text(of("disk_write_bytes_per_second"), MEAN, |value| {
-                format!("{}/s written", size(value))
-            }),
-            figure_text(of("disk_free_bytes"), MIN, |value| format!("{} free", size(value))),
-        ],
-    );
-    tell(
-        "network",
-        vec![
-            figure_text(of("network_received_bytes_per_second"), MEAN, |value| {
-                format!("{}/s received", size(value))
-            }),
-            figure_text(of("network_sent_bytes_per_second"), MEAN, |value| {
-                format!("{}/s sent by the machine", size(value))
-            }),
-        ],
-    );
-    for index in gpus(card) {
-        let of = |name: &str| of(&format!("gpu/{index}/{name}"));
-        tell(
-            &format!("GPU {index}"),
-            vec![
-                figure_text(of("kernel_share"), MEAN, |share| {
-                    format!("kernels ran {} of the time", percent(share))
-                }),
-                figure_text(of("memory_used_bytes"), MAX, |value| format!("{} used at most", size(value))),
-                figure_text(of("power_watts"), MEAN, |watts| format!("{watts:.0} W")),
-                figure_text(of("temperature_celsius"), MAX, |degrees| format!("{degrees:.0} °C at most")),
-                figure_text(of("slowed_by_hardware"), SOMETIMES, |share| {
-                    format!("slowed down {} of the time", percent(share))
-                }),
-            ],
-        );
-    }
-    lines
+    let work = card.work.iter().map(|work| ("work".to_owned(), work_text(work)));
+    let machine = MACHINE.chunk_by(|one, next| one.0 == next.0);
+    let machine = machine.map(|parts| (parts[0].0.to_owned(), text("", parts)));
+    let gpus = gpus(card).into_iter();
+    let gpus = gpus.map(|index| (format!("GPU {index}"), text(&format!("gpu/{index}/"), &GPU)));
+    work.chain(machine).chain(gpus).filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// The last sample in one line.
@@ -109,20 +83,14 @@ fn gpus(card: &MachineSummary) -> Vec<u32> {
     indexes
 }
 
-/// One figure of a value as text; none if it was never read.
-fn figure_text(
-    line: Option<&MachineValue>,
-    figure: fn(&MachineValue) -> Option<f64>,
-    text: impl Fn(f64) -> String,
-) -> Option<String> {
-    line.and_then(figure).map(text)
-}
+/// A figure of a value, if it was ever read.
+type Figure = fn(&MachineValue) -> Option<f64>;
 
-const MEAN: fn(&MachineValue) -> Option<f64> = |line| line.mean;
-const MIN: fn(&MachineValue) -> Option<f64> = |line| line.min;
-const MAX: fn(&MachineValue) -> Option<f64> = |line| line.max;
+const MEAN: Figure = |line| line.mean;
+const MIN: Figure = |line| line.min;
+const MAX: Figure = |line| line.max;
 /// The mean, where it is not zero all the time.
-const SOMETIMES: fn(&MachineValue) -> Option<f64> = |line| line.mean.filter(|share| *share > 0.0);
+const SOMETIMES: Figure = |line| line.mean.filter(|share| *share > 0.0);
 
 fn size(value: f64) -> String {
     bytes(value.max(0.0) as u64)
@@ -130,4 +98,12 @@ fn size(value: f64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+fn tenths(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
 }

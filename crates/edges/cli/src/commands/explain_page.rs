@@ -5,8 +5,8 @@ use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
     Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Diff, ExplainedAttempt, Explanation,
-    MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, Termination, TerminationEvidence,
-    TimelineEvent,
+    MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, Termination,
+    TimelineEvent, exit_status,
 };
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
@@ -17,14 +17,14 @@ use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::RunState;
 
 use super::evaluate::{evaluator_name, few_metrics, gate_summary};
-use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
+use super::sections::{fact, facts, lines, listed, more, newest, optional, section};
 use super::{
     amend, explain_cadence, explain_diagnosis, explain_inputs, explain_machine, explain_parameters,
     progressive,
 };
 use crate::printer::{Printer, Shown, Tone};
-use crate::units::{budgeted, bytes, counted, duration, metric, short_hash};
+use crate::units::{bytes, counted, duration, known, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
@@ -40,35 +40,35 @@ pub fn print(printer: Printer, page: &Explanation) {
     if let Some(attempt) = &page.attempt {
         why(printer, page, attempt);
         attempts(printer, page);
-        rungs(printer, &page.rungs);
-        amendments(printer, &attempt.amendments);
+        listed(printer, "Rungs", &page.rungs, rungs);
+        listed(printer, "Amended since", &attempt.amendments, amendments);
         tried(printer, page, attempt);
     }
-    preflight(printer, &page.preflight);
+    listed(printer, "Pre-flight", &page.preflight, preflight);
     for diff in [&page.parent_diff, &page.config_diff, &page.data_diff].into_iter().flatten() {
         difference(printer, diff);
     }
-    same_inputs(printer, page);
-    detections(printer, &page.detections);
-    explain_diagnosis::diagnoses(printer, &page.diagnoses);
+    listed(printer, "Same config, data and seed", &page.same_inputs, same_inputs);
+    listed(printer, "Found while it ran", &page.detections, detections);
+    listed(printer, "Diagnosed", &page.diagnoses, explain_diagnosis::diagnoses);
     timeline(printer, &page.timeline);
     if page.attempt.is_some() {
         checkpoints(printer, page);
         remote(printer, page);
         resume_proof(printer, page);
         page.cadence.iter().for_each(|advice| explain_cadence::cadence(printer, advice));
-        decisions(printer, &page.retries);
+        listed(printer, "Decisions", &page.retries, decisions);
         facts(printer, "Parameters", explain_parameters::lines(&page.parameters));
-        metrics(printer, &page.metrics);
+        listed(printer, "Metrics", &page.metrics, metrics);
         unseen(printer, page.progressive.as_ref());
         facts(printer, "Machine", explain_machine::lines(&page.machine));
         facts(printer, "Tags", page.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect());
-        artifacts(printer, &page.artifacts);
-        evaluations(printer, &page.evaluations);
-        versions(printer, &page.versions);
+        listed(printer, "Artifacts", &page.artifacts, artifacts);
+        listed(printer, "Evaluations", &page.evaluations, evaluations);
+        listed(printer, "Registered", &page.versions, versions);
         cost(printer, page);
     }
-    last_lines(printer, &page.last_lines);
+    listed(printer, "Last lines", &page.last_lines, last_lines);
     next(printer, &page.next_actions);
 }
 
@@ -85,18 +85,12 @@ fn heading(printer: Printer, page: &Explanation) {
     let hidden = if run.hidden_at.is_some() { " · hidden" } else { "" };
     let state = printer.tone(tone, run.state.as_str());
     printer.line(title + format!(" · {}{owner} · ", run.run_id) + state + hidden);
-    for line in run.note.iter().flat_map(|note| note.lines()) {
-        printer.line(format!("  {line}"));
-    }
-    run_amendments(printer, &run.amendments);
+    lines(printer, run.note.iter().flat_map(|note| note.lines()));
+    listed(printer, "Changed by hand", &run.amendments, run_amendments);
 }
 
 /// Changes of the run's name, note and tags, and of whether lists show it.
 fn run_amendments(printer: Printer, changes: &[RunAmendment]) {
-    if changes.is_empty() {
-        return;
-    }
-    section(printer, "Changed by hand");
     for change in changes {
         let why = change.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
         printer.line(format!("  {} ({}, {}{why})", amend::sentence(change), change.author, change.at));
@@ -113,14 +107,12 @@ fn state_tone(state: RunState) -> Tone {
 
 /// What was checked before the launch: a line when all is well, else what was found.
 fn preflight(printer: Printer, checks: &[RecordedCheck]) {
-    let Some(worst) = checks.iter().map(rank).max() else { return };
     let seconds: f64 = checks.iter().filter_map(|check| check.seconds).fold(0.0, f64::max);
     let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
     let skipped = checks.iter().filter(|check| check.skipped_why.is_some()).count();
-    section(printer, "Pre-flight");
     let checked = format!("{}; the longest took {}", counted_verdicts(&verdicts, skipped), duration(seconds));
     fact(printer, "checked", &checked);
-    for check in checks.iter().filter(|check| rank(check) > 0 && worst > 0) {
+    for check in checks.iter().filter(|check| !check.passes()) {
         let tone = if check.blocks { Tone::Bad } else { Tone::Warning };
         let word = if check.blocks { "block" } else { check.verdict.as_str() };
         let word = printer.tone(tone, word.replace('_', " "));
@@ -135,26 +127,9 @@ fn preflight(printer: Printer, checks: &[RecordedCheck]) {
     }
 }
 
-/// How much attention a check needs.
-fn rank(check: &RecordedCheck) -> u8 {
-    match check.verdict {
-        _ if check.blocks => 2,
-        Verdict::Block | Verdict::Warn | Verdict::NotRun => 1,
-        Verdict::Pass | Verdict::NotApplicable => 0,
-    }
-}
-
 /// What detectors found, the likely cause and what to do; the last ones.
 fn detections(printer: Printer, found: &[Detection]) {
-    if found.is_empty() {
-        return;
-    }
-    section(printer, "Found while it ran");
-    let left_out = found.len().saturating_sub(DETECTIONS_MAX);
-    if left_out > 0 {
-        printer.line(format!("  … {left_out} earlier ones, in `detections`"));
-    }
-    for detection in &found[left_out..] {
+    for detection in newest(printer, found, DETECTIONS_MAX, "detections") {
         let tone = if detection.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
         let name = printer.tone(tone, detection.detector.as_str());
         let rank = if detection.rank > 0 { format!(", rank {}", detection.rank) } else { String::new() };
@@ -213,12 +188,7 @@ fn why(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         Some(termination) => ended(printer, termination),
         None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
     }
-    let status = match (attempt.exit_code, attempt.signal) {
-        (Some(code), _) => Some(format!("exit code {code}")),
-        (None, Some(signal)) => Some(format!("signal {signal}")),
-        (None, None) => None,
-    };
-    optional(printer, "status", status);
+    optional(printer, "status", exit_status(attempt.exit_code, attempt.signal));
 }
 
 fn ended(printer: Printer, termination: &Termination) {
@@ -232,23 +202,11 @@ fn ended(printer: Printer, termination: &Termination) {
     fact(printer, "runbook", &termination.runbook);
     fact(printer, "domain", format!("{domain}; retry outlook: {outlook}"));
     for item in &termination.evidence {
-        fact(printer, "evidence", evidence_line(item));
+        fact(printer, "evidence", format!("{}: {}", item.place(), item.text));
     }
     for item in &termination.secondary {
         let runbook = item.runbook.as_ref().map(|runbook| format!(" ({runbook})")).unwrap_or_default();
         fact(printer, "also seen", format!("{}: {}{runbook}", item.reason, item.text));
-    }
-}
-
-fn evidence_line(item: &TerminationEvidence) -> String {
-    let text = &item.text;
-    let source = item.source.replace('_', " ");
-    match item.line_number {
-        Some(line_number) => {
-            let stream = item.stream.as_deref().unwrap_or("log");
-            format!("{source}, {stream} line {line_number}: {text}")
-        }
-        None => format!("{source}: {text}"),
     }
 }
 
@@ -299,10 +257,6 @@ fn spent(attempt: &AttemptSummary) -> [String; 3] {
 
 /// The rungs of the ladder, what each cost, and why the next one was launched or not.
 fn rungs(printer: Printer, rungs: &[RungSummary]) {
-    if rungs.is_empty() {
-        return;
-    }
-    section(printer, "Rungs");
     let cells = |rung: &RungSummary| {
         vec![
             format!("  {}", rung.rung),
@@ -317,16 +271,11 @@ fn rungs(printer: Printer, rungs: &[RungSummary]) {
     };
     let titles = ["  rung", "verdict", "attempts", "last step", "took", "GPU time", "cost", "rows"];
     printer.table(&titles, rungs.iter().map(cells).collect());
-    for why in rungs.iter().filter_map(|rung| rung.why.as_deref()) {
-        printer.line(format!("  {}", why));
-    }
+    lines(printer, rungs.iter().filter_map(|rung| rung.why.as_deref()));
 }
 
 fn amendments(printer: Printer, amendments: &[Amendment]) {
-    if !amendments.is_empty() {
-        section(printer, "Amended since");
-        explain_inputs::amendments(amendments).for_each(|line| printer.line(line));
-    }
+    explain_inputs::amendments(amendments).for_each(|line| printer.line(line));
 }
 
 fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
@@ -338,11 +287,8 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         optional(printer, name, known);
     }
     let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
-    optional(
-        printer,
-        "git",
-        attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_hash(commit))),
-    );
+    let commit = attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_hash(commit)));
+    optional(printer, "git", commit);
     optional(
         printer,
         "environment",
@@ -359,14 +305,9 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     }
     for set in &page.data.sets {
         let rows = set.rows.map(|rows| format!(", {}", counted(rows, "row"))).unwrap_or_default();
-        let files = counted(set.file_count, "file");
-        let text = format!(
-            "{}: {files}{rows}, {}, {}",
-            set.name,
-            bytes(set.size_bytes),
-            short_hash(&set.data_sha256)
-        );
-        fact(printer, "data", &text);
+        let (files, size) = (counted(set.file_count, "file"), bytes(set.size_bytes));
+        let hash = short_hash(&set.data_sha256);
+        fact(printer, "data", format!("{}: {files}{rows}, {size}, {hash}", set.name));
     }
     let resumed = attempt.resumed_from_step.map(|step| {
         let manifest = attempt.resumed_from_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
@@ -401,12 +342,8 @@ fn difference(printer: Printer, diff: &Diff) {
     }
 }
 
-fn same_inputs(printer: Printer, page: &Explanation) {
-    if page.same_inputs.is_empty() {
-        return;
-    }
-    section(printer, "Same config, data and seed");
-    for same in &page.same_inputs {
+fn same_inputs(printer: Printer, runs: &[SameInputsRun]) {
+    for same in runs {
         let result = if same.state != RunState::Completed {
             Shown::default()
         } else if same.differing_metrics.is_empty() {
@@ -445,8 +382,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
     section(printer, "Checkpoints");
     if page.checkpoints.is_empty() {
         printer.line("  none: a resume would start at step 0");
-        page.no_checkpoint_why.iter().for_each(|why| printer.line(format!("  {why}")));
-        return;
+        return lines(printer, &page.no_checkpoint_why);
     }
     let shown: Vec<&Checkpoint> =
         page.checkpoints.iter().filter(|checkpoint| checkpoint.state != CheckpointState::Retired).collect();
@@ -493,7 +429,7 @@ fn checkpoint_cells(checkpoint: &Checkpoint, resume_step: Option<u64>) -> Vec<St
 fn remote(printer: Printer, page: &Explanation) {
     if let Some(remote) = &page.remote {
         printer.line(format!("  remote: {}, as of {}", remote.sentence(), remote.at));
-        remote.dropped_uploads_warning().iter().for_each(|line| printer.line(format!("  {line}")));
+        lines(printer, remote.dropped_uploads_warning());
     }
 }
 
@@ -526,54 +462,33 @@ fn proved(proof: &ResumeProofSummary) -> String {
 }
 
 fn decisions(printer: Printer, retries: &[RetryDecision]) {
-    if retries.is_empty() {
-        return;
-    }
-    section(printer, "Decisions");
     for retry in retries {
         let after =
             retry.after_attempt_number.map(|number| format!("after attempt {number}: ")).unwrap_or_default();
-        let budget = match (&retry.budget_name, retry.budget_spent, retry.budget_limit) {
-            (Some(name), Some(spent), Some(limit)) => {
-                format!("; budget `{name}`: {} of {}", budgeted(spent), budgeted(limit))
-            }
-            _ => String::new(),
-        };
+        let budget = retry.budget().map(|(name, spent)| format!("; budget `{name}`: {spent}"));
+        let budget = budget.unwrap_or_default();
         printer.line(format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(format!("    {}", retry.why));
     }
 }
 
 fn artifacts(printer: Printer, artifacts: &[AttemptArtifact]) {
-    if artifacts.is_empty() {
-        return;
-    }
-    section(printer, "Artifacts");
     for artifact in artifacts.iter().take(ARTIFACTS_MAX) {
         let step = artifact.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         let (size, hash) = (bytes(artifact.size_bytes), short_hash(&artifact.blake3));
         printer.line(format!("  {} · {size} · {hash}{step}", artifact.name));
     }
-    if artifacts.len() > ARTIFACTS_MAX {
-        printer.line(printer.tone(Tone::Dim, format!("  … {} more", artifacts.len() - ARTIFACTS_MAX)));
-    }
+    more(printer, artifacts.len().saturating_sub(ARTIFACTS_MAX));
 }
 
 /// The loss on data that the model has not seen.
 fn unseen(printer: Printer, card: Option<&ProgressiveEstimate>) {
     let Some(card) = card else { return };
     section(printer, "Loss on unseen batches");
-    for line in progressive::lines(card) {
-        printer.line(format!("  {line}"));
-    }
+    lines(printer, progressive::lines(card));
 }
 
 fn metrics(printer: Printer, metrics: &[MetricSummary]) {
-    if metrics.is_empty() {
-        return;
-    }
-    section(printer, "Metrics");
-    let value = |value: Option<f64>| value.map_or_else(|| "–".into(), metric);
     let rows = metrics
         .iter()
         .take(METRICS_MAX)
@@ -581,25 +496,19 @@ fn metrics(printer: Printer, metrics: &[MetricSummary]) {
             vec![
                 format!("  {}", line.name),
                 line.count.to_string(),
-                value(line.first),
-                value(line.last),
-                value(line.min),
-                value(line.max),
+                known(line.first),
+                known(line.last),
+                known(line.min),
+                known(line.max),
                 if line.non_finite_count > 0 { line.non_finite_count.to_string() } else { String::new() },
             ]
         })
         .collect();
     printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
-    if metrics.len() > METRICS_MAX {
-        printer.line(printer.tone(Tone::Dim, format!("  … {} more", metrics.len() - METRICS_MAX)));
-    }
+    more(printer, metrics.len().saturating_sub(METRICS_MAX));
 }
 
 fn versions(printer: Printer, versions: &[ModelVersion]) {
-    if versions.is_empty() {
-        return;
-    }
-    section(printer, "Registered");
     for one in versions {
         let step = one.step.map(|step| format!("step {step}, ")).unwrap_or_default();
         let aliases = one.aliases.iter().map(|alias| format!(", `{alias}`")).collect::<String>();
@@ -608,10 +517,6 @@ fn versions(printer: Printer, versions: &[ModelVersion]) {
 }
 
 fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
-    if evaluations.is_empty() {
-        return;
-    }
-    section(printer, "Evaluations");
     let cells = |evaluation: &EvaluationReceipt| {
         let step = evaluation.step.map(|step| step.to_string());
         let result = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
@@ -638,12 +543,8 @@ fn cost(printer: Printer, page: &Explanation) {
     let usd = cost.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
     fact(printer, "attempt", format!("{took}{cpu}{gpu}{usd}"));
     let usd = cost.run_cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-    let run = format!(
-        "{} in all attempts, {:.2} GPU hours{usd}",
-        duration(cost.run_wall_seconds),
-        cost.run_gpu_seconds / 3600.0
-    );
-    fact(printer, "run", &run);
+    let (took, gpu_hours) = (duration(cost.run_wall_seconds), cost.run_gpu_seconds / 3600.0);
+    fact(printer, "run", format!("{took} in all attempts, {gpu_hours:.2} GPU hours{usd}"));
     if let Some(beside) = &cost.beside {
         let usd = beside.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
         let launched = match beside.runs {
@@ -656,14 +557,8 @@ fn cost(printer: Printer, page: &Explanation) {
     optional(printer, "lost", lost.map(|lost| format!("{lost} steps after the last committed checkpoint")));
 }
 
-fn last_lines(printer: Printer, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    section(printer, "Last lines");
-    for line in lines {
-        printer.line(format!("  {}", line));
-    }
+fn last_lines(printer: Printer, last: &[String]) {
+    lines(printer, last);
 }
 
 fn next(printer: Printer, actions: &[String]) {

@@ -2,6 +2,8 @@
 
 use trackway_api::explain::AttemptParameter;
 
+use crate::units::shortened;
+
 /// Most parameters that are shown; `--json` has all of them.
 const PARAMETERS_MAX: usize = 24;
 /// Longest value shown, in characters.
@@ -10,12 +12,8 @@ const VALUE_CHARS_MAX: usize = 80;
 /// Names and what is shown of their values.
 pub fn lines(parameters: &[AttemptParameter]) -> Vec<(String, String)> {
     let shown = |parameter: &AttemptParameter| {
-        let value = match parameter.value.char_indices().nth(VALUE_CHARS_MAX) {
-            Some((end, _)) => format!(" {}…", &parameter.value[..end]),
-            None => format!(" {}", parameter.value),
-        };
         let origin = parameter.origin.as_deref().map(|origin| format!(" ({origin})")).unwrap_or_default();
-        (parameter.name.clone(), value + &origin)
+        (parameter.name.clone(), format!(" {}{origin}", shortened(&parameter.value, VALUE_CHARS_MAX)))
     };
     let mut lines: Vec<(String, String)> = parameters.iter().take(PARAMETERS_MAX).map(shown).collect();
     let hidden = parameters.len().saturating_sub(PARAMETERS_MAX);

@@ -14,18 +14,19 @@ use trackway_flows::outputs;
 use trackway_formats::runfile::MAIN_TEST_SET;
 use trackway_tower::gate::{how_to_verify, how_to_verify_by_hand};
 
-use super::live::Live;
+use super::checks::gate_tone;
+use super::live::supervised;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Exit, Failure, REFUSED};
+use crate::page::write;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::signals;
 use crate::units::counted;
 
 /// The known-bad models that are made: the predictions of an evaluation shuffled, the first checkpoint of a run.
 const SHUFFLED: &str = "shuffled";
 const FIRST: &str = "first";
 
-pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Exit {
     match command {
         GatesCommand::Judge(args) => judge(context, args, printer),
         GatesCommand::Test(args) => test(context, args, printer),
@@ -33,7 +34,7 @@ pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Res
     }
 }
 
-fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
+fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Exit {
     let request = JudgeRequest {
         evaluation: context.resolve_evaluation(&args.evaluation)?,
         rules: args.rules.clone(),
@@ -74,15 +75,10 @@ fn unverified(printer: Printer, rules: &[String]) {
 }
 
 fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
-    let tone = match verdict {
-        GateVerdict::Pass => Tone::Good,
-        GateVerdict::Fail => Tone::Bad,
-        GateVerdict::Inconclusive => Tone::Warning,
-    };
-    printer.tone(tone, verdict.as_str())
+    printer.tone(gate_tone(verdict), verdict.as_str())
 }
 
-fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
+fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Exit {
     let gates = match &args.file {
         Some(file) => gates::gates_of_file(context, file)?,
         None => vec![TestSetGates { test_set: None, rules: args.rules.clone() }],
@@ -136,11 +132,7 @@ fn known_bad(
         test_sets: vec![test_set.unwrap_or(MAIN_TEST_SET).to_owned()],
         is_gate_test: true,
     };
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let receipt = evaluate::evaluate(context, &request, &live);
-    live.finish();
-    let receipt = receipt?;
+    let receipt = supervised(context, printer, |live| evaluate::evaluate(context, &request, live))?;
     let step = receipt.step.map_or_else(String::new, |step| format!("step {step}, evaluation "));
     let name = format!("the first checkpoint: {step}{}{}", receipt.evaluation_id, on(test_set));
     let row = context.resolve_evaluation(&receipt.evaluation_id)?;
@@ -189,19 +181,15 @@ fn print_tests(printer: Printer, tests: &GateTests) {
     }
 }
 
-fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
+fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Exit {
     outputs::refuse_outputs(context, [args.out.as_path()])?;
     let changes: Vec<(String, f64)> =
         args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;
     let evaluation = context.resolve_evaluation(&args.evaluation)?;
     let fixture = gates::fixture_of(context, evaluation, args.name.as_deref())?;
     let fixture = gates::changed_fixture(fixture, &changes)?;
-    let mut text =
-        serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
-    text.push('\n');
-    std::fs::write(&args.out, text)
-        .and_then(|()| trackway_files::give_to_user(&args.out))
-        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
+    let text = serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
+    write(&args.out, &format!("{text}\n"))?;
     printer.answer(&fixture, || {
         printer.note(format!("wrote the evidence of `{}` to {}", fixture.name, args.out.display()))
     });

@@ -2,16 +2,16 @@ use trackway_api::gc::GcReport;
 use trackway_engine::Context;
 use trackway_flows::gc;
 use trackway_flows::gc::GcRequest;
-use trackway_formats::runfile::parse_duration;
 use trackway_tower::retention::RetentionRule;
 
 use crate::args::RunsGcArgs;
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit, seconds};
 use crate::printer::Printer;
 use crate::units::bytes;
 
-pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
-    let older_than_seconds = args.older_than.as_deref().map(seconds).transpose()?;
+pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Exit {
+    let older_than_seconds =
+        args.older_than.as_deref().map(|text| seconds(text, "`90d` or `12h`")).transpose()?;
     let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;
     let request = GcRequest {
         runs,
@@ -24,11 +24,6 @@ pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, 
     printer.answer(&cleared, || show(&cleared, printer));
     // A run that was named and is kept was not deleted as it should have been.
     Ok(if args.runs.is_empty() || cleared.kept.is_empty() { 0 } else { BLOCKED })
-}
-
-fn seconds(text: &str) -> Result<f64, Failure> {
-    parse_duration(text)
-        .ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `90d` or `12h`"))
 }
 
 fn show(cleared: &GcReport, printer: Printer) {

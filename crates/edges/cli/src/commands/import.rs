@@ -2,11 +2,11 @@ use trackway_engine::Context;
 use trackway_flows::import;
 
 use crate::args::ImportArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::units::counted;
 
-pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Exit {
     let report = import::import(context, args.tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known already:" };
         printer.note(format!(
@@ -19,17 +19,15 @@ pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<
             printer.note(format!("the run is named `{}`, because `{own}` is reserved", run.name));
         }
     })?;
-    if printer.is_json() {
-        printer.document(&report);
-        return Ok(0);
-    }
-    for skipped in &report.skipped {
-        printer.note(format!("skipped {}: {}", skipped.path, skipped.why));
-    }
-    printer.line(format!(
-        "{} imported, {} known already",
-        counted(report.imported_count as u64, "run"),
-        report.known_count
-    ));
+    printer.answer(&report, || {
+        for skipped in &report.skipped {
+            printer.note(format!("skipped {}: {}", skipped.path, skipped.why));
+        }
+        printer.line(format!(
+            "{} imported, {} known already",
+            counted(report.imported_count as u64, "run"),
+            report.known_count
+        ));
+    });
     Ok(0)
 }

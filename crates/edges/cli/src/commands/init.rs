@@ -11,18 +11,14 @@ use trackway_formats::shell;
 
 use super::given_name;
 use crate::args::InitArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, stderr_is_terminal, stdin_is_terminal};
 
 /// The answer to the question for data if there is none.
 const NO_DATA: &str = "none";
 
 /// Drafts a run file from what a project shows, or from a run that `home` has.
-pub fn init(
-    args: &InitArgs,
-    home: impl FnOnce() -> Result<Context, Failure>,
-    printer: Printer,
-) -> Result<u8, Failure> {
+pub fn init(args: &InitArgs, home: impl FnOnce() -> Result<Context, Failure>, printer: Printer) -> Exit {
     let draft = match &args.from {
         Some(run) => of_run(&home()?, run, args)?,
         None => of_project(args, printer)?,

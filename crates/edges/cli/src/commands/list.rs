@@ -10,7 +10,7 @@ use trackway_ledger::RunRow;
 use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, cut};
 use crate::units::{duration, metric, timestamp};
 
@@ -19,7 +19,7 @@ const NOTE_CHARACTERS_MAX: usize = 60;
 
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
 
-pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let search = RunSearch {
         condition: args.condition.clone(),
@@ -136,7 +136,7 @@ fn run_cells(run: &RunRow) -> Vec<String> {
     ]
 }
 
-pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Exit {
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let attempts = context.attempts(run, args.limit)?;
     let attempts: Vec<Attempt> = attempts.into_iter().map(listed_attempt).collect();

@@ -1,16 +1,19 @@
 //! Shows a running run: the script's output as it is, Trackway's messages and a status line on stderr.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use trackway_engine::Context;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_flows::checkpoints::BytesProgress;
 use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
 
 use super::preflight::summary;
-use crate::printer::{Printer, say, stderr_is_terminal};
-use crate::units::{duration, metric};
+use crate::printer::{Printer, say, stderr_is_terminal, style};
+use crate::signals;
+use crate::units::{counted, duration, metric};
 
 /// More bytes than these get a progress bar while they are read: fewer take less than two seconds.
 const BAR_BYTES_MIN: u64 = 256 << 20;
@@ -33,11 +36,8 @@ impl BytesBar {
         }
         let Ok(mut bar) = self.bar.lock() else { return };
         let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(total_bytes);
             let template = "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
+            let bar = ProgressBar::new(total_bytes).with_style(style(template));
             say(&bar, self.what);
             bar
         });
@@ -46,6 +46,12 @@ impl BytesBar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A progress bar over bytes, for work with checkpoints.
+pub fn watch(what: &'static str) -> BytesProgress {
+    let bar = BytesBar::new(what);
+    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }
 
 /// How long a search takes before it gets a bar.
@@ -64,10 +70,7 @@ impl CandidatesBar {
         let Ok(mut bar) = self.0.lock() else { return };
         let bar = bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos} of {len}, {eta} left") {
-                bar.set_style(style);
-            }
-            bar
+            bar.with_style(style("{msg} [{bar:30}] {pos} of {len}, {eta} left"))
         });
         if bar.is_hidden() && bar.elapsed().as_secs_f64() > SEARCH_SECONDS_MIN {
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -95,9 +98,7 @@ impl RowsBar {
     pub fn new(what: &'static str) -> Self {
         let bar = if stderr_is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
         let template = "{msg} [{bar:30}] {human_pos} of {human_len} rows, {per_sec}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        bar.set_style(style(template));
         say(&bar, what);
         Self { bar }
     }
@@ -120,10 +121,7 @@ pub struct CountSpinner {
 impl CountSpinner {
     pub fn new() -> Self {
         let bar = if stderr_is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} {msg}") {
-            bar.set_style(style);
-        }
-        Self { bar }
+        Self { bar: bar.with_style(style("{spinner} {human_pos} {msg}")) }
     }
 
     /// So many of these.
@@ -139,10 +137,7 @@ impl CountSpinner {
 
 /// A line without anything in it is not drawn.
 fn show_status(status: &ProgressBar, is_shown: bool) {
-    let template = if is_shown { "{spinner} {msg}" } else { "" };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        status.set_style(style);
-    }
+    status.set_style(style(if is_shown { "{spinner} {msg}" } else { "" }));
 }
 
 /// A reporter for a person at a terminal, or for a log file when there is none.
@@ -200,6 +195,20 @@ impl Live {
             None => write(),
         }
     }
+}
+
+/// Does what launches a script: signals end it, and it is shown while it lasts.
+pub fn supervised<T>(context: &Context, printer: Printer, work: impl FnOnce(&Live) -> T) -> T {
+    signals::supervise(context.cancel());
+    let live = Live::new(printer);
+    let done = work(&live);
+    live.finish();
+    done
+}
+
+/// What launches took, after the answer of a command that made them.
+pub fn note_launches(printer: Printer, count: usize, seconds: f64) {
+    printer.note(format!("{} in {}", counted(count as u64, "launch"), duration(seconds)));
 }
 
 impl Reporter for Live {

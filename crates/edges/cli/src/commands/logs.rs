@@ -6,10 +6,10 @@ use trackway_inspect::logs::{LogLine, LogSelection};
 use trackway_tower::classify;
 
 use crate::args::LogsArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 
-pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Exit {
     let stream =
         args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
     let selection = LogSelection { stream, tail: args.tail };
@@ -23,14 +23,14 @@ fn show_line(line: &LogLine, args: &LogsArgs, printer: Printer) -> std::io::Resu
         Stream::Stdout => (classify::Stream::Stdout, "stdout"),
         Stream::Stderr => (classify::Stream::Stderr, "stderr"),
     };
-    let at = line.at.map(|at| at.to_rfc3339());
+    let at = line.at.to_rfc3339();
     if printer.is_json() {
         let text = String::from_utf8_lossy(&line.bytes);
         let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-        printer.record(&LogRecord { at, stream, text });
+        printer.record(&LogRecord { at: Some(at), stream, text });
         return Ok(());
     }
-    let before = if args.times { format!("{} {name}  ", at.unwrap_or_default()) } else { String::new() };
+    let before = if args.times { format!("{at} {name}  ") } else { String::new() };
     printer.log_line(&before, &line.bytes);
     Ok(())
 }

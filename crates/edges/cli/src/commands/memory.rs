@@ -6,14 +6,14 @@ use trackway_tower::memory::{
 };
 
 use crate::args::MemoryArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Shown, Tone};
-use crate::units;
+use crate::units::bytes;
 
 /// Cells of the longest bar.
 const BAR_WIDTH: u64 = 40;
 
-pub fn memory(args: &MemoryArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn memory(args: &MemoryArgs, printer: Printer) -> Exit {
     if args.devices {
         devices(printer);
         return Ok(0);
@@ -121,14 +121,11 @@ fn spec_of(args: &MemoryArgs, model: Architecture) -> Result<MemorySpec, Failure
 }
 
 fn devices(printer: Printer) {
-    if printer.is_json() {
-        printer.document(&DEVICES.as_slice());
-        return;
-    }
-    let row = |device: &Device| {
-        vec![device.name.to_owned(), device.title.to_owned(), units::bytes(device.usable_bytes())]
-    };
-    printer.table(&["name", "device", "usable"], DEVICES.iter().map(row).collect());
+    let row =
+        |device: &Device| vec![device.name.to_owned(), device.title.to_owned(), bytes(device.usable_bytes())];
+    printer.answer(&DEVICES.as_slice(), || {
+        printer.table(&["name", "device", "usable"], DEVICES.iter().map(row).collect());
+    });
 }
 
 fn billions(count: u64) -> String {
@@ -156,29 +153,28 @@ fn summary(printer: Printer, report: &MemoryReport) {
         estimate.correction.map(|factor| format!(" (corrected by a measured peak: × {factor:.2})"));
     printer.line(format!(
         "{:>10} at the peak, between {} and {}{}",
-        units::bytes(estimate.total_bytes),
-        units::bytes(estimate.low_bytes),
-        units::bytes(estimate.high_bytes),
+        bytes(estimate.total_bytes),
+        bytes(estimate.low_bytes),
+        bytes(estimate.high_bytes),
         corrected.unwrap_or_default()
     ));
     printer.line(format!(
         "{:>10} by the rule of thumb: 40 GB for a billion parameters, not sharded",
-        units::bytes(estimate.rule_of_thumb_bytes)
+        bytes(estimate.rule_of_thumb_bytes)
     ));
     if estimate.host_bytes > 0 {
-        printer
-            .line(format!("{:>10} in the host's memory for each device", units::bytes(estimate.host_bytes)));
+        printer.line(format!("{:>10} in the host's memory for each device", bytes(estimate.host_bytes)));
     }
 }
 
 fn parts(printer: Printer, report: &MemoryReport) {
     let parts = report.estimate.parts;
-    let largest = parts.named().iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);
+    let largest = parts.named().iter().map(|(_, size)| *size).max().unwrap_or(0).max(1);
     printer.line("");
     printer.line(printer.tone(Tone::Bold, format!("at the peak (`{}`)", report.estimate.peak_phase)));
-    for (name, bytes) in parts.named().iter().filter(|(_, bytes)| *bytes > 0) {
-        let bar = "█".repeat((bytes * BAR_WIDTH).div_ceil(largest) as usize);
-        printer.line(format!("  {:<15}{:>10}  {bar}", name.replace('_', " "), units::bytes(*bytes)));
+    for (name, size) in parts.named().iter().filter(|(_, size)| *size > 0) {
+        let bar = "█".repeat((size * BAR_WIDTH).div_ceil(largest) as usize);
+        printer.line(format!("  {:<15}{:>10}  {bar}", name.replace('_', " "), bytes(*size)));
     }
 }
 
@@ -187,7 +183,7 @@ fn phases(printer: Printer, report: &MemoryReport) {
     let phases: Vec<String> = estimate
         .phases
         .iter()
-        .map(|phase| format!("{} {}", phase.name.as_str().replace('_', " "), units::bytes(phase.total_bytes)))
+        .map(|phase| format!("{} {}", phase.name.as_str().replace('_', " "), bytes(phase.total_bytes)))
         .collect();
     printer.line("");
     printer.line(format!("phases of a step: {}", phases.join(" · ")));
@@ -196,8 +192,8 @@ fn phases(printer: Printer, report: &MemoryReport) {
     }
     printer.line(format!(
         "counters at the peak: {} allocated, {} reserved",
-        units::bytes(estimate.allocated_bytes),
-        units::bytes(estimate.reserved_bytes)
+        bytes(estimate.allocated_bytes),
+        bytes(estimate.reserved_bytes)
     ));
 }
 
@@ -209,7 +205,7 @@ fn verdict(printer: Printer, report: &MemoryReport) {
         Fit::DoesNotFit => printer.tone(Tone::Bad, "does not fit"),
     };
     printer.line("");
-    let on = format!("{} with {}: it ", device.title, units::bytes(device.usable_bytes()));
+    let on = format!("{} with {}: it ", device.title, bytes(device.usable_bytes()));
     printer.line(Shown::from(on) + said);
     match report.largest_micro_batch {
         Some(0) | None => {}
@@ -221,7 +217,7 @@ fn verdict(printer: Printer, report: &MemoryReport) {
             printer.line(printer.tone(Tone::Bold, "what to change, cheapest first"));
         }
         let verdict = advice.verdict.as_str().replace('_', " ");
-        printer.line(format!("{:>10}  {verdict:<12}  {}", units::bytes(advice.total_bytes), advice.text));
+        printer.line(format!("{:>10}  {verdict:<12}  {}", bytes(advice.total_bytes), advice.text));
         printer.line(format!("{:>26}{} · {}", "", advice.arguments, advice.price));
     }
 }

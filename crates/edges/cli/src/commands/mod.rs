@@ -18,7 +18,6 @@ mod explain_inputs;
 mod explain_machine;
 mod explain_page;
 mod explain_parameters;
-mod explain_text;
 pub mod export;
 pub mod gates;
 pub mod gc;
@@ -42,6 +41,7 @@ mod residuals;
 pub mod run;
 pub mod schema;
 mod score;
+mod sections;
 pub mod shell;
 pub mod slices;
 pub mod sql;
@@ -60,7 +60,7 @@ use trackway_launch::ProcessIdentity;
 use trackway_launch::outside::stand_in;
 
 use crate::args::{AwaitArgs, ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::page::save;
 use crate::printer::Printer;
 pub use probe::probe;
@@ -71,7 +71,7 @@ fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
     Name::new(named, word).map_err(|error| Failure::usage(error.to_string(), error.hint()))
 }
 
-pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Exit {
     let subject = context.resolve(&args.subject)?;
     outputs::refuse_outputs(context, args.html.as_deref())?;
     let found = match &args.html {
@@ -90,14 +90,14 @@ pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Resul
     Ok(0)
 }
 
-pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Exit {
     let asked = stop::stop(context, context.resolve_run(&args.run)?, args.kill, &args.why)?;
     printer
         .answer(&asked, || printer.note(format!("requested stop of run {} ({})", asked.run_id, asked.mode)));
     Ok(0)
 }
 
-pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) -> Exit {
     let request = RollBackRequest {
         to_step: args.to_step,
         skip: args.skip_batches,
@@ -105,16 +105,14 @@ pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) ->
         person: trackway_engine::person::person(),
     };
     let answer = roll_back::roll_back(context, context.resolve_run(&args.run)?, &request)?;
-    if printer.is_json() {
-        printer.document(&answer);
-        return Ok(0);
-    }
-    printer.note(&answer.summary);
-    printer.note(&match answer.state {
-        RollbackState::Asked => {
-            format!("ended attempt {}; its supervisor continues from there", answer.attempt_id)
-        }
-        RollbackState::Done => format!("continue with: trackway resume {}", answer.run_id),
+    printer.answer(&answer, || {
+        printer.note(&answer.summary);
+        printer.note(&match answer.state {
+            RollbackState::Asked => {
+                format!("ended attempt {}; its supervisor continues from there", answer.attempt_id)
+            }
+            RollbackState::Done => format!("continue with: trackway resume {}", answer.run_id),
+        });
     });
     Ok(0)
 }

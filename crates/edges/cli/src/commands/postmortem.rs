@@ -6,11 +6,11 @@ use trackway_inspect::postmortem;
 
 use super::live::CountSpinner;
 use crate::args::PostmortemArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::page::{save, save_text};
 use crate::printer::Printer;
 
-pub fn postmortem(context: &Context, args: &PostmortemArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn postmortem(context: &Context, args: &PostmortemArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     outputs::refuse_outputs(context, args.out.as_deref().into_iter().chain(args.html.as_deref()))?;
     let spinner = CountSpinner::new();

@@ -6,24 +6,23 @@ use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
     Sensitivity, SmallStep,
 };
-use trackway_flows::probe::{BatchFormat, ProbeRequest, probe as ask};
+use trackway_flows::probe::{ProbeRequest, probe as ask};
 
 use super::data::{reading, table};
 use super::residuals;
-use super::slices::loss;
-use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
-use crate::exit::Failure;
+use crate::args::ProbeArgs;
+use crate::exit::{Exit, Failure};
 use crate::page::save;
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::sparkline::sparkline;
-use crate::units::{counted, duration, metric};
+use crate::units::{between, counted, duration, known, metric};
 
 /// Rows of a table that a person is shown; `--json` has all.
 const SHOWN_MAX: usize = 15;
 const CURVE_WIDTH: usize = 20;
 const REASON_LETTERS_MAX: usize = 60;
 
-pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Exit {
     if args.rows == 0 || args.repeats == 0 || args.grid < 2 {
         let message = "rows and repeats must be at least 1, and a grid has at least 2 values";
         return Err(Failure::usage(message, "leave them out for the usual ones"));
@@ -40,39 +39,21 @@ pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u
     Ok(0)
 }
 
-/// How rows are written to a scoring command.
-pub fn format(batches: ProbeBatches) -> BatchFormat {
-    match batches {
-        ProbeBatches::Csv => BatchFormat::Csv,
-        ProbeBatches::Arrow => BatchFormat::Arrow,
-    }
-}
-
 fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
-    let part = |only: &ProbeOnly| match only {
-        ProbeOnly::Residuals => ProbePart::Residuals,
-        ProbeOnly::Leverage => ProbePart::Leverage,
-        ProbeOnly::Sensitivity => ProbePart::Sensitivity,
-        ProbeOnly::Importance => ProbePart::Importance,
-        ProbeOnly::Dependence => ProbePart::Dependence,
-        ProbeOnly::Perturbations => ProbePart::Perturbations,
-        ProbeOnly::Counterfactuals => ProbePart::Counterfactuals,
-    };
-    let parts: Vec<ProbePart> = args.only.iter().map(part).collect();
     ProbeRequest {
         table: table(&args.table, read),
         command: args.command.clone(),
-        format: format(args.batches),
+        format: args.batches,
         label: args.label.clone(),
         positive: args.positive.clone(),
-        loss: args.loss.map(loss),
+        loss: args.loss,
         threshold: args.threshold,
         features: args.features.clone(),
         skip: args.skip.clone(),
         rows: args.rows,
         patience_seconds: None,
         settings: ProbeSettings {
-            parts: if parts.is_empty() { ProbePart::ALL.to_vec() } else { parts },
+            parts: if args.only.is_empty() { ProbePart::ALL.to_vec() } else { args.only.clone() },
             repeats: args.repeats,
             grid: args.grid,
             counterfactuals: args.counterfactuals,
@@ -170,12 +151,7 @@ fn section<C: Into<Shown>>(
 }
 
 fn importance(it: &Importance) -> Vec<String> {
-    let interval = it.increase.interval.bounds();
-    vec![
-        it.feature.clone(),
-        metric(it.increase.value),
-        interval.map_or_else(String::new, |(low, high)| format!("{} to {}", metric(low), metric(high))),
-    ]
+    vec![it.feature.clone(), metric(it.increase.value), between(it.increase.interval.bounds(), "to")]
 }
 
 fn dependence(it: &Dependence) -> Vec<Vec<String>> {
@@ -196,16 +172,13 @@ fn dependence(it: &Dependence) -> Vec<Vec<String>> {
 }
 
 fn perturbation(it: &Perturbation) -> Vec<String> {
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let flipped = it.flipped.map(|flipped| format!("{:.1} %", flipped.value * 100.0));
     let flipped = match &it.refused {
-        Some(why) => {
-            format!("refused: {}", cut(why, REASON_LETTERS_MAX))
-        }
+        Some(why) => format!("refused: {}", cut(why, REASON_LETTERS_MAX)),
         None => flipped.unwrap_or_else(|| "–".to_owned()),
     };
-    let rises = number(it.increase.map(|increase| increase.value));
-    vec![it.feature.clone(), it.kind.label().to_owned(), flipped, number(it.shift), rises]
+    let rises = known(it.increase.map(|increase| increase.value));
+    vec![it.feature.clone(), it.kind.label().to_owned(), flipped, known(it.shift), rises]
 }
 
 /// A number as short as others, a class as it is.
@@ -254,7 +227,6 @@ fn small_step(it: &SmallStep) -> Vec<String> {
 }
 
 fn high_row(it: &HighRow) -> Vec<Shown> {
-    let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let value = |(name, value): &(String, Option<String>)| {
         Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
     };

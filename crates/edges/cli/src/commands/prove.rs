@@ -4,35 +4,24 @@ use trackway_engine::run::RunSource;
 use trackway_flows::prove;
 use trackway_flows::prove::{ProofVerdict, ProveRequest};
 
-use super::live::Live;
+use super::live::{note_launches, supervised};
 use crate::args::ProveArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, INTEGRITY, REFUSED};
 use crate::printer::{Printer, Tone};
-use crate::signals;
-use crate::units::{counted, duration, short_hash};
+use crate::units::short_hash;
 
-/// The check ran and could not decide.
-const INCONCLUSIVE: u8 = 5;
-/// The resumed state is not what it should be.
-const DIFFERENT: u8 = 7;
 /// Differing files that are shown; `--json` has all of them.
 const DIFFERENCES_MAX: usize = 12;
 
-pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
-    signals::supervise(context.cancel());
+pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Exit {
     let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
-    let live = Live::new(printer);
-    let proof = prove::prove(context, &request, &live);
-    live.finish();
-    let proof = proof?;
+    let proof = supervised(context, printer, |live| prove::prove(context, &request, live))?;
     printer.answer(&proof, || print(printer, &proof));
     Ok(match proof.verdict {
         ProofVerdict::Equal => 0,
-        ProofVerdict::Different => DIFFERENT,
-        ProofVerdict::Nondeterministic | ProofVerdict::NotProved | ProofVerdict::NotApplicable => {
-            INCONCLUSIVE
-        }
+        ProofVerdict::Different => INTEGRITY,
+        ProofVerdict::Nondeterministic | ProofVerdict::NotProved | ProofVerdict::NotApplicable => REFUSED,
     })
 }
 
@@ -58,11 +47,7 @@ fn print(printer: Printer, proof: &Proof) {
     }
     let tone = if proof.verdict == ProofVerdict::Equal { Tone::Good } else { Tone::Bad };
     printer.line(printer.tone(tone, proof.verdict.as_str()) + ": " + sentence(proof));
-    printer.note(format!(
-        "{} in {}",
-        counted(proof.launches.len() as u64, "launch"),
-        duration(proof.wall_seconds)
-    ));
+    note_launches(printer, proof.launches.len(), proof.wall_seconds);
 }
 
 fn sentence(proof: &Proof) -> String {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
-use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
+use trackway_api::registry::{Deployed, Model, ModelCard, ModelChanged, ModelDetails, ModelVersion};
 use trackway_core::Rung;
 use trackway_core::registry::{BaselineRule, GateVerdict, ModelStage};
 use trackway_engine::Context;
-use trackway_flows::checkpoints::{BytesProgress, CheckpointRef};
+use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::registry;
 use trackway_flows::registry::{
     AliasRequest, Approve, Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
@@ -16,16 +15,16 @@ use trackway_flows::registry::{
 use trackway_formats::runfile::parse_duration;
 use trackway_formats::shell::quoted;
 
-use super::live::BytesBar;
+use super::live::watch;
 use crate::args::{
     AliasArgs, ApproveArgs, ExportArgs, HistoryArgs, HowArgs, PolicyArgs, PromoteArgs, RegisterArgs,
     RegistryCommand, RollbackArgs,
 };
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Exit, Failure, REFUSED, moment};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{bytes, counted, duration, timestamp};
+use crate::units::{bytes, counted, duration, short_hash, timestamp};
 
-pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Exit {
     match command {
         RegistryCommand::Ls => list(context, printer),
         RegistryCommand::Show { model } => show(context, model, printer),
@@ -41,33 +40,27 @@ pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) 
     }
 }
 
-fn watch(what: &'static str) -> BytesProgress {
-    let bar = BytesBar::new(what);
-    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
+fn list(context: &Context, printer: Printer) -> Exit {
+    let models = registry::models(context)?;
+    printer.answer(&models, || print_models(printer, &models));
+    Ok(0)
 }
 
-fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
-    let models = registry::models(context)?;
-    if printer.is_json() {
-        printer.document(&models);
-        return Ok(0);
-    }
+fn print_models(printer: Printer, models: &[Model]) {
     if models.is_empty() {
-        printer.note("no model yet; register one with: trackway registry register MODEL --run RUN");
-        return Ok(0);
+        return printer.note("no model yet; register one with: trackway registry register MODEL --run RUN");
     }
-    let rows = models.into_iter().map(|model| {
+    let rows = models.iter().map(|model| {
         let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
         let since = model.production_since.map(timestamp).unwrap_or_default();
         let aliases: Vec<String> =
             model.aliases.iter().map(|(alias, version)| format!("{alias} → v{version}")).collect();
-        vec![model.model, model.version_count.to_string(), production, since, aliases.join(", ")]
+        vec![model.model.clone(), model.version_count.to_string(), production, since, aliases.join(", ")]
     });
     printer.table(&["model", "versions", "in production", "since", "aliases"], rows.collect());
-    Ok(0)
 }
 
-fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
+fn show(context: &Context, model: &str, printer: Printer) -> Exit {
     let view = registry::model_view(context, model)?;
     printer.answer(&view, || print_model(printer, &view));
     Ok(0)
@@ -126,7 +119,7 @@ fn stage(printer: Printer, stage: ModelStage) -> Shown {
     printer.tone(tone, stage.as_str())
 }
 
-fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
+fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
     let signature = match &args.signature {
         None => None,
         Some(path) => {
@@ -152,21 +145,19 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<
         description: args.description.clone(),
     };
     let registered = registry::register_model(context, &request, &watch("verifying"))?;
-    if printer.is_json() {
-        printer.document(&registered);
-        return Ok(0);
-    }
-    let row = &registered.version;
-    let is = if registered.is_new { "is" } else { "is already" };
-    printer.note(format!(
-        "step {} of run {} {is} version {} of `{}`, manifest {}; pinned as `{}`",
-        row.step.map(|step| step.to_string()).unwrap_or_default(),
-        row.run_id,
-        row.version,
-        row.model,
-        &row.checkpoint_manifest_sha256[..12],
-        row.pin
-    ));
+    printer.answer(&registered, || {
+        let row = &registered.version;
+        let is = if registered.is_new { "is" } else { "is already" };
+        printer.note(format!(
+            "step {} of run {} {is} version {} of `{}`, manifest {}; pinned as `{}`",
+            row.step.map(|step| step.to_string()).unwrap_or_default(),
+            row.run_id,
+            row.version,
+            row.model,
+            &row.checkpoint_manifest_sha256[..12],
+            row.pin
+        ));
+    });
     Ok(0)
 }
 
@@ -184,7 +175,7 @@ fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
     }
 }
 
-fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Result<u8, Failure> {
+fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Exit {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = PromoteRequest {
         model: args.model.clone(),
@@ -195,11 +186,11 @@ fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Result<u8
         why: why.clone(),
     };
     let changed = registry::promote_model(context, &request, &watch("verifying"))?;
-    tell(printer, &changed, &format!("in {}", args.to));
+    printer.answer(&changed, || tell(printer, &changed, &format!("in {}", args.to)));
     Ok(if changed.refusals.is_empty() { 0 } else { REFUSED })
 }
 
-fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result<u8, Failure> {
+fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Exit {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = RollBackModel {
         model: args.model.clone(),
@@ -209,15 +200,11 @@ fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result
         why: why.clone(),
     };
     let changed = registry::roll_back_model(context, &request, &watch("verifying"))?;
-    tell(printer, &changed, "back in production");
+    printer.answer(&changed, || tell(printer, &changed, "back in production"));
     Ok(0)
 }
 
 fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
-    if printer.is_json() {
-        printer.document(changed);
-        return;
-    }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
     if !changed.refusals.is_empty() {
         printer.note(format!("{version} of `{}` was not promoted; nothing changed", changed.model));
@@ -264,7 +251,7 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
 }
 
-fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
+fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Exit {
     let request = Approve {
         model: args.model.clone(),
         version: args.version.clone(),
@@ -273,23 +260,23 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
         why: args.why.clone(),
     };
     let approved = registry::approve_model(context, &request)?;
-    if printer.is_json() {
-        printer.document(&approved);
-        return Ok(0);
-    }
-    let row = &approved.approval;
-    printer.note(format!(
-        "{} approves version {} of `{}` until {}, with gate receipt {}",
-        row.approver,
-        row.version,
-        row.model,
-        timestamp(row.expires_at),
-        &row.gate_receipt_id[..12]
-    ));
-    for refusal in &approved.refusals {
-        printer
-            .note(format!("it still cannot be promoted to production: {} ({})", refusal.why, refusal.rule));
-    }
+    printer.answer(&approved, || {
+        let row = &approved.approval;
+        printer.note(format!(
+            "{} approves version {} of `{}` until {}, with gate receipt {}",
+            row.approver,
+            row.version,
+            row.model,
+            timestamp(row.expires_at),
+            &row.gate_receipt_id[..12]
+        ));
+        for refusal in &approved.refusals {
+            printer.note(format!(
+                "it still cannot be promoted to production: {} ({})",
+                refusal.why, refusal.rule
+            ));
+        }
+    });
     Ok(0)
 }
 
@@ -298,38 +285,33 @@ fn seconds(text: &str) -> Result<f64, Failure> {
     given.ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `12h` or `7d`"))
 }
 
-fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
+fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Exit {
     if let Some(text) = &args.at {
-        let at = text.parse().map_err(|_| {
-            Failure::usage(format!("invalid timestamp `{text}`"), "expected e.g. `2026-11-20T08:00:00Z`")
-        })?;
+        let at = moment(text, "`2026-11-20T08:00:00Z`")?;
         let standing = registry::model_at(context, &args.model, at)?;
-        if printer.is_json() {
-            printer.document(&standing);
-            return Ok(0);
-        }
-        let version =
-            standing.production_version.map_or("nothing".into(), |version| format!("version {version}"));
-        let manifest =
-            standing.manifest_sha256.map(|sha256| format!(", manifest {sha256}")).unwrap_or_default();
-        printer.line(format!("in production at {}: {version}{manifest}", standing.at));
+        printer.answer(&standing, || {
+            let version =
+                standing.production_version.map_or("nothing".into(), |version| format!("version {version}"));
+            let manifest = standing.manifest_sha256.as_ref().map(|sha256| format!(", manifest {sha256}"));
+            let manifest = manifest.unwrap_or_default();
+            printer.line(format!("in production at {}: {version}{manifest}", standing.at));
+        });
         return Ok(0);
     }
     let entries = registry::model_history(context, &args.model)?;
-    if printer.is_json() {
-        printer.document(&entries);
-        return Ok(0);
-    }
-    let rows = entries.into_iter().map(|entry| {
-        let gates = entry.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
-        let (person, why) = (entry.person.unwrap_or_default(), entry.why.unwrap_or_default());
-        vec![entry.number.to_string(), timestamp(entry.at), entry.summary, person, gates, why]
+    printer.answer(&entries, || {
+        let rows = entries.iter().map(|entry| {
+            let gates = entry.gate_receipt_id.as_deref().map(short_hash).unwrap_or_default();
+            let (person, why) =
+                (entry.person.as_deref().unwrap_or_default(), entry.why.as_deref().unwrap_or_default());
+            row![entry.number.to_string(), timestamp(entry.at), &entry.summary, person, gates, why]
+        });
+        printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     });
-    printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     Ok(0)
 }
 
-fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
+fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Exit {
     let request = AliasRequest {
         model: args.model.clone(),
         alias: args.alias.clone(),
@@ -337,22 +319,20 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
         expect: expect(args.expect.as_deref())?,
     };
     let changed = registry::set_model_alias(context, &request)?;
-    if printer.is_json() {
-        printer.document(&changed);
-        return Ok(0);
-    }
-    let named =
-        |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
-    printer.note(format!(
-        "alias `{}` now points to {} (before: {})",
-        args.alias,
-        named(changed.version),
-        named(changed.was_version)
-    ));
+    printer.answer(&changed, || {
+        let named =
+            |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
+        printer.note(format!(
+            "alias `{}` now points to {} (before: {})",
+            args.alias,
+            named(changed.version),
+            named(changed.was_version)
+        ));
+    });
     Ok(0)
 }
 
-fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
+fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Exit {
     let request = PolicyRequest {
         file: args.file.clone(),
         approvals: args.approvals,
@@ -363,14 +343,12 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     if let Some(path) = &args.write {
         registry::write_model_policy(&args.model, &policy, path)?;
     }
-    if printer.is_json() {
-        printer.document(&policy);
-        return Ok(0);
-    }
-    policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
-    if let Some(path) = &args.write {
-        printer.note(policy_written(&args.model, path));
-    }
+    printer.answer(&policy, || {
+        policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
+        if let Some(path) = &args.write {
+            printer.note(policy_written(&args.model, path));
+        }
+    });
     Ok(0)
 }
 
@@ -426,20 +404,16 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
     lines
 }
 
-fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
+fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Exit {
     let deployed =
         registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
     printer.answer(&deployed, || tell_copy(printer, &deployed));
     Ok(0)
 }
 
-fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
-    let card = registry::model_card(context, model, version)?;
-    if printer.is_json() {
-        printer.document(&ModelCard { card });
-    } else {
-        printer.file(card.as_bytes());
-    }
+fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Exit {
+    let answer = ModelCard { card: registry::model_card(context, model, version)? };
+    printer.answer(&answer, || printer.file(answer.card.as_bytes()));
     Ok(0)
 }
 

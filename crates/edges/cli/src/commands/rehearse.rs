@@ -5,19 +5,13 @@ use trackway_flows::rehearsal;
 use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, Verdict};
 
 use super::checks::{headline, print_action};
-use super::live::Live;
+use super::live::{note_launches, supervised};
 use crate::args::{RehearsalKind, RehearseArgs};
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Tone};
-use crate::signals;
-use crate::units::{counted, duration};
 
-pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let answer = rehearsal::rehearse(context, &request(args), &live);
-    live.finish();
-    let answer = answer?;
+pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Exit {
+    let answer = supervised(context, printer, |live| rehearsal::rehearse(context, &request(args), live))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(match answer.result.verdict {
         Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => 0,
@@ -58,9 +52,5 @@ fn print(printer: Printer, answer: &RehearsalReport) {
     let verdict = printer.tone(tone, answer.result.verdict.as_str());
     let why = answer.result.why.as_deref().unwrap_or_default();
     printer.line(verdict + ": " + why);
-    printer.note(format!(
-        "{} in {}",
-        counted(answer.launches.len() as u64, "launch"),
-        duration(answer.wall_seconds)
-    ));
+    note_launches(printer, answer.launches.len(), answer.wall_seconds);
 }

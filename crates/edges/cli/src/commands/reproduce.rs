@@ -7,7 +7,7 @@ use trackway_engine::Context;
 use trackway_flows::reproduce::{check, reproduce};
 
 use super::data::reading;
-use crate::exit::{Failure, INTEGRITY, REFUSED};
+use crate::exit::{Exit, INTEGRITY, REFUSED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
 
@@ -16,7 +16,7 @@ pub fn home_of(folder: &Path) -> std::path::PathBuf {
     folder.join("home")
 }
 
-pub fn write(context: &Context, attempt: &str, out: &Path, printer: Printer) -> Result<u8, Failure> {
+pub fn write(context: &Context, attempt: &str, out: &Path, printer: Printer) -> Exit {
     let attempt = context.resolve_attempt(attempt)?;
     let written = reading(printer, |onlooker| reproduce(context, attempt, out, onlooker))?;
     printer.answer(&written, || show(&written, printer));
@@ -33,7 +33,7 @@ fn show(written: &Reproduction, printer: Printer) {
     printer.note(format!("run it with: {}/reproduce.sh", written.folder));
 }
 
-pub fn compare(context: &Context, folder: &Path, printer: Printer) -> Result<u8, Failure> {
+pub fn compare(context: &Context, folder: &Path, printer: Printer) -> Exit {
     let run = context.resolve_run("last")?;
     let compared = check(context, folder, run)?;
     printer.answer(&compared, || show_check(&compared, printer));

@@ -4,7 +4,7 @@ use trackway_flows::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
 
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{counted, metric, short_range};
+use crate::units::{counted, metric, p_value, short_range};
 
 /// A significant dependence.
 const LEVEL: f64 = 0.05;
@@ -53,15 +53,8 @@ fn row(curve: &ResidualCurve) -> Vec<String> {
             format!("{} at {values}", metric(means[*index]))
         })
     };
-    let p_value = |depends: &Option<Depends>| {
-        depends.map_or_else(
-            || "–".to_owned(),
-            |it| match it.adjusted_p_value < 1e-4 {
-                true => "<0.0001".to_owned(),
-                false => format!("{:.4}", it.adjusted_p_value),
-            },
-        )
-    };
+    let p_of =
+        |depends: &Option<Depends>| depends.map_or_else(|| "–".to_owned(), |it| p_value(it.adjusted_p_value));
     let explains = curve.mean_depends.map_or(0.0, |it| it.explained);
     vec![
         curve.feature.clone(),
@@ -69,7 +62,7 @@ fn row(curve: &ResidualCurve) -> Vec<String> {
         end(order.first()),
         end(order.last()),
         format!("{:.1} %", explains * 100.0),
-        p_value(&curve.mean_depends),
-        p_value(&curve.spread_depends),
+        p_of(&curve.mean_depends),
+        p_of(&curve.spread_depends),
     ]
 }

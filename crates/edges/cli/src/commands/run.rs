@@ -13,12 +13,11 @@ use trackway_ledger::RunState;
 use super::detach;
 use super::evaluate::{few_metrics, gate_summary, unmet_lines};
 use super::given_name;
-use super::live::Live;
+use super::live;
 use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
-use crate::exit::{BLOCKED, Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
-use crate::signals;
 use crate::units::{counted, duration};
 
 /// The request, from the arguments.
@@ -82,7 +81,7 @@ fn overrides(table: &str, pairs: &BTreeMap<String, String>) -> Vec<String> {
     pairs.iter().map(|(name, value)| format!("{table}.{}={}", quoted(name), quoted(value))).collect()
 }
 
-pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Exit {
     let (report, printer) = supervised(context, (None, args.detached), printer, |reporter| {
         train::run(context, request, reporter)
     });
@@ -100,14 +99,10 @@ fn supervised<T>(
         let named = run.and_then(|run| context.run_by_id(run).ok()).map(|run| (run.run_id, run.name));
         return detach::supervise(context, named, printer, work);
     }
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let done = work(&live);
-    live.finish();
-    (done, printer)
+    (live::supervised(context, printer, |live| work(live)), printer)
 }
 
-pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
         train::resume(context, run, reporter)
@@ -115,34 +110,34 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<
     tell(&report?, false, printer)
 }
 
-fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
-    let outcome = &report.outcome;
-    if printer.is_json() {
-        printer.document(report);
-    } else {
-        let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
-        let count = counted(outcome.attempts.len() as u64, "attempt");
-        if outcome.state == RunState::Running {
-            return Ok(exit_code(report, exit_with_child));
-        }
-        let text = match outcome.attempts.len() {
-            0 => format!("`{}` {}: nothing was launched", outcome.name, outcome.state),
-            _ => format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)),
-        };
-        printer.note(&text);
-        if let Some(evaluation) = &report.evaluation {
-            let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
-            let id = &evaluation.evaluation_id;
-            printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
-            gate_summary(evaluation).into_iter().for_each(|gates| printer.note(gates));
-            unmet_lines(evaluation).iter().for_each(|unmet| printer.note(format!("  {unmet}")));
-        }
-        if outcome.state != RunState::Completed {
-            printer.note(format!("see why with: trackway explain {}", outcome.run_id));
-        }
-        report.next.iter().flat_map(|next| &next.lines).for_each(|line| printer.note(line));
-    }
+fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Exit {
+    printer.answer(report, || print(report, printer));
     Ok(exit_code(report, exit_with_child))
+}
+
+fn print(report: &RunReport, printer: Printer) {
+    let outcome = &report.outcome;
+    if outcome.state == RunState::Running {
+        return;
+    }
+    let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+    let count = counted(outcome.attempts.len() as u64, "attempt");
+    let text = match outcome.attempts.len() {
+        0 => format!("`{}` {}: nothing was launched", outcome.name, outcome.state),
+        _ => format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)),
+    };
+    printer.note(&text);
+    if let Some(evaluation) = &report.evaluation {
+        let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
+        let id = &evaluation.evaluation_id;
+        printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
+        gate_summary(evaluation).into_iter().for_each(|gates| printer.note(gates));
+        unmet_lines(evaluation).iter().for_each(|unmet| printer.note(format!("  {unmet}")));
+    }
+    if outcome.state != RunState::Completed {
+        printer.note(format!("see why with: trackway explain {}", outcome.run_id));
+    }
+    report.next.iter().flat_map(|next| &next.lines).for_each(|line| printer.note(line));
 }
 
 /// What shells add to a signal's number.

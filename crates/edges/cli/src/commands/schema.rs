@@ -1,14 +1,14 @@
 //! `trackway schema`: the documents that commands print with `--json`, and their schemas.
 
-use trackway_api::catalogue::{DOCUMENTS, Entry};
+use trackway_api::catalogue::DOCUMENTS;
 use trackway_api::schemas::{DocumentSchema, ListedDocument};
 use trackway_engine::error::{AppError, ErrorKind};
 
 use crate::args::SchemaArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
-pub fn schema(args: &SchemaArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn schema(args: &SchemaArgs, printer: Printer) -> Exit {
     let Some(name) = &args.document else {
         list(printer);
         return Ok(0);
@@ -24,18 +24,12 @@ pub fn schema(args: &SchemaArgs, printer: Printer) -> Result<u8, Failure> {
 }
 
 fn list(printer: Printer) {
-    if printer.is_json() {
-        let documents: Vec<ListedDocument> = DOCUMENTS.iter().map(ListedDocument::from).collect();
-        printer.document(&documents);
-        return;
-    }
-    let cells = |entry: &Entry| {
-        vec![
-            entry.name.to_owned(),
-            entry.shape.to_string(),
-            entry.commands.join(", "),
-            entry.remarks.to_owned(),
-        ]
+    let documents: Vec<ListedDocument> = DOCUMENTS.iter().map(ListedDocument::from).collect();
+    let cells = |one: &ListedDocument| {
+        vec![one.name.clone(), one.shape.to_string(), one.commands.join(", "), one.remarks.clone()]
     };
-    printer.table(&["document", "shape", "printed by", "remarks"], DOCUMENTS.iter().map(cells).collect());
+    printer.answer(&documents, || {
+        let header = ["document", "shape", "printed by", "remarks"];
+        printer.table(&header, documents.iter().map(cells).collect());
+    });
 }

@@ -7,13 +7,12 @@ use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
 
 use super::data::{reading, table};
 use super::live::RowsBar;
-use super::probe::format;
 use crate::args::ScoreArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::units::{counted, duration, metric};
 
-pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Exit {
     let (request, outputs) = (request(args, read), outputs(args)?);
     let bar = RowsBar::new("scoring");
     let on_rows = |done, all| bar.at(done, all);
@@ -33,7 +32,7 @@ fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
             ..table(&args.table, read)
         },
         command: args.command.clone(),
-        format: format(args.batches),
+        format: args.batches,
         label: args.label.clone(),
         positive: args.positive.clone(),
         features: args.features.clone(),

@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
 pub fn completions(args: &CompletionsArgs, printer: Printer) -> u8 {
@@ -13,7 +13,7 @@ pub fn completions(args: &CompletionsArgs, printer: Printer) -> u8 {
     0
 }
 
-pub fn man(args: &ManArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn man(args: &ManArgs, printer: Printer) -> Exit {
     let folder = args.folder.display();
     let written = std::fs::create_dir_all(&args.folder)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));

@@ -5,44 +5,26 @@ use std::path::Path;
 use trackway_api::models::SlicesReport;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
-    ErrorSlice, ErrorSource, Loss, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict,
-    SlicesOnlooker, SlicesRequest, find,
+    ErrorSlice, ErrorSource, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict, SlicesRequest, find,
 };
 
-use crate::args::{SlicesArgs, SlicesLoss};
-use crate::commands::data::{reading, table};
-use crate::commands::live::CandidatesBar;
-use crate::exit::Failure;
+use crate::args::SlicesArgs;
+use crate::commands::data::{searching, table};
+use crate::exit::Exit;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{counted, duration, metric};
+use crate::units::{between, counted, duration, known, metric};
 
-pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn slices(args: &SlicesArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = request(args, read);
-    let bar = CandidatesBar::default();
-    let searching = |level: usize, done: u64, total: u64| bar.at(level, done, total);
-    let answer = reading(printer, |reading| {
-        find(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
-    });
-    bar.finish();
-    let answer = answer?;
+    let answer = searching(printer, |onlooker| find(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 
-/// The loss that was named.
-pub fn loss(named: SlicesLoss) -> Loss {
-    match named {
-        SlicesLoss::ZeroOne => Loss::ZeroOne,
-        SlicesLoss::Squared => Loss::Squared,
-        SlicesLoss::Absolute => Loss::Absolute,
-    }
-}
-
 fn request(args: &SlicesArgs, read: &ReadContext) -> SlicesRequest {
-    let loss = args.loss.map(loss);
     let error = match (&args.error, &args.label, &args.prediction) {
         (None, Some(label), Some(prediction)) => {
-            ErrorSource::Predictions { label: label.clone(), prediction: prediction.clone(), loss }
+            ErrorSource::Predictions { label: label.clone(), prediction: prediction.clone(), loss: args.loss }
         }
         (error, _, _) => ErrorSource::Column(error.clone().unwrap_or_default()),
     };
@@ -87,9 +69,7 @@ fn print(printer: Printer, answer: &SlicesReport) {
     for line in account(answer) {
         printer.line(&line);
     }
-    for warning in warnings(answer) {
-        printer.point(Tone::Warning, warning);
-    }
+    printer.points(Tone::Warning, warnings(answer));
 }
 
 fn header(answer: &SlicesReport) -> Vec<&'static str> {
@@ -105,7 +85,6 @@ fn header(answer: &SlicesReport) -> Vec<&'static str> {
 }
 
 fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let mut cells = row![
         shown(&slice.predicate),
         slice.size.to_string(),
@@ -115,33 +94,25 @@ fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
     if answer.found.held_out.is_some() {
         let held_out = slice.held_out.as_ref();
         let estimate = held_out.and_then(|it| it.average_error);
-        let interval = estimate.and_then(|it| it.interval.bounds());
+        let interval = between(estimate.and_then(|it| it.interval.bounds()), "to");
         let estimate = estimate.map(|it| format!("{} of {}", metric(it.value), it.support));
-        cells.push(estimate.unwrap_or_else(|| "–".to_owned()).into());
-        let interval = interval.map(|(low, high)| format!("{} to {}", metric(low), metric(high)));
-        cells.push(interval.unwrap_or_default().into());
-        cells.push(number(slice.adjusted_p_value).into());
-        cells.push(
-            match slice.verdict {
-                SliceVerdict::Confirmed => "confirmed",
-                SliceVerdict::NotConfirmed => "not confirmed",
-                SliceVerdict::Inconclusive => "inconclusive",
-            }
-            .into(),
-        );
+        let verdict = match slice.verdict {
+            SliceVerdict::Confirmed => "confirmed",
+            SliceVerdict::NotConfirmed => "not confirmed",
+            SliceVerdict::Inconclusive => "inconclusive",
+        };
+        let estimate = estimate.unwrap_or_else(|| "–".to_owned());
+        cells.extend(row![estimate, interval, known(slice.adjusted_p_value), verdict]);
     }
     if let Some(change) = slice.change {
-        cells.push(number(slice.earlier_average_error).into());
-        cells.push(
-            match change {
-                SliceChange::New => "new",
-                SliceChange::Worse => "worse",
-                SliceChange::Better => "better",
-                SliceChange::Same => "no difference shown",
-                SliceChange::Resolved => "resolved",
-            }
-            .into(),
-        );
+        let change = match change {
+            SliceChange::New => "new",
+            SliceChange::Worse => "worse",
+            SliceChange::Better => "better",
+            SliceChange::Same => "no difference shown",
+            SliceChange::Resolved => "resolved",
+        };
+        cells.extend(row![known(slice.earlier_average_error), change]);
     }
     cells
 }

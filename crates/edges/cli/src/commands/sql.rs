@@ -1,4 +1,3 @@
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,7 +13,7 @@ use trackway_formats::Variable;
 use trackway_sql::{Answer, QueryLimits};
 
 use crate::args::SqlArgs;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::units::counted;
 
@@ -31,7 +30,7 @@ pub fn worker_folder() -> Option<PathBuf> {
 
 /// Runs the query in a separate process, which may use so much memory and time: a query's memory cannot be bounded from
 /// within, and an end of that process is an error here.
-pub fn supervise(args: &SqlArgs) -> Result<u8, Failure> {
+pub fn supervise(args: &SqlArgs) -> Exit {
     let spill = tempfile::Builder::new().prefix("trackway-sql-").tempdir()?;
     let worker = Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
@@ -60,12 +59,7 @@ pub fn supervise(args: &SqlArgs) -> Result<u8, Failure> {
 }
 
 /// Answers within the limits, in the process that is there for it.
-pub fn answer(
-    context: &Context,
-    args: &SqlArgs,
-    spill_folder: PathBuf,
-    printer: Printer,
-) -> Result<u8, Failure> {
+pub fn answer(context: &Context, args: &SqlArgs, spill_folder: PathBuf, printer: Printer) -> Exit {
     outputs::refuse_outputs(context, args.parquet.as_deref())?;
     let most = (u64::from(args.memory_limit) * 2 + BASE_MIB) << 20;
     setrlimit(Resource::RLIMIT_DATA, most, most).map_err(std::io::Error::from)?;
@@ -83,7 +77,6 @@ pub fn answer(
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;
-        bytes.flush()?;
         printer.file(&bytes);
     } else {
         table(context, &answer, printer)?;

@@ -6,11 +6,11 @@ use trackway_flows::verify::verify;
 
 use super::live::CountSpinner;
 use crate::args::VerifyArgs;
-use crate::exit::{Failure, INTEGRITY};
+use crate::exit::{Exit, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::duration;
 
-pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) -> Exit {
     let run = match args.all {
         true => None,
         false => Some(context.resolve_run(&args.run)?),

@@ -8,7 +8,7 @@ use trackway_ledger::AttemptState;
 
 use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, Shown, Tone, stdout_is_terminal};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
@@ -18,7 +18,7 @@ const CURVE_WIDTH: usize = 48;
 /// The names of the other lines are no longer.
 const NAME_WIDTH: usize = 10;
 
-pub fn watch(context: &Context, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn watch(context: &Context, args: &WatchArgs, printer: Printer) -> Exit {
     let mut watcher = watch::watch(context, context.resolve_run(&args.run)?)?;
     let redraw = stdout_is_terminal() && !printer.is_json() && !args.once;
     loop {

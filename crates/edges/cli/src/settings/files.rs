@@ -4,27 +4,17 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use trackway_api::settings::SettingsFileKind;
 use trackway_engine::error::AppError;
 use trackway_formats::layout::{HomeLayout, PROJECT_FOLDER};
 use trackway_formats::settings::{SETTINGS_BYTES_MAX, SETTINGS_FILE, SettingsFile, parse};
 
 use crate::exit::Failure;
 
-/// Whose settings file it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileKind {
-    /// `.trackway/config.toml`, the nearest from the working directory upwards.
-    Project,
-    /// `trackway/config.toml` in the user's folder of settings.
-    User,
-}
-
 /// A place where a settings file is, or could be.
 #[derive(Debug)]
 pub struct FoundFile {
-    pub kind: FileKind,
+    pub kind: SettingsFileKind,
     pub path: PathBuf,
     pub state: FileState,
 }
@@ -63,9 +53,9 @@ impl FoundFile {
 /// # Errors
 /// Mistakes in one of them; one that cannot be read.
 pub fn find(here: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Vec<FoundFile>, Failure> {
-    let project = (FileKind::Project, project_file(here));
-    let user = user_file(environment).map(|path| (FileKind::User, path));
-    let found = |(kind, path): (FileKind, PathBuf)| -> Result<FoundFile, Failure> {
+    let project = (SettingsFileKind::Project, project_file(here));
+    let user = user_file(environment).map(|path| (SettingsFileKind::User, path));
+    let found = |(kind, path): (SettingsFileKind, PathBuf)| -> Result<FoundFile, Failure> {
         Ok(FoundFile { kind, state: state(&path)?, path })
     };
     std::iter::once(project).chain(user).map(found).collect()

@@ -1,6 +1,7 @@
 use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RootSeverity};
 
 use crate::printer::{Printer, Tone};
+use crate::units::counted;
 
 pub fn print(report: &CheckpointDiagnosis, printer: Printer) {
     printer.line(summary(report));
@@ -31,10 +32,8 @@ fn summary(report: &CheckpointDiagnosis) -> String {
         Some(step) => format!("a resume takes step {step}"),
         None => "there is nothing to resume from".into(),
     };
-    let committed = match report.committed_count {
-        1 => "1 checkpoint was committed".into(),
-        count => format!("{count} checkpoints were committed"),
-    };
+    let were = if report.committed_count == 1 { "was" } else { "were" };
+    let committed = format!("{} {were} committed", counted(report.committed_count as u64, "checkpoint"));
     let wrong = if report.findings.is_empty() { "; no problems found" } else { "" };
     format!("{committed}, {verified}; {resume}{wrong}")
 }
@@ -57,11 +56,8 @@ fn print_finding(finding: &CheckpointFinding, printer: Printer) {
 
 fn counts(findings: &[CheckpointFinding]) -> String {
     let parts = [RootSeverity::Error, RootSeverity::Warning, RootSeverity::Note].map(|severity| {
-        let word = severity.as_str();
-        match findings.iter().filter(|finding| finding.severity == severity).count() {
-            1 => format!("1 {word}"),
-            count => format!("{count} {word}s"),
-        }
+        let of_it = findings.iter().filter(|finding| finding.severity == severity);
+        counted(of_it.count() as u64, severity.as_str())
     });
     parts.join(", ")
 }

@@ -7,28 +7,25 @@ mod table;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_api::checkpoints::{CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome};
+use trackway_api::checkpoints::{
+    CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome, ResumeTarget,
+};
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
-use trackway_flows::checkpoints::{BytesProgress, Checkpoints, SaveReason, Which};
-use trackway_formats::runfile::parse_duration;
+use trackway_flows::checkpoints::{Checkpoints, SaveReason, Which};
 use trackway_system::{SystemClock, SystemIds};
 
-use super::live::BytesBar;
+use super::live::watch;
 use crate::args::{CheckpointCommand, CheckpointSubject};
-use crate::exit::{Failure, INTEGRITY, NOT_COMPLETED};
+use crate::exit::{Exit, FAULT, Failure, INTEGRITY, NOT_COMPLETED, NOT_FOUND};
 use crate::printer::Printer;
-use crate::units::bytes;
-
-const NOT_FOUND: u8 = 6;
-/// A part that is needed does not answer.
-const FAULT: u8 = 1;
+use crate::units::{bytes, counted};
 
 /// Opens the home, which only those need that name a run.
 type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
 
-pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
-    let with = |subject, work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>| with(open, subject, work);
+pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Exit {
+    let with = |subject, work: &dyn Fn(&Checkpoints) -> Exit| with(open, subject, work);
     match command {
         CheckpointCommand::Ls { subject, all } => with(subject, &|found| list(found, *all, printer)),
         CheckpointCommand::Verify { subject, remote, step } => {
@@ -49,11 +46,7 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
 }
 
 /// Does something with the checkpoints of a run, whose rows in the ledger then follow their log, or of a folder.
-fn with(
-    open: &Open<'_>,
-    subject: &CheckpointSubject,
-    work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>,
-) -> Result<u8, Failure> {
+fn with(open: &Open<'_>, subject: &CheckpointSubject, work: &dyn Fn(&Checkpoints) -> Exit) -> Exit {
     let subject = &subject.subject;
     if Checkpoints::is_root(subject) {
         return work(&Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);
@@ -75,17 +68,6 @@ fn which(text: &str) -> Result<Which, Failure> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, Failure> {
-    parse_duration(text).ok_or_else(|| {
-        Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `30s`, `2h` or `7d`")
-    })
-}
-
-fn watch(what: &'static str) -> BytesProgress {
-    let bar = BytesBar::new(what);
-    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
-}
-
 /// Prints entries, and returns in the exit code whether anything was ever committed.
 fn show(listing: &CheckpointListing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.manifest_sha256.is_some());
@@ -102,7 +84,7 @@ fn silence(remote: Option<&RemoteAnswer>) -> Option<String> {
     Some(format!("the remote {location} does not answer: {}", error.as_deref().unwrap_or_default()))
 }
 
-fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Failure> {
+fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Exit {
     let listing = checkpoints.list(all)?;
     let code = show(&listing, printer);
     if checkpoints.log_is_gone() {
@@ -114,18 +96,13 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     }
     let damaged = checkpoints.damaged_entry_count()?;
     if damaged > 0 {
-        let entries = if damaged == 1 { "1 log entry".to_owned() } else { format!("{damaged} log entries") };
+        let entries = counted(damaged as u64, "log entry");
         printer.note(format!("{entries} cannot be read; see `trackway checkpoint doctor`"));
     }
     Ok(code)
 }
 
-fn verify(
-    checkpoints: &Checkpoints,
-    step: Option<u64>,
-    remote: bool,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn verify(checkpoints: &Checkpoints, step: Option<u64>, remote: bool, printer: Printer) -> Exit {
     let listing = checkpoints.verify(step, remote, &watch("verifying"))?;
     let code = show(&listing, printer);
     let entries = &listing.checkpoints;
@@ -152,14 +129,14 @@ fn verify(
     Ok(INTEGRITY)
 }
 
-fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Exit {
     let target = checkpoints.resume_target(&watch("verifying"))?;
     let silence = silence(target.remote.as_ref());
-    let code = if silence.is_some() { FAULT } else { 0 };
-    if printer.is_json() {
-        printer.document(&target);
-        return Ok(code);
-    }
+    printer.answer(&target, || print_target(&target, silence.as_deref(), printer));
+    Ok(if silence.is_some() { FAULT } else { 0 })
+}
+
+fn print_target(target: &ResumeTarget, silence: Option<&str>, printer: Printer) {
     if let Some(why) = silence {
         printer.note(format!("{why}; nothing can be launched until it does"));
         printer.note("local checkpoints, used if no other attempt has continued the run since:");
@@ -183,10 +160,9 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
         let fetched = bytes(target.fetch_bytes);
         printer.note(format!("{fetched} would be downloaded from the remote and verified"));
     }
-    Ok(code)
 }
 
-fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, Failure> {
+fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Exit {
     printer.answer(explanation, || {
         for sentence in &explanation.sentences {
             printer.line(sentence);
@@ -195,7 +171,7 @@ fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, 
     Ok(if explanation.manifest_error.is_some() { INTEGRITY } else { 0 })
 }
 
-fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Exit {
     let report = checkpoints.doctor(&watch("reading checkpoints"))?;
     printer.answer(&report, || doctor_page::print(&report, printer));
     Ok(match report.committed_count {
@@ -205,7 +181,7 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     })
 }
 
-fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
+fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Exit {
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
     let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
     printer.answer(&asked, || {

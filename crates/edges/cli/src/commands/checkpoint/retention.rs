@@ -1,15 +1,17 @@
 use trackway_api::checkpoints::{CheckpointCollection, CheckpointOrigin, CheckpointPin, CollectedPlace};
-use trackway_core::Timestamp;
 use trackway_flows::checkpoints::{Checkpoints, Garbage, KeepChanges};
 use trackway_flows::model_pin::model_of_pin;
 
-use super::{FAULT, seconds, which};
+use super::which;
 use crate::args::{GcArgs, PinArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, FAULT, Failure, USAGE, moment, seconds};
 use crate::printer::Printer;
 use crate::units::bytes;
 
-pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Result<u8, Failure> {
+/// Durations that are examples of one.
+const DURATIONS: &str = "`30s`, `2h` or `7d`";
+
+pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit {
     if model_of_pin(&args.name).is_some() {
         let message = format!("`{}` reads as a pin of the registry", args.name);
         return Err(Failure::usage(
@@ -18,19 +20,19 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Resul
         ));
     }
     let which = which(&args.step)?;
-    let pinned = match (&args.until, &args.lasting) {
-        (Some(until), _) => checkpoints.pin(&args.name, which, &args.why, Some(moment(until)?)),
-        (None, Some(lasting)) => checkpoints.pin_for(&args.name, which, &args.why, seconds(lasting)?),
-        (None, None) => checkpoints.pin(&args.name, which, &args.why, None),
+    let until = args.until.as_deref().map(|until| moment(until, "`2027-01-31T12:00:00Z`")).transpose()?;
+    let pinned = match &args.lasting {
+        Some(lasting) => checkpoints.pin_for(&args.name, which, &args.why, seconds(lasting, DURATIONS)?),
+        None => checkpoints.pin(&args.name, which, &args.why, until),
     }?;
     tell(&pinned, "holds", printer);
     Ok(0)
 }
 
-pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Result<u8, Failure> {
+pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Exit {
     if let Some(model) = model_of_pin(name).filter(|_| !force) {
         return Err(Failure {
-            code: 2,
+            code: USAGE,
             message: format!("`{name}` keeps the files of a registered version of model `{model}`"),
             hints: vec![
                 format!("see where the version is: trackway registry show {model}"),
@@ -43,30 +45,22 @@ pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printe
     Ok(0)
 }
 
-fn moment(text: &str) -> Result<Timestamp, Failure> {
-    text.parse().map_err(|_| {
-        Failure::usage(format!("invalid timestamp `{text}`"), "expected e.g. `2027-01-31T12:00:00Z`")
-    })
-}
-
 fn tell(pinned: &CheckpointPin, holds: &str, printer: Printer) {
-    if printer.is_json() {
-        printer.document(pinned);
-        return;
-    }
-    let step = pinned.step.map(|step| format!("step {step}")).unwrap_or_else(|| "a checkpoint".into());
-    let until = pinned.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
-    printer.note(format!("the pin `{}` {holds} {step} (entry {}){until}", pinned.name, pinned.number));
+    printer.answer(pinned, || {
+        let step = pinned.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
+        let until = pinned.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+        printer.note(format!("the pin `{}` {holds} {step} (entry {}){until}", pinned.name, pinned.number));
+    });
 }
 
-pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Exit {
     let garbage = Garbage {
         keep: KeepChanges {
             last: args.keep_last,
             every_steps: args.keep_every,
             best: args.keep_best.clone(),
         },
-        older_than_seconds: seconds(&args.older_than)?,
+        older_than_seconds: seconds(&args.older_than, DURATIONS)?,
         dry_run: !args.yes,
     };
     let done = checkpoints.collect(&garbage)?;

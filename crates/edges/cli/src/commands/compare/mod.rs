@@ -4,15 +4,14 @@ use trackway_api::compare::{ComparedValue, RunComparison};
 use trackway_engine::Context;
 use trackway_flows::outputs;
 use trackway_inspect::compare;
-use trackway_inspect::compare::CompareRequest;
 use trackway_pages::{figures, labels};
 
 use crate::args::CompareArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::page::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{counted, duration};
+use crate::units::{counted, duration, shortened};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
@@ -21,11 +20,10 @@ const WHOLE: &str = "100%";
 /// A longer value is cut in the terminal.
 const VALUE_LETTERS: usize = 32;
 
-pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
-    let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;
-    let request = CompareRequest { runs, metrics: args.metrics.clone() };
+pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Exit {
+    let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<Vec<_>, _>>()?;
     outputs::refuse_outputs(context, args.html.as_deref())?;
-    let comparison = compare::compare(context, &request)?;
+    let comparison = compare::compare(context, &runs, &args.metrics)?;
     if let Some(path) = &args.html {
         save(path, "comparison", printer, |about| trackway_pages::comparison(&comparison, about))?;
     }
@@ -68,7 +66,8 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         let whole = title == "Parameters";
         let cells = shown.iter().map(|row| {
             let values = row.values.iter().map(|value| value.as_deref().unwrap_or("–"));
-            let values = values.map(|value| if whole { value.to_owned() } else { cut(value) });
+            let values =
+                values.map(|value| if whole { value.to_owned() } else { shortened(value, VALUE_LETTERS) });
             std::iter::once(row.name.clone()).chain(values).collect()
         });
         section(title, cells.collect(), &labels, printer);
@@ -104,11 +103,4 @@ fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Prin
     let header: Vec<&str> = std::iter::once("").chain(labels.iter().map(String::as_str)).collect();
     printer.table(&header, rows);
     printer.line("");
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(VALUE_LETTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -7,14 +7,14 @@ use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, che
 use super::{reading, request, table};
 use crate::args::CheckArgs;
 use crate::commands::checks::{print_finding, verdict};
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Shown, row};
 use crate::units::counted;
 
 /// Groups that are printed; `--json` has all.
 const GROUPS_SHOWN: usize = 40;
 
-pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Exit {
     let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading, read));
     // Column names of the data are not those of the probabilities.
     let probabilities = other(&args.probabilities)

@@ -3,18 +3,18 @@ use std::path::Path;
 use trackway_api::data::CleanAnswer;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_flows::data::ReadContext;
-use trackway_flows::data::clean::{CleanRequest, Duplicates, Protection, clean as write};
+use trackway_flows::data::clean::{CleanRequest, Protection, clean as write};
 
 use super::{reading, table};
-use crate::args::{CleanArgs, Protect, WhatOfDuplicates};
-use crate::exit::Failure;
+use crate::args::CleanArgs;
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
 /// Reasons shown; `--json` has all.
 const REASONS_SHOWN: usize = 10;
 
-pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Exit {
     let each =
         |columns: &[String], how| columns.iter().map(|column| (column.clone(), how)).collect::<Vec<_>>();
     let protected = [
@@ -33,16 +33,9 @@ pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Result<u
         table: table(&args.table, read),
         schema: args.schema.clone(),
         rules: args.rule.clone(),
-        duplicates: match args.duplicates {
-            WhatOfDuplicates::Drop => Duplicates::Drop,
-            WhatOfDuplicates::Keep => Duplicates::Keep,
-        },
+        duplicates: args.duplicates,
         protected,
-        personal: args.personal.map(|how| match how {
-            Protect::Mask => Protection::Mask,
-            Protect::Hash => Protection::Hash,
-            Protect::Drop => Protection::Drop,
-        }),
+        personal: args.personal,
         key: key(args)?,
         out: args.out.clone(),
         quarantine: args.quarantine.clone(),
@@ -109,9 +102,7 @@ fn print(printer: Printer, answer: &CleanAnswer) {
         };
         printer.line(format!("`{}`{kinds} is {}", column.column, column.how));
     }
-    for note in &answer.notes {
-        printer.point(Tone::Warning, note);
-    }
+    printer.points(Tone::Warning, &answer.notes);
     printer.line(format!("wrote {}", answer.out.display()));
     printer.line(format!("wrote {}", answer.quarantine.display()));
 }

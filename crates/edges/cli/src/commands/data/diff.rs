@@ -7,14 +7,14 @@ use trackway_flows::data::snapshot::{SHORT_ID_LENGTH, diff as compare};
 
 use super::{drift, reading, request, snapshot};
 use crate::args::DiffArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted};
 
 /// Files of one kind that are shown; `--json` has all.
 const SHOWN_FILES: usize = 20;
 
-pub fn diff(home: &Home, args: &DiffArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn diff(home: &Home, args: &DiffArgs, read: &ReadContext, printer: Printer) -> Exit {
     let side = |word: &String| request(std::slice::from_ref(word), &args.reading, read);
     let sides = (&side(&args.before), &side(&args.after));
     let label = args.label.as_deref();

@@ -10,11 +10,11 @@ use trackway_flows::data::drift::{
 use super::{reading, request};
 use crate::args::{DriftArgs, FailOn};
 use crate::commands::checks::verdict;
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::counted;
+use crate::units::{counted, p_value};
 
-pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides =
         (&request(&args.reference, &args.reading, read), &request(&args.current, &args.reading, read));
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
@@ -35,11 +35,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     ];
     printer.table(&header, columns.iter().map(|column| cells(printer, column)).collect());
     printer.line("");
-    for column in &columns {
-        if let Some(line) = values(column) {
-            printer.point(Tone::Warning, line);
-        }
-    }
+    printer.points(Tone::Warning, columns.iter().filter_map(|column| values(column)));
     for change in &report.schema_changes {
         let what = match (change.reference, change.current) {
             (Some(_), None) => "was removed".to_owned(),
@@ -114,11 +110,7 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
         format!("{:.3}", column.statistic),
         format!("{:.3}", column.threshold),
         format!("{:.3}", column.noise),
-        if column.adjusted_p_value < 1e-4 {
-            "<0.0001".to_owned()
-        } else {
-            format!("{:.4}", column.adjusted_p_value)
-        },
+        p_value(column.adjusted_p_value),
         format!(
             "{:.1} % → {:.1} %",
             column.missing.reference_fraction * 100.0,

@@ -8,11 +8,6 @@ use crate::exit::BLOCKED;
 use crate::printer::{Printer, Tone, row};
 use crate::units::counted;
 
-pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
-    printer.answer(answer, || print(printer, answer));
-    code(answer)
-}
-
 /// The exit code.
 pub fn code(answer: &FindingsAnswer) -> u8 {
     if answer.blocks() { BLOCKED } else { 0 }

@@ -7,11 +7,11 @@ use trackway_flows::data::images::{MediaCount, MediaRequest, images as look};
 use super::{findings, reading};
 use crate::args::ImagesArgs;
 use crate::commands::checks::print_finding;
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::Printer;
 use crate::units::counted;
 
-pub fn images(args: &ImagesArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn images(args: &ImagesArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request =
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
     let answer = reading(printer, |onlooker| look(Path::new(""), &request, read, onlooker))?;

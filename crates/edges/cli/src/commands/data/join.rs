@@ -6,11 +6,11 @@ use trackway_flows::data::join::{AsOfRequest, SkewPlan, SkewReport, as_of as joi
 
 use super::{reading, request};
 use crate::args::{AsOfArgs, SkewArgs};
-use crate::exit::{BLOCKED, Failure};
+use crate::exit::{BLOCKED, Exit, Failure};
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
-pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = AsOfRequest {
         left: request(&args.left, &args.reading, read),
         right: request(&args.right, &args.reading, read),
@@ -69,7 +69,7 @@ fn print(printer: Printer, answer: &AsOfAnswer) {
     printer.line(format!("wrote {}", answer.out.display()));
 }
 
-pub fn skew(args: &SkewArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn skew(args: &SkewArgs, read: &ReadContext, printer: Printer) -> Exit {
     for (name, value) in [("--tolerance", args.tolerance), ("--equal-min", args.equal_min)] {
         if !(0.0..=1.0).contains(&value) {
             return Err(Failure::usage(format!("{name} is {value}"), "give a fraction from 0 to 1"));

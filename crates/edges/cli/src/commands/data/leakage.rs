@@ -1,15 +1,14 @@
 use std::path::Path;
 
-use trackway_api::data::LeakageAnswer;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};
 use crate::args::LeakageArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::Printer;
 
-pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides = (&request(&args.train, &args.reading, read), &request(&args.test, &args.reading, read));
     let roles = Roles {
         label: args.label.clone(),
@@ -19,15 +18,9 @@ pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Resu
     };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
     let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
-    show(printer, &answer);
+    printer.answer(&answer, || {
+        findings::table(printer, &answer.checks);
+        findings::print(printer, &answer.found);
+    });
     Ok(findings::code(&answer.found))
-}
-
-fn show(printer: Printer, answer: &LeakageAnswer) {
-    if printer.is_json() {
-        printer.document(answer);
-        return;
-    }
-    findings::table(printer, &answer.checks);
-    findings::print(printer, &answer.found);
 }

@@ -19,11 +19,12 @@ use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
+use trackway_flows::slices::SlicesOnlooker;
 use trackway_system::SystemClock;
 
-use crate::args::{DataCommand, Header, ReadingArgs, TableArgs};
-use crate::commands::live::BytesBar;
-use crate::exit::Failure;
+use crate::args::{DataCommand, ReadingArgs, TableArgs};
+use crate::commands::live::{BytesBar, CandidatesBar};
+use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, QUOTE_SECONDS_MIN};
 use crate::signals;
 use crate::units::{bytes, duration};
@@ -35,7 +36,7 @@ pub fn data(
     open: impl Fn() -> Result<Context, Failure>,
     read: &ReadContext,
     printer: Printer,
-) -> Result<u8, Failure> {
+) -> Exit {
     match command {
         DataCommand::Profile(args) => profile::profile(args, read, printer),
         DataCommand::Infer(args) => schema::infer(args, read, printer),
@@ -66,7 +67,7 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContex
         paths: paths.to_vec(),
         format: None,
         columns: reading.columns.clone(),
-        header: reading.header.map(|given| given == Header::Yes),
+        header: reading.header,
         delimiter: reading.delimiter,
         missing: reading.missing.clone(),
         read_context: read.clone(),
@@ -85,6 +86,15 @@ pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T
         cancelled: &signals::interruptible(),
         clock: &SystemClock,
     })
+}
+
+/// Searches a table for slices, and shows how far reading and search are.
+pub(super) fn searching<T>(printer: Printer, search: impl FnOnce(&SlicesOnlooker<'_>) -> T) -> T {
+    let bar = CandidatesBar::default();
+    let searching = |predicates: usize, done: u64, total: u64| bar.at(predicates, done, total);
+    let found = reading(printer, |reading| search(&SlicesOnlooker { reading, searching: &searching }));
+    bar.finish();
+    found
 }
 
 fn quote(printer: Printer, size_bytes: u64) {

@@ -6,10 +6,10 @@ use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profil
 
 use super::{reading, table};
 use crate::args::ProfileArgs;
-use crate::exit::Failure;
+use crate::exit::Exit;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{bytes, counted, metric};
+use crate::units::{bytes, counted, metric, shortened};
 
 /// Letters of a value in the table; `--json` has all of them.
 const SHOWN_LETTERS: usize = 20;
@@ -20,7 +20,7 @@ const SHOWN_VALUES: usize = 3;
 /// Width of a distribution.
 const CURVE_WIDTH: usize = 12;
 
-pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = ProfileRequest {
         table: table(&args.table, read),
         label: args.label.clone(),
@@ -43,9 +43,7 @@ fn print(printer: Printer, answer: &ProfileAnswer) {
     let (rows, files) = (counted(answer.rows, "row"), counted(answer.files.len() as u64, "file"));
     let rejected = answer.rows_rejected;
     printer.line(format!("{rows} read, {rejected} rejected, from {files} of {}", bytes(size)));
-    for warning in warnings(answer) {
-        printer.point(Tone::Warning, warning);
-    }
+    printer.points(Tone::Warning, warnings(answer));
 }
 
 fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
@@ -151,13 +149,9 @@ fn share(count: u64, rows: u64) -> String {
 }
 
 fn short(value: &Value) -> String {
-    let text = match value {
-        Value::Float(number) => metric(*number),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(SHOWN_LETTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    match value {
+        Value::Float(number) => shortened(&metric(*number), SHOWN_LETTERS),
+        other => shortened(&other.to_string(), SHOWN_LETTERS),
     }
 }
 

@@ -7,10 +7,10 @@ use trackway_flows::data::schema;
 
 use super::{findings, reading, table};
 use crate::args::{InferArgs, ValidateArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
-pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Exit {
     let text =
         reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table, read), onlooker))?;
     if let Some(path) = &args.out {
@@ -31,10 +31,11 @@ pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Result<u
     Ok(0)
 }
 
-pub fn validate(args: &ValidateArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn validate(args: &ValidateArgs, read: &ReadContext, printer: Printer) -> Exit {
     let rules = (args.schema.as_path(), args.environment.as_deref());
     let answer = reading(printer, |onlooker| {
         schema::validate(Path::new(""), &table(&args.table, read), rules, onlooker)
     })?;
-    Ok(findings::show(printer, &answer))
+    printer.answer(&answer, || findings::print(printer, &answer));
+    Ok(findings::code(&answer))
 }

@@ -14,11 +14,11 @@ use trackway_flows::data::snapshot_remote::{expire_at, pull, push, verify_at};
 use super::{reading, table};
 use crate::args::{SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
-use crate::exit::{Failure, INTEGRITY};
+use crate::exit::{Exit, Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted, timestamp};
 
-pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Exit {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
     let request = SnapshotRequest {
         table: table(&args.table, &context.read_context),
@@ -51,9 +51,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
         let added = counted(kept.files_added, "file");
         printer.line(format!("bytes kept: {added} added ({}){cloned}", bytes(kept.bytes_added)));
     }
-    for note in &answer.notes {
-        printer.point(Tone::Warning, note);
-    }
+    printer.points(Tone::Warning, &answer.notes);
 }
 
 /// What is done with bytes that are kept.
@@ -62,7 +60,7 @@ pub fn kept(
     open: &dyn Fn() -> Result<Context, Failure>,
     command: &SnapshotCommand,
     printer: Printer,
-) -> Result<u8, Failure> {
+) -> Exit {
     match command {
         SnapshotCommand::Restore { snapshot, folder } => {
             let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
@@ -128,26 +126,18 @@ fn print_verified(printer: Printer, answer: &SnapshotVerified) {
     });
 }
 
-fn expired(
-    home: &Home,
-    snapshots: &[String],
-    at: Option<&str>,
-    yes: bool,
-    printer: Printer,
-) -> Result<u8, Failure> {
+fn expired(home: &Home, snapshots: &[String], at: Option<&str>, yes: bool, printer: Printer) -> Exit {
     let answer = match at {
         Some(url) => expire_at(snapshots, url, !yes)?,
         None => expire(home, snapshots, !yes)?,
     };
-    if printer.is_json() {
-        printer.document(&answer);
-        return Ok(0);
-    }
-    let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));
-    printer.line(match (answer.files, answer.dry_run) {
-        (0, _) => "no kept bytes to delete".to_owned(),
-        (_, true) => format!("{files} ({size}) would be deleted; repeat with --yes to delete"),
-        (_, false) => format!("{files} ({size}) deleted"),
+    printer.answer(&answer, || {
+        let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));
+        printer.line(match (answer.files, answer.dry_run) {
+            (0, _) => "no kept bytes to delete".to_owned(),
+            (_, true) => format!("{files} ({size}) would be deleted; repeat with --yes to delete"),
+            (_, false) => format!("{files} ({size}) deleted"),
+        });
     });
     Ok(0)
 }
@@ -158,7 +148,7 @@ pub(super) fn rows(rows: Option<u64>, rejected: u64) -> String {
     rows.map_or_else(String::new, |rows| format!(", {}{rejected}", counted(rows, "row")))
 }
 
-pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
+pub fn list(home: &Home, printer: Printer) -> Exit {
     let list = read(home)?;
     if printer.is_json() {
         printer.document(&list);
@@ -170,9 +160,7 @@ pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     }
     let header = ["snapshot", "names", "named at", "files", "size", "rows", "bytes"];
     printer.table(&header, list.snapshots.iter().map(cells).collect());
-    for damaged in &list.damaged {
-        printer.point(Tone::Bad, damaged);
-    }
+    printer.points(Tone::Bad, &list.damaged);
     Ok(0)
 }
 

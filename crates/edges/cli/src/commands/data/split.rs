@@ -5,15 +5,15 @@ use trackway_flows::data::ReadContext;
 use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
 use super::{reading, table};
-use crate::args::{SplitArgs, SplitBy};
-use crate::exit::{BLOCKED, Failure};
+use crate::args::SplitArgs;
+use crate::exit::{BLOCKED, Exit, Failure};
 use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
 /// Labels shown per part; `--json` has all.
 const SHOWN_LABELS: usize = 6;
 
-pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = SplitRequest {
         table: table(&args.table, read),
         method: method(args)?,
@@ -36,17 +36,13 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Result<u
 /// The method given by name, or implied by the named columns.
 fn method(args: &SplitArgs) -> Result<SplitMethod, Failure> {
     Ok(match (args.by, &args.group, &args.time) {
-        (Some(SplitBy::Hash), _, _) | (None, None, None) => SplitMethod::Hash,
-        (Some(SplitBy::Group), _, _) | (None, Some(_), None) => SplitMethod::Group,
-        (Some(SplitBy::Time), _, _) | (None, None, Some(_)) => SplitMethod::Time,
-        (Some(SplitBy::Stratified), _, _) => SplitMethod::Stratified,
-        (Some(SplitBy::StratifiedGroup), _, _) => SplitMethod::StratifiedGroup,
+        (Some(method), _, _) => method,
+        (None, None, None) => SplitMethod::Hash,
+        (None, Some(_), None) => SplitMethod::Group,
+        (None, None, Some(_)) => SplitMethod::Time,
         (None, Some(_), Some(_)) => {
-            let message = "rows are split by group or by time, not by both".to_owned();
-            return Err(Failure::usage(
-                message,
-                "choose with --by group or --by time; the overlap in the other is reported",
-            ));
+            let hint = "choose with --by group or --by time; the overlap in the other is reported";
+            return Err(Failure::usage("rows are split by group or by time, not by both", hint));
         }
     })
 }

@@ -12,12 +12,11 @@ use trackway_flows::outputs;
 use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
-use super::live::Live;
+use super::live::supervised;
 use crate::args::{EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
-use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::page::save;
 use crate::printer::Printer;
-use crate::signals;
 use crate::units::{counted, metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
@@ -29,7 +28,7 @@ pub fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Exit {
     let checkpoint = args.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
     let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
@@ -42,35 +41,29 @@ pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8
         test_sets: args.test_sets.clone(),
         is_gate_test: false,
     };
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let receipt = evaluate::evaluate(context, &request, &live);
-    live.finish();
-    let receipt = receipt?;
+    let receipt = supervised(context, printer, |live| evaluate::evaluate(context, &request, live))?;
     write(context, &receipt, &args.files, printer)?;
     printer.answer(&receipt, || text::print(printer, &receipt));
     Ok(exit_code(&receipt))
 }
 
-pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Exit {
     let request = ImportRequest {
         path: args.path.clone(),
         run: context.resolve_run(&args.run)?,
         checkpoint: CheckpointRef::parse(&args.checkpoint)?,
     };
     let imported = evaluate::import_evaluations(context, &request)?;
-    if printer.is_json() {
-        printer.document(&imported);
-        return Ok(0);
-    }
-    for one in &imported {
-        let receipt = &one.receipt;
-        let what = if one.is_new { "imported" } else { "known already" };
-        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_deref()).unwrap_or_default();
-        let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
-        let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
-        printer.line(&text);
-    }
+    printer.answer(&imported, || {
+        for one in &imported {
+            let receipt = &one.receipt;
+            let what = if one.is_new { "imported" } else { "known already" };
+            let task = receipt.task_set.as_ref().and_then(|set| set.path.as_deref()).unwrap_or_default();
+            let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
+            let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
+            printer.line(&text);
+        }
+    });
     Ok(0)
 }
 
@@ -83,7 +76,7 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     }
 }
 
-pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Exit {
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
@@ -97,7 +90,7 @@ pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8
     Ok(0)
 }
 
-pub fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Exit {
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
     printer.answer(&receipt, || text::print(printer, &receipt));

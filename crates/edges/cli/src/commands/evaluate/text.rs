@@ -1,17 +1,17 @@
 //! A receipt as text: the most important first.
 
 use trackway_api::evaluations::{
-    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Fairness, Metrics, ProbeAnswer,
-    TestSetResult,
+    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Metrics, ProbeAnswer, TestSetResult,
 };
 use trackway_core::TerminationReason;
-use trackway_core::registry::GateVerdict;
 use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
+use crate::commands::checks::gate_tone;
 use crate::commands::metrics::text::blind_spots;
+use crate::commands::sections::{listed, section};
 use crate::printer::{Printer, Tone, cut, row};
-use crate::units::{counted, metric, short_hash};
+use crate::units::{between, counted, metric, short_hash};
 
 /// Failures that are shown; `--json` has all of the sample.
 const SHOWN_FAILURES_MAX: usize = 5;
@@ -40,44 +40,27 @@ pub fn print(printer: Printer, receipt: &EvaluationReceipt) {
     });
     estimates(printer, "Slices", named.collect());
     if let Some(found) = receipt.assessment.as_ref().and_then(|it| it.blind_spots.as_ref()) {
-        heading(printer, "Blind spots");
+        section(printer, "Blind spots");
         blind_spots(printer, found);
     }
     receipt.probes.iter().for_each(|found| probes(printer, found));
-    fairness(printer, &receipt.fairness);
+    let fairness = receipt.fairness.iter().map(|one| (one.column.clone(), &one.measures));
+    estimates(printer, "Fairness", fairness.collect());
     comparison(printer, receipt);
-    gates(printer, &receipt.gates);
-    test_sets(printer, &receipt.test_sets);
+    listed(printer, "Gates", &receipt.gates, gates);
+    listed(printer, "Further test sets", &receipt.test_sets, test_sets);
     receipt.sampled_failures.iter().for_each(|sample| failures(printer, sample));
-    if !receipt.notes.is_empty() {
-        heading(printer, "Notes");
-        receipt.notes.iter().for_each(|note| printer.line(format!("  - {note}")));
-    }
+    listed(printer, "Notes", &receipt.notes, |printer, notes| {
+        notes.iter().for_each(|note| printer.line(format!("  - {note}")));
+    });
 }
 
 fn gates(printer: Printer, gates: &[JudgedGate]) {
-    if gates.is_empty() {
-        return;
-    }
-    heading(printer, "Gates");
     let row = |gate: &JudgedGate| {
-        let verdict = printer.tone(verdict_tone(gate.verdict), gate.verdict.as_str());
+        let verdict = printer.tone(gate_tone(gate.verdict), gate.verdict.as_str());
         row![format!("  {}", gate.rule), verdict, &gate.why]
     };
     printer.table(&["  gate", "verdict", "why"], gates.iter().map(row).collect());
-}
-
-fn verdict_tone(verdict: GateVerdict) -> Tone {
-    match verdict {
-        GateVerdict::Pass => Tone::Good,
-        GateVerdict::Fail => Tone::Bad,
-        GateVerdict::Inconclusive => Tone::Warning,
-    }
-}
-
-fn heading(printer: Printer, text: &str) {
-    printer.line("");
-    printer.line(printer.tone(Tone::Bold, text));
 }
 
 fn fact(printer: Printer, name: &str, text: &str) {
@@ -136,12 +119,11 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Metrics)>) {
     let mut rows = Vec::new();
     for (slice, metrics) in of {
         for (name, estimate) in metrics {
-            let interval = estimate.interval.bounds();
             rows.push(vec![
                 format!("  {slice}"),
                 name.clone(),
                 metric(estimate.value),
-                interval.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default(),
+                between(estimate.interval.bounds(), "…"),
                 rows_behind(estimate),
             ]);
         }
@@ -149,7 +131,7 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Metrics)>) {
     if rows.is_empty() {
         return;
     }
-    heading(printer, title);
+    section(printer, title);
     let first = if rows.iter().all(|row| row[0].trim().is_empty()) { "" } else { "  slice" };
     printer.table(&[first, "metric", "value", "interval", "rows"], rows);
 }
@@ -164,16 +146,11 @@ fn rows_behind(estimate: &Estimate) -> String {
     }
 }
 
-fn fairness(printer: Printer, fairness: &[Fairness]) {
-    let of = fairness.iter().map(|one| (one.column.clone(), &one.measures));
-    estimates(printer, "Fairness", of.collect());
-}
-
 /// Each metric on both sides, with the verdict.
 fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
     let compared = receipt.baseline_evaluation_id.as_ref().zip(receipt.comparison.as_ref());
     let Some((baseline, comparison)) = compared else { return };
-    heading(printer, &format!("Compared with {baseline}"));
+    section(printer, &format!("Compared with {baseline}"));
     let row = |name: String, compared: &Compared| {
         let number = |value: Option<f64>| value.map(metric).unwrap_or_default();
         let difference = &compared.difference;
@@ -199,30 +176,18 @@ fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
 
 /// What the model relies on, and what changes the most decisions.
 fn probes(printer: Printer, found: &ProbeAnswer) {
-    heading(printer, &format!("Probes ({} drawn)", counted(found.rows, "row")));
-    let interval = |estimate: &Estimate| {
-        let bounds = estimate.interval.bounds();
-        bounds.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default()
-    };
-    let importance = found.importance.iter().take(SHOWN_PROBES_MAX).map(|it| {
-        row![
-            format!("  {}", it.feature),
-            "error without it",
-            metric(it.increase.value),
-            interval(&it.increase)
-        ]
-    });
+    section(printer, &format!("Probes ({} drawn)", counted(found.rows, "row")));
+    let importance = found.importance.iter().take(SHOWN_PROBES_MAX);
+    let importance = importance.map(|it| (&it.feature, "error without it".to_owned(), it.increase));
     let mut flipped: Vec<_> = found.perturbations.iter().filter_map(|it| Some((it, it.flipped?))).collect();
     flipped.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
-    let flipped = flipped.iter().take(SHOWN_PROBES_MAX).map(|(it, share)| {
-        row![
-            format!("  {}", it.feature),
-            format!("decisions changed if {}", it.kind.label()),
-            metric(share.value),
-            interval(share)
-        ]
-    });
-    let rows: Vec<_> = importance.chain(flipped).collect();
+    let flipped = flipped.into_iter().take(SHOWN_PROBES_MAX);
+    let flipped =
+        flipped.map(|(it, share)| (&it.feature, format!("decisions changed if {}", it.kind.label()), share));
+    let row = |(feature, what, share): (&String, String, Estimate)| {
+        row![format!("  {feature}"), what, metric(share.value), between(share.interval.bounds(), "…")]
+    };
+    let rows: Vec<_> = importance.chain(flipped).map(row).collect();
     if !rows.is_empty() {
         printer.table(&["  feature", "what", "value", "interval"], rows);
     }
@@ -235,14 +200,10 @@ fn probes(printer: Printer, found: &ProbeAnswer) {
 
 /// One line for each further test set.
 fn test_sets(printer: Printer, sets: &[TestSetResult]) {
-    if sets.is_empty() {
-        return;
-    }
-    heading(printer, "Further test sets");
     let line = |set: &TestSetResult| {
         let main = set.main_metric.as_ref().and_then(|name| Some((name, set.metrics.get(name)?)));
         let (tone, verdict) = match (set.state, set.verdict) {
-            (Some(EvaluationState::Completed), Some(verdict)) => (verdict_tone(verdict), verdict.as_str()),
+            (Some(EvaluationState::Completed), Some(verdict)) => (gate_tone(verdict), verdict.as_str()),
             (Some(EvaluationState::Completed), None) => (Tone::Dim, "no gates"),
             (Some(state), _) => (Tone::Bad, state.as_str()),
             (None, _) => (Tone::Warning, "not evaluated"),
@@ -267,7 +228,7 @@ fn failures(printer: Printer, failures: &Failures) {
         FailureKind::Wrong => "wrong",
     };
     let (wrong, rows) = (failures.wrong, failures.rows);
-    heading(printer, &format!("Failures ({wrong} of {rows} rows {what}; a sample)"));
+    section(printer, &format!("Failures ({wrong} of {rows} rows {what}; a sample)"));
     for failure in failures.sample.iter().take(SHOWN_FAILURES_MAX) {
         let cells = cut(&serde_json::json!(failure.cells).to_string(), FAILURE_CHARS_MAX);
         printer.line(format!("  row {}: {cells}", failure.row));

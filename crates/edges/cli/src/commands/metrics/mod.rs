@@ -6,31 +6,23 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::MissingPredictions;
 use trackway_flows::assess::{
-    AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
+    AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, assess, write_numbers,
 };
 use trackway_flows::data::ReadContext;
-use trackway_flows::slices::SlicesOnlooker;
 
-use super::data::{reading, request, table};
-use super::live::CandidatesBar;
-use crate::args::{ColumnArgs, MetricsArgs, TaskName};
-use crate::exit::Failure;
+use super::data::{request, searching, table};
+use crate::args::{ColumnArgs, MetricsArgs};
+use crate::exit::{Exit, Failure};
 use crate::page::save;
 use crate::printer::Printer;
 
-pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = asked(args, read)?;
     for table in std::iter::once(&request.table).chain(&request.baseline) {
         let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
         table.refuse_outputs(Path::new(""), outputs)?;
     }
-    let bar = CandidatesBar::default();
-    let searching = |predicates: usize, done: u64, total: u64| bar.at(predicates, done, total);
-    let assessed = reading(printer, |reading| {
-        assess(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
-    });
-    bar.finish();
-    let assessment = assessed?;
+    let assessment = searching(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
     if let Some(path) = &args.html {
         let subject = args.table.paths.join(", ");
         save(path, "page", printer, |about| trackway_pages::metrics(&subject, &assessment, about))?;
@@ -48,7 +40,7 @@ fn asked(args: &MetricsArgs, read: &ReadContext) -> Result<AssessRequest, Failur
         missing: MissingPredictions::default(),
         tasks: None,
         columns: columns(&args.columns),
-        task: args.task.map(task),
+        task: args.task,
         positive: args.positive.clone(),
         confidence: args.confidence,
         resamples: args.resamples,
@@ -89,19 +81,6 @@ fn named(slice: &str) -> Result<NamedPredicate, Failure> {
         ));
     }
     Ok(NamedPredicate { name: name.to_owned(), sql: sql.to_owned(), metric: None, limits: None })
-}
-
-fn task(name: TaskName) -> Task {
-    match name {
-        TaskName::Classification => Task::Classification,
-        TaskName::Regression => Task::Regression,
-        TaskName::LanguageModel => Task::LanguageModel,
-        TaskName::Transcription => Task::Transcription,
-        TaskName::Ranking => Task::Ranking,
-        TaskName::Uplift => Task::Uplift,
-        TaskName::Segmentation => Task::Segmentation,
-        TaskName::ObjectDetection => Task::ObjectDetection,
-    }
 }
 
 fn columns(args: &ColumnArgs) -> Columns {

@@ -8,7 +8,7 @@ use trackway_flows::slices::{BlindSpots, Loss};
 use crate::commands::residuals;
 use crate::commands::slices::shown;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{counted, interval, number};
+use crate::units::{counted, interval, number, p_value};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =
@@ -36,9 +36,7 @@ pub fn print(printer: Printer, assessment: &Assessment) {
     for (metric, why) in &assessment.inconclusive {
         printer.point(Tone::Warning, format!("`{metric}` is inconclusive: {why}"));
     }
-    for note in &assessment.notes {
-        printer.point(Tone::Dim, note);
-    }
+    printer.points(Tone::Dim, &assessment.notes);
 }
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
@@ -130,10 +128,6 @@ fn verdict(printer: Printer, verdict: ComparisonVerdict) -> Shown {
 fn signed(difference: &Estimate) -> String {
     let sign = if difference.value > 0.0 { "+" } else { "" };
     format!("{sign}{} ({})", number(difference.value), interval(difference))
-}
-
-fn p_value(p_value: f64) -> String {
-    if p_value < 1e-4 { "<0.0001".to_owned() } else { format!("{p_value:.4}") }
 }
 
 fn print_fairness(printer: Printer, fairness: &Fairness, interval: &str) {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar};
 use trackway_api::preflight::Quote;
 use trackway_engine::reporter::{Notice, Reporter};
 use trackway_flows::preflight::{CheckResult, PreflightEvent, PreflightReporter, Verdict};
 
-use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal};
+use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal, style};
 use crate::units::{bytes, duration};
 
 const SPINNER: &str = "{spinner} {msg}";
@@ -77,10 +77,6 @@ impl StepLines {
         line.iter().for_each(ProgressBar::finish_and_clear);
         self.note(&text);
     }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 /// The worst of a step's verdicts, as the step found it.

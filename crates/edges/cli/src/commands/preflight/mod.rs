@@ -13,12 +13,12 @@ use trackway_flows::preflight::{PreflightRequest, Selection, Verdict};
 use self::live::StepLines;
 pub use self::text::{counted_verdicts, summary};
 use crate::args::{PreflightArgs, SkipArgs};
-use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
+use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED};
 use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
 
-pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Exit {
     refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
     signals::supervise(context.cancel());
     let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
