@@ -6,6 +6,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, RunTagRow};
 
+use super::found;
 use super::live::{Live, LiveText};
 
 /// Which value of a metric a name means.
@@ -302,15 +303,10 @@ impl<'a> Names<'a> {
     }
 
     fn texts_of(&self, sql: &str, values: &[Value]) -> Result<Vec<String>, LedgerError> {
-        let mut texts = Vec::new();
-        self.ledger.backend().query("searching", sql, values, &[ColumnKind::Text], &mut |row| {
-            texts.extend(row.into_iter().filter_map(|value| match value {
-                Value::Text(text) => Some(text),
-                _ => None,
-            }));
-            Ok(())
-        })?;
-        Ok(texts)
+        found(self.ledger, sql, values, &[ColumnKind::Text], |mut row| match row.pop() {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        })
     }
 }
 
@@ -338,18 +334,7 @@ impl Number {
     /// The strings of a name that are numbers, in no order.
     fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
         let kinds = [ColumnKind::Text, ColumnKind::Integer];
-        let mut found = Vec::new();
-        ledger.backend().query(
-            "searching",
-            &Self::grouped(table),
-            &[Value::from(name)],
-            &kinds,
-            &mut |row| {
-                found.extend(Self::of(row));
-                Ok(())
-            },
-        )?;
-        Ok(found)
+        found(ledger, &Self::grouped(table), &[Value::from(name)], &kinds, Self::of)
     }
 }
 
