@@ -204,6 +204,11 @@ impl Recorder {
         self.inner.as_ref().map_or(0, |inner| inner.slot().seen_step())
     }
 
+    /// The recorder of an attempt that has a checkpoint root.
+    fn with_checkpoints(&self) -> Option<&Inner> {
+        self.inner.as_deref().map(Deref::deref).filter(|inner| inner.settings.checkpoint_root.is_some())
+    }
+
     pub(crate) fn tell(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
         self.event(kind.as_str(), step, fields);
     }
@@ -286,9 +291,7 @@ impl Recorder {
     /// from the step itself is decided by rank 0 for a step to come.
     #[must_use]
     pub fn checkpoint_due(&self, step: Step) -> bool {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return false;
-        };
+        let Some(inner) = self.with_checkpoints() else { return false };
         let slot = inner.poll_control();
         slot.see(step);
         inner.note_asked(slot, step);
@@ -374,9 +377,7 @@ impl Recorder {
     /// The errors of [`CheckpointRoot::resume_target`]; above all [`CheckpointError::NothingVerifies`], after which a
     /// script should not start over.
     pub fn resume(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return Ok(None);
-        };
+        let Some(inner) = self.with_checkpoints() else { return Ok(None) };
         let target = |root: &mut Root| Ok(root.resume_target()?.map(|loaded| (loaded, ())));
         Ok(inner.resume_by(target)?.map(|(loaded, ())| loaded))
     }
@@ -387,9 +388,7 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::resume`].
     pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return Ok(None);
-        };
+        let Some(inner) = self.with_checkpoints() else { return Ok(None) };
         inner.resume_by(Root::resume_read)
     }
 

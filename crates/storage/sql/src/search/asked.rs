@@ -157,14 +157,13 @@ impl<'a> Names<'a> {
             Some(source) => source,
             None => return Err(self.unknown(name)?),
         };
-        let numbers = match &source {
-            Source::Text(table, key) => self.numbers_of(table, key)?,
-            Source::Run(_) | Source::Metric(..) => None,
-        };
-        let kind = match &source {
-            Source::Run(column) => RunRow::TABLE.columns[*column].kind,
-            Source::Text(..) if numbers.is_none() => ColumnKind::Text,
-            Source::Metric(..) | Source::Text(..) => ColumnKind::Real,
+        let (kind, numbers) = match &source {
+            Source::Run(column) => (RunRow::TABLE.columns[*column].kind, None),
+            Source::Metric(..) => (ColumnKind::Real, None),
+            Source::Text(table, key) => match self.numbers_of(table, key)? {
+                None => (ColumnKind::Text, None),
+                numbers => (ColumnKind::Real, numbers),
+            },
         };
         self.asked.push(Asked { name: name.into(), source, kind, numbers: numbers.unwrap_or_default() });
         Ok(self.asked.len() - 1)
@@ -205,25 +204,20 @@ impl<'a> Names<'a> {
     }
 
     fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
-        let (table, name) = match source {
+        let (table, name, is_live) = match source {
             Source::Run(_) => return Ok(true),
-            Source::Metric(name, _)
-                if self.live.metrics(self.ledger, self.home)?.iter().any(|row| row.name == *name) =>
-            {
-                return Ok(true);
+            Source::Metric(name, _) => {
+                let live = self.live.metrics(self.ledger, self.home)?;
+                (MetricSummaryRow::TABLE, name, live.iter().any(|row| row.name == *name))
             }
-            Source::Text(table, name)
-                if self
-                    .live
-                    .texts(self.ledger)?
-                    .iter()
-                    .any(|row| row.table == table.name && row.name == *name) =>
-            {
-                return Ok(true);
+            Source::Text(table, name) => {
+                let live = self.live.texts(self.ledger)?;
+                (*table, name, live.iter().any(|row| row.table == table.name && row.name == *name))
             }
-            Source::Metric(name, _) => (MetricSummaryRow::TABLE, name),
-            Source::Text(table, name) => (*table, name),
         };
+        if is_live {
+            return Ok(true);
+        }
         let sql = format!("SELECT name FROM {} WHERE name = ? LIMIT 1", table.name);
         Ok(!self.texts_of(&sql, &[Value::Text(name.clone())])?.is_empty())
     }
