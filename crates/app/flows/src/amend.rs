@@ -67,7 +67,7 @@ pub fn amend(
     };
     context.ledger_write(|ledger| ledger.amend(&amendment))?;
     let copy = RowCopy::Amendment(&amendment.amendment_id);
-    context.keep(row.run_id, copy, &KeptRows::of_amendment(&amendment));
+    context.keep(row.run_id, copy, &KeptRows::of([&amendment]));
     Ok(wire(amendment))
 }
 

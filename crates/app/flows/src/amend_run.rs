@@ -60,7 +60,7 @@ pub fn amend_run(context: &Context, run_id: RunId, changes: &RunChanges) -> Resu
         Some(first) => {
             let changed = context.ledger_write(|ledger| ledger.amend_run(run_id, &rows))?;
             let copy = RowCopy::AmendedRun(&first.amendment_id);
-            context.keep(run_id, copy, &KeptRows::of_run_amendments(&rows));
+            context.keep(run_id, copy, &KeptRows::of(&rows));
             changed
         }
     };

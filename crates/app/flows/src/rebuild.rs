@@ -244,7 +244,7 @@ impl Filling<'_> {
             }
             let Ok(Some(run)) = self.ledger.run(run_id) else { continue };
             let row = attempt_of(&run, &launch, files.folder());
-            match self.ledger.restore(&KeptRows::of_attempt(&row)) {
+            match self.ledger.restore(&KeptRows::of([&row])) {
                 Ok(_) => self.missing.push(format!(
                     "{attempt_id}: its code, environment and price were in the ledger only; `capture.json` in its folder has some"
                 )),

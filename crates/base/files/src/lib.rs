@@ -28,5 +28,5 @@ pub use modes::{
 };
 pub use output::{Clash, replaces_input};
 pub use owned::{OwnedFolder, unlink};
-pub use regular::{open_regular, read_regular};
-pub use temporary::{TempFile, TempFolder};
+pub use regular::{if_there, open_regular, read_full, read_regular};
+pub use temporary::{TempFile, TempFolder, sync_parent};

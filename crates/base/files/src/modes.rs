@@ -14,7 +14,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::open_regular;
+use crate::{if_there, open_regular};
 
 /// Names the group of a team home.
 pub const GROUP_VARIABLE: &str = "TRACKWAY_HOME_GROUP";
@@ -211,10 +211,7 @@ pub fn may_write(path: &Path) -> bool {
 
 /// Takes rights of others away from a file or folder of this user that is there. True: it had some.
 pub fn tighten(path: &Path) -> io::Result<bool> {
-    let found = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        found => found?,
-    };
+    let Some(found) = if_there(fs::symlink_metadata(path))? else { return Ok(false) };
     // SAFETY: the call takes nothing and gives an integer.
     let own = unsafe { libc::geteuid() };
     let is_team = found.mode() & TEAM == TEAM;

@@ -2,6 +2,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::if_there;
+
 /// A folder whose content is Trackway's, so that it may be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedFolder {
@@ -59,10 +61,7 @@ impl OwnedFolder {
             Ok(_) => fs::remove_file(path),
             Err(error) => Err(error),
         };
-        match removed {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        }
+        if_there(removed).map(drop)
     }
 
     /// Deletes a folder below this one if nothing is in it. True: it is gone.
@@ -71,11 +70,9 @@ impl OwnedFolder {
     /// As [`OwnedFolder::remove`].
     pub fn remove_if_empty(&self, path: &Path) -> io::Result<bool> {
         self.inside(path)?;
-        match fs::remove_dir(path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        match if_there(fs::remove_dir(path)) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
-            Err(error) => Err(error),
+            removed => removed.map(|_| true),
         }
     }
 
@@ -84,10 +81,7 @@ impl OwnedFolder {
     /// # Errors
     /// When the disk refuses. What is gone already is not an error.
     pub fn remove_all(self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        }
+        if_there(fs::remove_dir_all(&self.path)).map(drop)
     }
 
     fn inside(&self, path: &Path) -> io::Result<()> {

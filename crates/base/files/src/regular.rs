@@ -1,6 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Opens a regular file for reading, and never waits: a pipe or a device under that name is an error.
@@ -30,6 +30,35 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The result for a file or folder; `None`: it does not exist.
+///
+/// # Errors
+/// Every other error.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// Reads a file from `offset` on until `bytes` are full or it ends, and returns how many it read. After a read that is
+/// not a multiple of `block_bytes` it has ended.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn read_full(file: &File, offset: u64, bytes: &mut [u8], block_bytes: usize) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() && done.is_multiple_of(block_bytes) {
+        match file.read_at(&mut bytes[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
 
 #[cfg(test)]

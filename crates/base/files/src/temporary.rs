@@ -67,7 +67,7 @@ impl TempFile {
         temporary.persist(target)
     }
 
-    /// The same without waiting for the disk: for what can be made again, and may be lost with a power cut.
+    /// The same without waiting for the disk: for what can be made again, or means nothing after a power cut, which may lose it.
     ///
     /// # Errors
     /// As [`TempFile::write`].
@@ -282,7 +282,11 @@ pub(crate) fn new_name<T>(
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "every temporary name is taken"))
 }
 
-pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
+/// Makes the names in the folder of `path` survive a power cut.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }

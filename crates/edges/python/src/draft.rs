@@ -26,12 +26,12 @@ impl Draft {
         Self { lent: Lent::new(target) }
     }
 
-    fn with_target<T: Send>(
+    fn with_draft<T: Send>(
         &self,
         py: Python<'_>,
-        run: impl FnOnce(&mut Target) -> Result<T, CheckpointError> + Send,
+        run: impl FnOnce(&mut bulk::Draft) -> Result<T, CheckpointError> + Send,
     ) -> PyResult<T> {
-        let done = py.detach(|| self.lent.target().as_mut().map(run));
+        let done = py.detach(|| self.lent.target().as_mut().map(|target| run(target.draft())));
         done.ok_or_else(|| submitted(py))?.map_err(|error| to_python(py, &error))
     }
 }
@@ -40,11 +40,8 @@ impl Draft {
 impl Draft {
     /// Sets the position in the data of all ranks together; the same on each.
     fn global_cursor(&self, py: Python<'_>, cursor: &[u8]) -> PyResult<()> {
-        self.with_target(py, |target| {
-            match target {
-                Target::Run(draft) => draft.set_global_cursor(cursor),
-                Target::Root(draft) => draft.set_global_cursor(cursor),
-            }
+        self.with_draft(py, |draft| {
+            draft.set_global_cursor(cursor);
             Ok(())
         })
     }
@@ -52,27 +49,18 @@ impl Draft {
     /// Adds a file as it is.
     fn bytes(&self, py: Python<'_>, name: &str, kind: &str, bytes: &[u8]) -> PyResult<()> {
         let kind = parse_kind(py, kind)?;
-        self.with_target(py, |target| match target {
-            Target::Run(draft) => draft.bytes(name, kind, bytes),
-            Target::Root(draft) => draft.bytes(name, kind, bytes),
-        })
+        self.with_draft(py, |draft| draft.bytes(name, kind, bytes))
     }
 
     /// Adds a file that a library wrote. It is opened now, and copied by the thread that saves.
     fn file(&self, py: Python<'_>, name: &str, kind: &str, path: PathBuf) -> PyResult<()> {
         let kind = parse_kind(py, kind)?;
-        self.with_target(py, |target| match target {
-            Target::Run(draft) => draft.file(name, kind, &path),
-            Target::Root(draft) => draft.file(name, kind, &path),
-        })
+        self.with_draft(py, |draft| draft.file(name, kind, &path))
     }
 
     /// Makes room for so many more bytes and pins it, so that a GPU writes there at the speed of the bus. False: it is not pinned.
     fn pin(&self, py: Python<'_>, size_bytes: usize) -> PyResult<bool> {
-        self.with_target(py, |target| match target {
-            Target::Run(draft) => draft.pin(size_bytes),
-            Target::Root(draft) => draft.pin(size_bytes),
-        })
+        self.with_draft(py, |draft| draft.pin(size_bytes))
     }
 
     /// Adds tensors as safetensors files `STEM.safetensors` or `STEM-00001-of-….safetensors`. Those with an address
@@ -89,8 +77,8 @@ impl Draft {
         let kind = parse_kind(py, kind)?;
         let specs = given.iter().map(|tensor| spec(py, tensor)).collect::<PyResult<Vec<_>>>()?;
         let places: Vec<_> = given.into_iter().map(|(.., len_bytes, address)| (len_bytes, address)).collect();
-        self.with_target(py, |target| {
-            let Some(regions) = copy_all(target, stem, kind, &metadata, &specs, &places)? else {
+        self.with_draft(py, |draft| {
+            let Some(regions) = copy_all(draft, stem, kind, &metadata, &specs, &places)? else {
                 return Ok(Vec::new());
             };
             let foreign = regions.into_iter().zip(&places).filter(|(_, place)| is_foreign(place));
@@ -125,7 +113,7 @@ impl Draft {
 
 /// Copies every tensor with an address. When there are others too, returns the place of each tensor.
 fn copy_all(
-    target: &mut Target,
+    draft: &mut bulk::Draft,
     stem: &str,
     kind: Kind,
     metadata: &BTreeMap<String, String>,
@@ -134,16 +122,10 @@ fn copy_all(
 ) -> Result<Option<Vec<bulk::Region>>, CheckpointError> {
     if !places.iter().any(is_foreign) {
         let tensors: Vec<_> = specs.iter().zip(places).map(|(spec, place)| tensor_at(spec, place)).collect();
-        match target {
-            Target::Run(draft) => draft.tensors(stem, kind, &tensors, metadata)?,
-            Target::Root(draft) => draft.tensors(stem, kind, &tensors, metadata)?,
-        }
+        draft.tensors(stem, kind, &tensors, metadata)?;
         return Ok(None);
     }
-    let regions = match target {
-        Target::Run(draft) => draft.reserve(stem, kind, specs, metadata)?,
-        Target::Root(draft) => draft.reserve(stem, kind, specs, metadata)?,
-    };
+    let regions = draft.reserve(stem, kind, specs, metadata)?;
     for ((len_bytes, address), region) in places.iter().zip(&regions) {
         if *address != 0 {
             let len_bytes = (*len_bytes).min(region.size_bytes());

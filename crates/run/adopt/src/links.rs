@@ -13,23 +13,19 @@ use crate::restore::RestoreError;
 /// # Errors
 /// [`RestoreError::Origin`] and [`RestoreError::Disk`].
 pub fn link_as_written(checkpoint: &Path, links: &Path) -> Result<PathBuf, RestoreError> {
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| RestoreError::Disk { action, path, source }
-    };
     let described = checkpoint.join(ORIGIN_FILE_NAME);
     if !described.exists() {
         return Ok(checkpoint.to_owned());
     }
-    let bytes = read_regular(&described).map_err(failed("read", &described))?;
+    let bytes = read_regular(&described).map_err(RestoreError::disk("read", &described))?;
     let origin = CheckpointOrigin::from_bytes(&bytes).map_err(RestoreError::Origin)?;
     let name = Path::new(&origin.path).file_name().unwrap_or("checkpoint".as_ref());
     let at = links.join(name);
     for file in &origin.files {
         let link = if origin.is_folder { at.join(&file.path) } else { at.clone() };
         let folder = link.parent().unwrap_or(links);
-        make_folders(folder).map_err(failed("make", folder))?;
-        replace_link(&link, &checkpoint.join(&file.name)).map_err(failed("write", &link))?;
+        make_folders(folder).map_err(RestoreError::disk("make", folder))?;
+        replace_link(&link, &checkpoint.join(&file.name)).map_err(RestoreError::disk("write", &link))?;
     }
     Ok(at)
 }

@@ -28,6 +28,14 @@ pub enum RestoreError {
     Disk { action: &'static str, path: PathBuf, source: io::Error },
 }
 
+impl RestoreError {
+    /// Makes errors of the disk from what was done where.
+    pub(crate) fn disk(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Disk { action, path: path.clone(), source }
+    }
+}
+
 /// A file or folder that was in the way of a resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedAside {
@@ -120,11 +128,7 @@ impl Clearing<'_> {
         let is_there = tracker.symlink_metadata().is_ok();
         let why = format!("it names `{}`, and the script is to find `{names}`", named.unwrap_or_default());
         let moved = is_there.then(|| self.move_aside(&tracker, why)).transpose()?;
-        TempFile::write(&tracker, names.as_bytes()).map_err(|source| RestoreError::Disk {
-            action: "write",
-            path: tracker,
-            source,
-        })?;
+        TempFile::write(&tracker, names.as_bytes()).map_err(RestoreError::disk("write", &tracker))?;
         Ok(moved)
     }
 
@@ -238,11 +242,7 @@ fn blake3_of(path: &Path) -> Option<String> {
 }
 
 fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| RestoreError::Disk { action, path, source }
-    };
-    make_folders(quarantine).map_err(failed("make", quarantine))?;
+    make_folders(quarantine).map_err(RestoreError::disk("make", quarantine))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let free = |number: u32| match number {
         1 => quarantine.join(&name),
@@ -258,19 +258,16 @@ fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
                 .map(|number: u32| path.with_file_name(format!(".{name}.quarantined-{number}")))
                 .find(|to| to.symlink_metadata().is_err())
                 .expect("some number is free");
-            fs::rename(path, &beside).map_err(failed("move", path))?;
+            fs::rename(path, &beside).map_err(RestoreError::disk("move", path))?;
             Ok(beside)
         }
-        Err(error) => Err(failed("move", path)(error)),
+        Err(error) => Err(RestoreError::disk("move", path)(error)),
     }
 }
 
 /// Writes the files under temporary names and renames them into place: a script never finds a part of them.
 fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, path: &Path) -> Result<(), RestoreError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| RestoreError::Disk { action: "write", path, source }
-    };
+    let failed = |path: &Path| RestoreError::disk("write", path);
     let parent = path.parent().filter(|_| is_plain(path)).unwrap_or(path);
     make_folders(parent).map_err(failed(parent))?;
     if !origin.is_folder {

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
+use trackway_files::if_there;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::SEGMENT_EXTENSION;
 
@@ -93,12 +94,8 @@ impl FolderChannel {
 
 impl AttemptChannel for FolderChannel {
     fn segments(&self) -> io::Result<Vec<String>> {
-        let entries = match std::fs::read_dir(self.files.records()) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let paths = entries.flatten().map(|entry| entry.path());
+        let entries = if_there(std::fs::read_dir(self.files.records()))?;
+        let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
         let segments = paths.filter(|path| path.extension().is_some_and(|found| found == SEGMENT_EXTENSION));
         let mut names: Vec<String> =
             segments.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect();
@@ -107,22 +104,15 @@ impl AttemptChannel for FolderChannel {
     }
 
     fn size_bytes(&self, file: GrowingFile<'_>) -> io::Result<u64> {
-        match std::fs::metadata(self.path(file)?) {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(error),
-        }
+        let metadata = if_there(std::fs::metadata(self.path(file)?))?;
+        Ok(metadata.map_or(0, |metadata| metadata.len()))
     }
 
     fn read(&self, file: GrowingFile<'_>, offset: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        match File::open(self.path(file)?) {
-            Ok(mut opened) => {
-                opened.seek(SeekFrom::Start(offset))?;
-                opened.take(bytes_max).read_to_end(&mut bytes)?;
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        if let Some(mut opened) = if_there(File::open(self.path(file)?))? {
+            opened.seek(SeekFrom::Start(offset))?;
+            opened.take(bytes_max).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }

@@ -9,32 +9,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::AttemptId;
+use trackway_core::{AttemptId, closed_list};
 
 /// How often, and for how many times, the end of an attempt looks whether the engine has removed the container: a minute.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS_MAX: u32 = 1200;
 
-/// What starts containers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// Podman: the container's processes are those of the user.
-    Podman,
-    /// Docker: a daemon has them.
-    Docker,
-}
-
-impl Engine {
-    /// Its program.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Podman => "podman",
-            Self::Docker => "docker",
-        }
+closed_list!(
+    /// What starts containers. The words are the names of their programs.
+    Engine, "container engine", {
+        /// Podman: the container's processes are those of the user.
+        Podman = "podman",
+        /// Docker: a daemon has them.
+        Docker = "docker",
     }
-}
+);
 
 /// The container of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Clock as _};
+use trackway_files::{TempFile, if_there};
 use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
-use crate::files::{Durability, replace_file};
 use crate::local_offer::LocalOffer;
 use crate::process::{
     MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
@@ -76,9 +76,9 @@ impl LocalLauncher {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| unavailable("start the shim", &error))?;
+            .map_err(|error| unavailable("start the shim", error))?;
         let answer =
-            read_answer(&mut shim).map_err(|error| unavailable("get a reply from the shim", &error))?;
+            read_answer(&mut shim).map_err(|error| unavailable("get a reply from the shim", error))?;
         if answer.trim() == READY_LINE {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl LocalLauncher {
         }
         let why =
             if answer.is_empty() { "it exited without a message; is the disk full?" } else { answer.trim() };
-        Err(unavailable("start the shim", &io::Error::other(why.to_owned())))
+        Err(unavailable("start the shim", why))
     }
 }
 
@@ -142,11 +142,11 @@ impl Launcher for LocalLauncher {
             .map_err(|error| file_error("make the folder", spec.directory.clone(), error))?;
         let stored = serde_json::to_vec_pretty(&spec.stored(redactor)).map_err(io::Error::from);
         stored
-            .and_then(|bytes| replace_file(&files.launch_json(), &bytes, Durability::Process))
+            .and_then(|bytes| TempFile::write_cache(&files.launch_json(), &bytes))
             .map_err(|error| file_error("write", files.launch_json(), error))?;
         self.start_shim(spec)?;
         find(&spec.directory)?
-            .ok_or_else(|| unavailable("find the shim", &io::Error::from(io::ErrorKind::NotFound)))
+            .ok_or_else(|| unavailable("find the shim", io::Error::from(io::ErrorKind::NotFound)))
     }
 
     fn find(&self, _attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError> {
@@ -205,7 +205,7 @@ impl Launcher for LocalLauncher {
         if !seen.is_final() && !here(&place).unwrap_or(false) {
             let why =
                 format!("its processes belong to `{}` and cannot be reached from here", place.machine.host);
-            return Err(unavailable("stop the attempt", &io::Error::other(why)));
+            return Err(unavailable("stop the attempt", why));
         }
         let stopped = match seen {
             Observation::Running(Running { unsupervised: true, .. }) => stop_unsupervised(&place, mode),
@@ -213,7 +213,7 @@ impl Launcher for LocalLauncher {
             ended if ended.is_final() => Ok(()),
             _ => stop_through_shim(&place, mode),
         };
-        stopped.map_err(|error| unavailable("stop the attempt", &error))
+        stopped.map_err(|error| unavailable("stop the attempt", error))
     }
 
     fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
@@ -230,10 +230,10 @@ impl Launcher for LocalLauncher {
         if !here(&place).unwrap_or(false) {
             let why =
                 format!("its processes belong to `{}` and cannot be seen from here", place.machine.host);
-            return Err(unavailable(WHAT, &io::Error::other(why)));
+            return Err(unavailable(WHAT, why));
         }
         let mut processes =
-            processes_of_attempt(&place.attempt_id).map_err(|error| unavailable(WHAT, &error))?;
+            processes_of_attempt(&place.attempt_id).map_err(|error| unavailable(WHAT, error))?;
         processes.retain(|process| process.pid != place.shim.pid);
         Ok(stacks::take(&processes, &AttemptLayout::new(&place.directory).stacks()))
     }
@@ -257,7 +257,7 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         Ok(())
     } else {
         let offer =
-            LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", &error))?;
+            LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", error))?;
         offer.unmet(&spec.request).map_or(Ok(()), |why| refuse(&why))
     }
 }
@@ -376,11 +376,7 @@ fn survivors(place: &LocalPlace) -> io::Result<Vec<ProcessStat>> {
 /// Whether some process holds the shim's lock. Tried shared, so that two observers do not see each other.
 fn lock_is_held(directory: &Path) -> io::Result<bool> {
     let path = AttemptLayout::new(directory).shim_lock();
-    let file = match OpenOptions::new().read(true).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
-    };
+    let Some(file) = if_there(File::open(path))? else { return Ok(false) };
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => Ok(false),
         Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(true),
@@ -395,13 +391,13 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     };
     match PidFd::open(place.shim)? {
         Some(shim) => {
-            shim.signal(Signal::SIGTERM, Some(grace_millis))?;
+            shim.signal(Signal::SIGTERM as i32, Some(grace_millis))?;
             let stat = ProcessStat::read(place.shim.pid)?;
             if !stat.is_some_and(|stat| place.shim.matches(&stat) && matches!(stat.state, 'T' | 't')) {
                 return Ok(());
             }
             // It is stopped and would not see the request. It passes this signal on, so it is sent only where it is needed.
-            shim.signal(Signal::SIGCONT, None)
+            shim.signal(Signal::SIGCONT as i32, None)
         }
         None => Ok(()),
     }
@@ -411,16 +407,15 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
 fn stop_unsupervised(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
     for process in survivors(place)? {
-        let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };
-        if let Some(handle) = PidFd::open(identity)? {
-            handle.signal(signal, None)?;
+        if let Some(handle) = PidFd::open(process.identity())? {
+            handle.signal(signal as i32, None)?;
         }
     }
     Ok(())
 }
 
-fn unavailable(what: &'static str, error: &io::Error) -> LaunchError {
-    LaunchError::Unavailable { launcher: NAME, what, why: error.to_string() }
+fn unavailable(what: &'static str, why: impl ToString) -> LaunchError {
+    LaunchError::Unavailable { launcher: NAME, what, why: why.to_string() }
 }
 
 fn file_error(what: &'static str, path: PathBuf, source: io::Error) -> LaunchError {

@@ -2,13 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 /// A process, on one boot of one machine.
@@ -121,6 +120,16 @@ impl ProcessStat {
         }
     }
 
+    pub fn identity(&self) -> ProcessIdentity {
+        ProcessIdentity { pid: self.pid, start_ticks: self.start_ticks }
+    }
+
+    /// The links to the files that it has open, as far as they can be seen.
+    pub fn open_files(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        let entries = std::fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter().flatten();
+        entries.flatten().map(|entry| entry.path())
+    }
+
     /// A zombie has ended; only its status waits for its parent.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
@@ -130,7 +139,7 @@ impl ProcessStat {
 impl ProcessIdentity {
     /// The process with this number now; `None` when there is none.
     pub fn of(pid: i32) -> io::Result<Option<Self>> {
-        Ok(ProcessStat::read(pid)?.map(|stat| Self { pid, start_ticks: stat.start_ticks }))
+        Ok(ProcessStat::read(pid)?.map(|stat| stat.identity()))
     }
 
     /// Whether exactly this process is alive. Another one that got its number does not count, nor does a zombie.
@@ -173,6 +182,11 @@ pub(crate) fn descendants(ancestor: i32, processes: &[ProcessStat]) -> Vec<Proce
         .filter(|stat| stat.pid != ancestor && !stat.has_ended() && family.contains(&stat.pid))
         .cloned()
         .collect()
+}
+
+/// The living descendants of this process.
+pub(crate) fn own_descendants() -> io::Result<Vec<ProcessStat>> {
+    Ok(descendants(std::process::id() as i32, &all_processes()?))
 }
 
 /// The living processes whose environment names this attempt: what is left of it when its shim is gone.
@@ -218,17 +232,8 @@ impl PidFd {
         }
     }
 
-    /// Sends a signal by its number: real-time signals have no names.
-    pub fn signal_number(&self, signal: i32) -> io::Result<()> {
-        let no_info: *const libc::siginfo_t = std::ptr::null();
-        // SAFETY: the descriptor is open, and no siginfo_t is given.
-        let result =
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, no_info, 0) };
-        Errno::result(result).map(drop).map_err(io::Error::from)
-    }
-
-    /// Sends a signal, with a number for a receiver that looks at it.
-    pub fn signal(&self, signal: Signal, value: Option<i32>) -> io::Result<()> {
+    /// Sends a signal by its number, since real-time signals have no names, with a value for a receiver that looks at it.
+    pub fn signal(&self, signal: i32, value: Option<i32>) -> io::Result<()> {
         // SAFETY: siginfo_t is plain data for which all zeroes are valid.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         let info_pointer = match value {
@@ -241,14 +246,14 @@ impl PidFd {
         // SAFETY: the descriptor is open, and the pointer is null or points to a filled siginfo_t that outlives the
         // call.
         let result = unsafe {
-            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal as i32, info_pointer, 0)
+            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, info_pointer, 0)
         };
         Errno::result(result).map(drop).map_err(io::Error::from)
     }
 }
 
 /// Fills in what `sigqueue(3)` would: libc offers no way to set the value of a `siginfo_t`.
-fn queued_signal(info: &mut libc::siginfo_t, signal: Signal, value: i32) {
+fn queued_signal(info: &mut libc::siginfo_t, signal: i32, value: i32) {
     #[repr(C)]
     struct Queued {
         signo: i32,
@@ -261,7 +266,7 @@ fn queued_signal(info: &mut libc::siginfo_t, signal: Signal, value: i32) {
     }
     let sigval = libc::sigval { sival_ptr: value as usize as *mut libc::c_void };
     let queued = Queued {
-        signo: signal as i32,
+        signo: signal,
         errno: 0,
         code: libc::SI_QUEUE,
         padding: 0,

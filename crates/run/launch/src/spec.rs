@@ -191,20 +191,18 @@ impl LaunchSpec {
         set(Variable::GraceSeconds.as_str(), self.grace_seconds.to_string());
         set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
         set(Variable::ConfigSha256.as_str(), self.config_sha256.clone());
-        if let Some(data_sha256) = &self.data_sha256 {
-            set(Variable::DataSha256.as_str(), data_sha256.clone());
-        }
-        if let Some(seed) = self.seed {
-            set(Variable::Seed.as_str(), seed.to_string());
-        }
-        if let Some(steps) = self.checkpoint_every_steps {
-            set(Variable::CheckpointEverySteps.as_str(), steps.to_string());
-        }
-        if let Some(seconds) = self.checkpoint_every_seconds {
-            set(Variable::CheckpointEverySeconds.as_str(), seconds.to_string());
-        }
-        if let Some(epochs) = self.checkpoint_every_epochs {
-            set(Variable::CheckpointEveryEpochs.as_str(), epochs.to_string());
+        let where_known = [
+            (Variable::DataSha256, self.data_sha256.clone()),
+            (Variable::Seed, self.seed.map(|seed| seed.to_string())),
+            (Variable::CheckpointEverySteps, self.checkpoint_every_steps.map(|steps| steps.to_string())),
+            (
+                Variable::CheckpointEverySeconds,
+                self.checkpoint_every_seconds.map(|seconds| seconds.to_string()),
+            ),
+            (Variable::CheckpointEveryEpochs, self.checkpoint_every_epochs.map(|epochs| epochs.to_string())),
+        ];
+        for (variable, value) in where_known {
+            value.map(|value| set(variable.as_str(), value));
         }
         environment
     }

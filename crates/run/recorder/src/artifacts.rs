@@ -40,7 +40,7 @@ impl Recorder {
             Ok(file) => Job { name: name.to_owned(), path: path.to_owned(), file, step },
             Err(error) => return tell_failed(slot, name, step, &format!("{}: {error}", path.display())),
         };
-        let mut keeper = slot.keeper();
+        let mut keeper = slot.keeper.get();
         if keeper.is_none() {
             match start_keeper(&inner) {
                 Ok(new) => *keeper = Some(new),
@@ -71,7 +71,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
-    slot.segment().event(EventKind::ArtifactFailed.as_str(), step, &[("name", name), ("why", why)]);
+    slot.tell(EventKind::ArtifactFailed, step, &[("name", name), ("why", why)]);
 }
 
 fn start_keeper(inner: &Arc<Inner>) -> Result<Keeper, String> {
@@ -107,7 +107,7 @@ impl Inner {
             Ok((hash, size_bytes)) => {
                 let size = size_bytes.to_string();
                 let fields = [("name", name), ("blake3", hash.as_str()), ("size_bytes", size.as_str())];
-                self.slot().segment().event(EventKind::Artifact.as_str(), step, &fields);
+                self.slot().tell(EventKind::Artifact, step, &fields);
             }
             Err(error) => tell_failed(self.slot(), name, step, &error.to_string()),
         }
@@ -115,10 +115,10 @@ impl Inner {
 
     /// Waits for the artifacts that were given so far.
     pub(crate) fn close_keeper(&self, slot: &ProcessSlot) {
-        let Some(keeper) = slot.keeper().take() else { return };
+        let Some(keeper) = slot.keeper.get().take() else { return };
         if !keeper.close(self.last_save_wait()) {
             let why = "the process exits before all artifacts are copied";
-            slot.segment().event(EventKind::ArtifactFailed.as_str(), None, &[("why", why)]);
+            slot.tell(EventKind::ArtifactFailed, None, &[("why", why)]);
         }
     }
 }

@@ -11,7 +11,7 @@ impl Inner {
     pub(crate) fn note_best(&self, slot: &ProcessSlot, step: Step, values: &[(&str, f64)]) {
         let Some(best) = &self.settings.best_metric else { return };
         if let Some((_, value)) = values.iter().find(|(name, _)| name == best) {
-            *slot.best_value() = Some((step, *value));
+            *slot.best_value.get() = Some((step, *value));
         }
     }
 
@@ -27,13 +27,11 @@ impl Inner {
         if all.iter().any(|(name, _)| *name == best) {
             return all;
         }
-        match *slot.best_value() {
+        match *slot.best_value.get() {
             Some((logged, value)) if logged == step => all.push((best, value)),
-            _ if once(&slot.reported.best_unknown) => slot.segment().event(
-                EventKind::CheckpointBestUnknown.as_str(),
-                Some(step),
-                &[("metric", best)],
-            ),
+            _ if once(&slot.reported.best_unknown) => {
+                slot.tell(EventKind::CheckpointBestUnknown, Some(step), &[("metric", best)])
+            }
             _ => {}
         }
         all

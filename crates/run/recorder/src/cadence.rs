@@ -51,7 +51,7 @@ impl Inner {
 
     /// Whether it is set when to save, by something that is known of the script.
     fn has_cadence(&self, slot: &ProcessSlot) -> bool {
-        self.settings.has_cadence() || slot.epochs().is_reported() && self.settings.every_epochs.is_some()
+        self.settings.has_cadence() || slot.epochs.get().is_reported() && self.settings.every_epochs.is_some()
     }
 
     /// How often to save for a script that asks at each step and leaves the choice to us.
@@ -73,13 +73,13 @@ impl Inner {
         }
         if once(&slot.reported.asked) {
             let fields = [("cadence", &*self.settings.cadence())];
-            slot.segment().event(EventKind::CheckpointAsked.as_str(), Some(step), &fields);
+            slot.tell(EventKind::CheckpointAsked, Some(step), &fields);
         }
         self.note_epochs_lacking(slot, step);
         if !self.has_cadence(slot) && slot.asks_each_step() && once(&slot.reported.default_cadence) {
             let seconds = format!("{:.0}", self.default_interval_seconds(slot));
             let fields = [("interval_seconds", &*seconds)];
-            slot.segment().event(EventKind::CheckpointDefaultCadence.as_str(), Some(step), &fields);
+            slot.tell(EventKind::CheckpointDefaultCadence, Some(step), &fields);
         }
     }
 
@@ -100,23 +100,23 @@ impl Inner {
         }
         let Some(fields) = slot.asks.to_record(is_final) else { return };
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-        slot.segment().event(EventKind::CheckpointAsks.as_str(), Some(slot.seen_step()), &fields);
+        slot.tell(EventKind::CheckpointAsks, Some(slot.seen_step()), &fields);
     }
 
     pub(crate) fn lacks_epochs(&self, slot: &ProcessSlot) -> bool {
-        self.settings.every_epochs.is_some() && !slot.epochs().is_reported()
+        self.settings.every_epochs.is_some() && !slot.epochs.get().is_reported()
     }
 
     /// What follows from the epochs that were reported.
     pub(crate) fn due_by_epochs(&self, slot: &ProcessSlot) -> Option<SaveReason> {
         let every = self.settings.every_epochs.filter(|_| self.settings.at_steps.is_empty())?;
-        slot.epochs().is_due(every).then_some(SaveReason::Cadence)
+        slot.epochs.get().is_due(every).then_some(SaveReason::Cadence)
     }
 
     /// Records once that the cadence cannot be followed, and what applies instead.
     pub(crate) fn note_epochs_lacking(&self, slot: &ProcessSlot, step: Step) {
         if self.leads() && self.lacks_epochs(slot) && once(&slot.reported.epochs_lacking) {
-            slot.segment().event(EventKind::CheckpointEpochsUnknown.as_str(), Some(step), &[]);
+            slot.tell(EventKind::CheckpointEpochsUnknown, Some(step), &[]);
         }
     }
 

@@ -24,7 +24,7 @@ impl Inner {
         let outcome = match saved {
             Ok(commit) => {
                 if self.leads() {
-                    slot.segment().checkpoint(&self.committed_frame(commit));
+                    slot.segment.get().checkpoint(&self.committed_frame(commit));
                     record_reason(slot, step, reason, asked);
                 }
                 slot.reported.given_up.store(false, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Inner {
             }
         };
         for asked in asked {
-            slot.segment().control_ack(asked.id, outcome, Some(step));
+            slot.segment.get().control_ack(asked.id, outcome, Some(step));
         }
     }
 
@@ -68,14 +68,10 @@ impl Inner {
             Ok(Some(loaded)) if !self.leads() => self.go_on_from(slot, loaded.step),
             Ok(Some(loaded)) => {
                 for fallback in &loaded.fallbacks {
-                    slot.segment().event(
-                        EventKind::CheckpointFallback.as_str(),
-                        fallback.step,
-                        &[("why", &fallback.why)],
-                    );
+                    slot.tell(EventKind::CheckpointFallback, fallback.step, &[("why", &fallback.why)]);
                 }
                 let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
-                slot.segment().checkpoint(&CheckpointFrame {
+                slot.segment.get().checkpoint(&CheckpointFrame {
                     at: self.clock.now(),
                     step: loaded.step,
                     epoch: loaded.info.epoch,
@@ -105,7 +101,7 @@ impl Inner {
         step: Option<Step>,
         error: &CheckpointError,
     ) {
-        slot.segment().event(kind.as_str(), step, &[("why", &error.to_string())]);
+        slot.segment.get().event(kind.as_str(), step, &[("why", &error.to_string())]);
         if error.kind() == ErrorKind::Fenced {
             slot.fenced.store(true, Ordering::Relaxed);
             slot.stop_asked.store(true, Ordering::Relaxed);
@@ -118,5 +114,5 @@ fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[As
     let why = why.join("; ");
     let fields = [("reason", reason.as_str()), ("why", &*why)];
     let fields = if why.is_empty() { &fields[..1] } else { &fields[..] };
-    slot.segment().event(EventKind::CheckpointReason.as_str(), Some(step), fields);
+    slot.tell(EventKind::CheckpointReason, Some(step), fields);
 }

@@ -47,11 +47,11 @@ impl Inner {
             values.push((INTERVAL_SECONDS, cost.interval_seconds));
         }
         {
-            let pace = slot.pace();
+            let pace = slot.pace.get();
             values.extend(pace.step_seconds.map(|seconds| (STEP_SECONDS, seconds)));
             values.extend(pace.slowdown.map(|share| (SLOWDOWN, share)));
         }
-        slot.segment().metrics(step, &values);
+        slot.segment.get().metrics(step, &values);
         slot.note_save_seconds(cost.commit_lag_seconds);
         self.judge_cadence(slot, step, cost);
     }
@@ -63,12 +63,12 @@ impl Inner {
         if too_short && once(&slot.reported.cadence_too_short) {
             let fields =
                 [("interval_seconds", &*seconds(cost.interval_seconds)), ("save_seconds", &*save_seconds)];
-            slot.segment().event(EventKind::CheckpointCadenceTooShort.as_str(), Some(step), &fields);
+            slot.tell(EventKind::CheckpointCadenceTooShort, Some(step), &fields);
         }
         let Some(grace) = self.settings.grace_seconds else { return };
         if cost.commit_lag_seconds * SAVE_MARGIN > grace && once(&slot.reported.exceeds_grace) {
             let fields = [("grace_seconds", &*seconds(grace)), ("save_seconds", &*save_seconds)];
-            slot.segment().event(EventKind::CheckpointExceedsGrace.as_str(), Some(step), &fields);
+            slot.tell(EventKind::CheckpointExceedsGrace, Some(step), &fields);
         }
     }
 }

@@ -19,7 +19,7 @@ impl Inner {
             return None;
         }
         if slot.checkpoint_asked.load(Ordering::Relaxed) {
-            return slot.control().checkpoints.iter().map(|asked| asked.reason).max();
+            return slot.control.get().checkpoints.iter().map(|asked| asked.reason).max();
         }
         if step == slot.last_saved_step.load(Ordering::Relaxed) {
             return None;
@@ -63,7 +63,7 @@ impl Inner {
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.reported.max_steps) {
-            slot.segment().event(EventKind::MaxStepsReached.as_str(), Some(slot.seen_step()), &[]);
+            slot.tell(EventKind::MaxStepsReached, Some(slot.seen_step()), &[]);
         }
         if let Some(board) = slot.board() {
             return at_last_step || self.stopping_together(slot, board);
@@ -80,9 +80,9 @@ impl Inner {
         let (left, needed) = (text(self.grace_seconds_left()), text(slot.save_seconds()));
         let fields = [("grace_seconds_left", &*left), ("save_seconds", &*needed)];
         let step = Some(slot.seen_step());
-        slot.segment().event(EventKind::SigtermNoticed.as_str(), step, &fields);
+        slot.tell(EventKind::SigtermNoticed, step, &fields);
         if self.settings.checkpoint_root.is_some() && !self.save_fits(slot) {
-            slot.segment().event(EventKind::CheckpointDoesNotFit.as_str(), step, &fields);
+            slot.tell(EventKind::CheckpointDoesNotFit, step, &fields);
         }
     }
 }

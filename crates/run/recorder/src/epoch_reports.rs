@@ -8,7 +8,7 @@ impl Recorder {
     pub fn epochs_finished(&self, epochs: u64) {
         if let Some(inner) = self.shared() {
             let slot = inner.slot();
-            slot.epochs().report(epochs, slot.has_made_no_step());
+            slot.epochs.get().report(epochs, slot.has_made_no_step());
         }
     }
 

@@ -32,7 +32,7 @@ impl Inner {
             ("digest", digest.as_str()),
             ("trace", trace.as_str()),
         ];
-        self.slot().segment().event(EventKind::Exception.as_str(), None, &fields);
+        self.slot().tell(EventKind::Exception, None, &fields);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use trackway_checkpoint::bulk::BackgroundSaver;
 use trackway_checkpoint::{Commit, Decliner};
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
 use crate::board::Board;
 use crate::control::ControlReader;
@@ -20,18 +21,33 @@ use crate::rehearsal_plan::LossWatch;
 use crate::root::Root;
 use crate::segment_writer::SegmentWriter;
 
+/// A mutex whose content stays in use after a panic of who held it.
+pub(crate) struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    pub fn new(content: T) -> Self {
+        Self(Mutex::new(content))
+    }
+
+    pub fn get(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The part of a recorder that belongs to one process.
 pub(crate) struct ProcessSlot {
     pid: u32,
-    segment: Mutex<SegmentWriter>,
-    control: Mutex<Control>,
+    pub segment: Lock<SegmentWriter>,
+    pub control: Lock<Control>,
     checkpoints: Mutex<Option<Root>>,
     /// Where there are several ranks that save together.
     board: Option<Mutex<Board>>,
-    decliner: Mutex<Option<Decliner>>,
-    saver: Mutex<Option<BackgroundSaver<Commit>>>,
-    pending: Mutex<Option<Pending>>,
-    keeper: Mutex<Option<Keeper>>,
+    decliner: Lock<Option<Decliner>>,
+    pub saver: Lock<Option<BackgroundSaver<Commit>>>,
+    /// What to report about the save that is drafted or being written.
+    pub pending: Lock<Option<Pending>>,
+    /// What copies artifacts, once there is one.
+    pub keeper: Lock<Option<Keeper>>,
     /// On the monotonic clock: when the control file was last looked at.
     pub polled_at_micros: AtomicI64,
     /// The attempt has to end: a stop was requested, or it is fenced.
@@ -46,11 +62,11 @@ pub(crate) struct ProcessSlot {
     /// The step at whose end no checkpoint was made, because none was due; [`NO_STEP`] while another one is in hand.
     unsaved_step: AtomicU64,
     /// The step at whose end a stop was put off, and when on the monotonic clock.
-    put_off: Mutex<Option<(Step, i64)>>,
+    put_off: Lock<Option<(Step, i64)>>,
     /// The greatest step that the loop has reported to begin.
     pub begun_step: AtomicU64,
     /// The step and the batch of which the record last heard.
-    place: Mutex<Option<(Step, u64)>>,
+    place: Lock<Option<(Step, u64)>>,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
     /// The last two steps at which the script asked whether to save, the newer one first; [`NO_STEP`]: it did not.
@@ -68,13 +84,14 @@ pub(crate) struct ProcessSlot {
     /// What is reported only once.
     pub reported: Reported,
     /// The last value of the metric that decides which checkpoint is the best, with its step.
-    best_value: Mutex<Option<(Step, f64)>>,
+    pub best_value: Lock<Option<(Step, f64)>>,
     /// Keys that the script asked about in a rung, and those that are part of it.
     pub rung_keys: AtomicU64,
     pub rung_keys_kept: AtomicU64,
-    pace: Mutex<Pace>,
-    epochs: Mutex<Epochs>,
-    losses: Mutex<LossWatch>,
+    pub pace: Lock<Pace>,
+    pub epochs: Lock<Epochs>,
+    /// The losses of a rehearsal so far.
+    pub losses: Lock<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
 }
 
@@ -157,14 +174,14 @@ impl ProcessSlot {
     ) -> Self {
         Self {
             pid: std::process::id(),
-            segment: Mutex::new(segment),
-            control: Mutex::new(Control { reader, stops: Vec::new(), checkpoints: Vec::new() }),
+            segment: Lock::new(segment),
+            control: Lock::new(Control { reader, stops: Vec::new(), checkpoints: Vec::new() }),
             checkpoints: Mutex::new(None),
             board: board.map(Mutex::new),
-            decliner: Mutex::new(None),
-            saver: Mutex::new(None),
-            pending: Mutex::new(None),
-            keeper: Mutex::new(None),
+            decliner: Lock::new(None),
+            saver: Lock::new(None),
+            pending: Lock::new(None),
+            keeper: Lock::new(None),
             polled_at_micros: AtomicI64::new(i64::MIN),
             stop_asked: AtomicBool::new(false),
             stop_wants_checkpoint: AtomicBool::new(false),
@@ -172,8 +189,8 @@ impl ProcessSlot {
             checkpoint_asked: AtomicBool::new(false),
             fenced: AtomicBool::new(false),
             unsaved_step: AtomicU64::new(NO_STEP),
-            put_off: Mutex::new(None),
-            place: Mutex::new(None),
+            put_off: Lock::new(None),
+            place: Lock::new(None),
             asked_steps: [const { AtomicU64::new(NO_STEP) }; 2],
             asks: Asks::default(),
             began_micros: now_micros,
@@ -183,40 +200,24 @@ impl ProcessSlot {
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
             reported: Reported::default(),
-            best_value: Mutex::new(None),
+            best_value: Lock::new(None),
             rung_keys: AtomicU64::new(0),
             rung_keys_kept: AtomicU64::new(0),
-            pace: Mutex::new(Pace::default()),
-            epochs: Mutex::new(Epochs::default()),
-            losses: Mutex::new(LossWatch::default()),
+            pace: Lock::new(Pace::default()),
+            epochs: Lock::new(Epochs::default()),
+            losses: Lock::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    pub fn segment(&self) -> MutexGuard<'_, SegmentWriter> {
-        self.segment.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn epochs(&self) -> MutexGuard<'_, Epochs> {
-        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The losses of a rehearsal so far.
-    pub fn losses(&self) -> MutexGuard<'_, LossWatch> {
-        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Records an event of Trackway.
+    pub fn tell(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
+        self.segment.get().event(kind.as_str(), step, fields);
     }
 
     /// Notes which batch a step trains on; true where that does not follow from what was noted before.
     pub fn moves_to(&self, step: Step, batch: u64) -> bool {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.place.get();
         let follows = place.is_some_and(|(reported_step, reported)| {
             step.checked_sub(reported_step) == batch.checked_sub(reported) && step >= reported_step
         });
@@ -239,11 +240,6 @@ impl ProcessSlot {
     pub fn has_made_no_step(&self) -> bool {
         let step = self.seen_step().max(self.begun_step.load(Ordering::Relaxed));
         step <= self.last_saved_step.load(Ordering::Relaxed)
-    }
-
-    /// The last value of the metric that decides which checkpoint is the best, with its step.
-    pub fn best_value(&self) -> MutexGuard<'_, Option<(Step, f64)>> {
-        self.best_value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the script asks whether to save at the end of this step; false where it did already.
@@ -289,7 +285,7 @@ impl ProcessSlot {
 
     /// Puts a stop off at the end of this step. False: it was put off at another one, or for too long.
     pub fn put_off(&self, step: Step, now_micros: i64, micros_max: i64) -> bool {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut put_off = self.put_off.get();
         let (put_off_step, since_micros) = *put_off.get_or_insert((step, now_micros));
         put_off_step == step && now_micros - since_micros <= micros_max
     }
@@ -305,32 +301,18 @@ impl ProcessSlot {
             .map(|it| it as f64 / 1e6)
     }
 
-    pub fn saver(&self) -> MutexGuard<'_, Option<BackgroundSaver<Commit>>> {
-        self.saver.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What to report about the save that is drafted or being written.
-    pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What copies artifacts, once there is one.
-    pub fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn board(&self) -> Option<MutexGuard<'_, Board>> {
         self.board.as_ref().map(|board| board.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// For a root of several ranks, once it is open.
     pub fn set_decliner(&self, decliner: Decliner) {
-        *self.decliner.lock().unwrap_or_else(PoisonError::into_inner) = Some(decliner);
+        *self.decliner.get() = Some(decliner);
     }
 
     /// Declines to save a step for this rank. Before the root is open no rank waits for it.
     pub fn decline(&self, step: Step) {
-        if let Some(decliner) = &*self.decliner.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(decliner) = &*self.decliner.get() {
             decliner.decline(step);
         }
     }

@@ -95,11 +95,7 @@ impl Recorder {
             && let Ok(group) = group
         {
             let fields = [("rank", group.rank().to_string()), ("world_size", group.world_size().to_string())];
-            self.event(
-                EventKind::Rank.as_str(),
-                None,
-                &fields.each_ref().map(|(name, value)| (*name, value.as_str())),
-            );
+            self.tell(EventKind::Rank, None, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
         }
     }
 
@@ -107,11 +103,7 @@ impl Recorder {
     fn tell_unreadable(&self) {
         let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
         if let Some(why) = why {
-            self.event(
-                EventKind::SkipBatchesUnreadable.as_str(),
-                None,
-                &[("variable", SKIP_BATCHES), ("why", &why)],
-            );
+            self.tell(EventKind::SkipBatchesUnreadable, None, &[("variable", SKIP_BATCHES), ("why", &why)]);
         }
     }
 
@@ -170,7 +162,7 @@ impl Recorder {
         let Some(inner) = &self.inner else { return };
         let slot = inner.slot();
         slot.see(step);
-        slot.segment().metrics(step, values);
+        slot.segment.get().metrics(step, values);
         inner.note_best(slot, step, values);
         if inner.settings.rehearsal.is_some() {
             inner.watch_loss(slot, step, values);
@@ -189,7 +181,7 @@ impl Recorder {
 
     /// Tags the run; the last value of a name holds.
     pub fn tag(&self, name: &str, value: &str) {
-        self.event(EventKind::Tag.as_str(), None, &[("name", name), ("value", value)]);
+        self.tell(EventKind::Tag, None, &[("name", name), ("value", value)]);
     }
 
     /// Records the loss of a batch from before the model was trained on it: an estimate of how it does on what it has not
@@ -203,7 +195,7 @@ impl Recorder {
         let Some(inner) = &self.inner else { return };
         let slot = inner.slot();
         slot.see(step);
-        slot.segment().heartbeat(step);
+        slot.segment.get().heartbeat(step);
     }
 
     /// The highest step that this process recorded, saved or resumed; 0 if none, and outside an attempt.
@@ -212,9 +204,18 @@ impl Recorder {
         self.inner.as_ref().map_or(0, |inner| inner.slot().seen_step())
     }
 
+    /// The recorder of an attempt that has a checkpoint root.
+    fn with_checkpoints(&self) -> Option<&Inner> {
+        self.inner.as_deref().map(Deref::deref).filter(|inner| inner.settings.checkpoint_root.is_some())
+    }
+
+    pub(crate) fn tell(&self, kind: EventKind, step: Option<Step>, fields: &[(&str, &str)]) {
+        self.event(kind.as_str(), step, fields);
+    }
+
     fn record(&self, write: impl FnOnce(&mut SegmentWriter)) {
         if let Some(inner) = &self.inner {
-            write(&mut inner.slot().segment());
+            write(&mut inner.slot().segment.get());
         }
     }
 
@@ -222,7 +223,7 @@ impl Recorder {
     /// too. A process that never calls [`Recorder::should_stop`] must not call this.
     pub fn stop_on_sigterm(&self) {
         if let Err(error) = signal::install() {
-            self.event(EventKind::SigtermHandlerFailed.as_str(), None, &[("why", &error.to_string())]);
+            self.tell(EventKind::SigtermHandlerFailed, None, &[("why", &error.to_string())]);
         }
     }
 
@@ -264,7 +265,7 @@ impl Recorder {
         if slot.moves_to(step, batch) {
             let fields = [("batch", batch.to_string())];
             let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-            slot.segment().event(EventKind::DataCursor.as_str(), Some(step), &fields);
+            slot.tell(EventKind::DataCursor, Some(step), &fields);
         }
         batch
     }
@@ -290,9 +291,7 @@ impl Recorder {
     /// from the step itself is decided by rank 0 for a step to come.
     #[must_use]
     pub fn checkpoint_due(&self, step: Step) -> bool {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return false;
-        };
+        let Some(inner) = self.with_checkpoints() else { return false };
         let slot = inner.poll_control();
         slot.see(step);
         inner.note_asked(slot, step);
@@ -341,7 +340,7 @@ impl Recorder {
         slot.see(step);
         let reason = inner.reason_of_save(slot, step);
         let began_micros = inner.clock.monotonic_micros();
-        slot.pace().save_begins(began_micros, step);
+        slot.pace.get().save_begins(began_micros, step);
         let fill = |writer: &mut CheckpointWriter<'_>| {
             fill(writer)?;
             inner.hold_in_save_if_requested(slot, step);
@@ -378,9 +377,7 @@ impl Recorder {
     /// The errors of [`CheckpointRoot::resume_target`]; above all [`CheckpointError::NothingVerifies`], after which a
     /// script should not start over.
     pub fn resume(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return Ok(None);
-        };
+        let Some(inner) = self.with_checkpoints() else { return Ok(None) };
         let target = |root: &mut Root| Ok(root.resume_target()?.map(|loaded| (loaded, ())));
         Ok(inner.resume_by(target)?.map(|(loaded, ())| loaded))
     }
@@ -391,9 +388,7 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::resume`].
     pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
-        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
-            return Ok(None);
-        };
+        let Some(inner) = self.with_checkpoints() else { return Ok(None) };
         inner.resume_by(Root::resume_read)
     }
 
@@ -435,15 +430,9 @@ impl Recorder {
             Ok(Some((loaded, _))) => {
                 let manifest = loaded.info.manifest_sha256.clone().unwrap_or_default();
                 let step = loaded.step.to_string();
-                self.event(
-                    EventKind::WarmStart.as_str(),
-                    None,
-                    &[("step", &step), ("manifest_sha256", &manifest)],
-                );
+                self.tell(EventKind::WarmStart, None, &[("step", &step), ("manifest_sha256", &manifest)]);
             }
-            Err(error) => {
-                self.event(EventKind::WarmStartFailed.as_str(), None, &[("why", &error.to_string())])
-            }
+            Err(error) => self.tell(EventKind::WarmStartFailed, None, &[("why", &error.to_string())]),
         }
         loaded
     }
@@ -468,7 +457,7 @@ impl Recorder {
         if let Some(inner) = &self.inner
             && once(&inner.slot().reported.seed)
         {
-            self.event(EventKind::SeedTaken.as_str(), None, &[("seed", &seed.to_string())]);
+            self.tell(EventKind::SeedTaken, None, &[("seed", &seed.to_string())]);
         }
     }
 
@@ -492,7 +481,7 @@ impl CountRows for Recorder {
 
     fn count_rows(&self, fraction: f64, rows: u64, rows_total: u64) {
         if let Some(inner) = &self.inner {
-            tell_rung_cut(&mut inner.slot().segment(), fraction, "indexes", rows, rows_total);
+            tell_rung_cut(&mut inner.slot().segment.get(), fraction, "indexes", rows, rows_total);
         }
     }
 }
@@ -528,7 +517,7 @@ impl Inner {
             return;
         }
         // The process that waits for this step reads it in the record.
-        slot.segment().heartbeat(step);
+        slot.segment.get().heartbeat(step);
         self.hold();
     }
 
@@ -537,7 +526,7 @@ impl Inner {
     pub(crate) fn hold_in_save_if_requested(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
         if here && once(&slot.reported.held_in_save) {
-            slot.segment().event(EventKind::HeldInSave.as_str(), Some(step), &[]);
+            slot.tell(EventKind::HeldInSave, Some(step), &[]);
             self.hold();
         }
     }
@@ -564,29 +553,31 @@ impl Inner {
     }
 
     fn read_control(&self, slot: &ProcessSlot) {
-        let mut control = slot.control();
+        let mut control = slot.control.get();
         let lines = control.reader.as_mut().map(ControlReader::poll).unwrap_or_default();
         for line in lines {
             match line {
                 Line::Request { id, command: Command::Stop, .. } => {
                     control.stops.push(id);
-                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                    slot.segment.get().control_ack(id, ControlOutcome::Accepted, None);
                     slot.stop_asked.store(true, Ordering::Relaxed);
                     slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
                 }
                 Line::Request { id, command: Command::CheckpointNow(_), .. }
                     if self.settings.checkpoint_root.is_none() =>
                 {
-                    slot.segment().control_ack(id, ControlOutcome::Refused, None);
+                    slot.segment.get().control_ack(id, ControlOutcome::Refused, None);
                 }
                 Line::Request { id, command: Command::CheckpointNow(reason), why } => {
-                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                    slot.segment.get().control_ack(id, ControlOutcome::Accepted, None);
                     control.checkpoints.push(Asked { id, reason, why });
                     slot.checkpoint_asked.store(true, Ordering::Relaxed);
                 }
-                Line::Unknown { id } => slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None),
+                Line::Unknown { id } => {
+                    slot.segment.get().control_ack(id, ControlOutcome::UnknownCommand, None)
+                }
                 Line::Unreadable { why } => {
-                    slot.segment().event(EventKind::ControlLineUnreadable.as_str(), None, &[("why", &why)]);
+                    slot.tell(EventKind::ControlLineUnreadable, None, &[("why", &why)]);
                 }
             }
         }
@@ -634,16 +625,16 @@ impl Inner {
     /// The requests that the save which begins now will answer.
     pub(crate) fn take_asked(&self, slot: &ProcessSlot) -> Vec<Asked> {
         slot.checkpoint_asked.store(false, Ordering::Relaxed);
-        std::mem::take(&mut slot.control().checkpoints)
+        std::mem::take(&mut slot.control.get().checkpoints)
     }
 
     pub(crate) fn remember_checkpoint(&self, slot: &ProcessSlot, step: Step) {
         let now_micros = self.clock.monotonic_micros();
         slot.see(step);
         slot.last_saved_step.store(step, Ordering::Relaxed);
-        slot.epochs().saved();
+        slot.epochs.get().saved();
         slot.last_saved_micros.store(now_micros, Ordering::Relaxed);
-        slot.pace().goes_on(now_micros, step);
+        slot.pace.get().goes_on(now_micros, step);
     }
 
     /// Ends the segment of this process, if it has one.
@@ -654,8 +645,8 @@ impl Inner {
         self.close_saver(slot);
         self.close_keeper(slot);
         self.record_asks(slot, true);
-        let stops = std::mem::take(&mut slot.control().stops);
-        let mut segment = slot.segment();
+        let stops = std::mem::take(&mut slot.control.get().stops);
+        let mut segment = slot.segment.get();
         let asked = slot.rung_keys.swap(0, Ordering::Relaxed);
         if asked > 0 {
             let kept = slot.rung_keys_kept.swap(0, Ordering::Relaxed);

@@ -34,8 +34,8 @@ impl Recorder {
         // Facts are plain numbers and strings, so this is always an object with both fields.
         let Ok(value) = serde_json::to_value(fact) else { return };
         let about = value["about"].as_str().unwrap_or_default();
-        self.event(
-            EventKind::RehearsalFacts.as_str(),
+        self.tell(
+            EventKind::RehearsalFacts,
             None,
             &[("about", about), ("facts", &value["facts"].to_string())],
         );
@@ -45,7 +45,7 @@ impl Recorder {
     /// it is less than the loss at the beginning.
     pub fn rehearsal_baseline(&self, loss: f64) {
         if let Some(inner) = self.shared().filter(|inner| inner.settings.rehearsal.is_some()) {
-            inner.slot().losses().baseline = Some(loss).filter(|loss| *loss > 0.0);
+            inner.slot().losses.get().baseline = Some(loss).filter(|loss| *loss > 0.0);
         }
     }
 
@@ -53,7 +53,7 @@ impl Recorder {
     pub(crate) fn shake_hands(&self, sdk: &str) {
         if self.rehearsal().is_some() {
             let fields = [("sdk", sdk), ("version", env!("CARGO_PKG_VERSION")), ("honours", HONOURED_KINDS)];
-            self.event(EventKind::RehearsalHandshake.as_str(), None, &fields);
+            self.tell(EventKind::RehearsalHandshake, None, &fields);
         }
     }
 }
@@ -62,7 +62,7 @@ impl Inner {
     /// Ends the loop once the loss is at its target.
     pub(crate) fn watch_loss(&self, slot: &ProcessSlot, step: Step, values: &[(&str, f64)]) {
         let Some(plan) = self.settings.rehearsal else { return };
-        let mut losses = slot.losses();
+        let mut losses = slot.losses.get();
         values.iter().for_each(|(name, value)| losses.take(&plan, name, *value));
         if losses.reported {
             return;
@@ -70,7 +70,7 @@ impl Inner {
         let Some((mean, target)) = losses.reached(&plan) else { return };
         losses.reported = true;
         let fields = [("loss", &*mean.to_string()), ("target", &*target.to_string())];
-        slot.segment().event(EventKind::RehearsalTargetReached.as_str(), Some(step), &fields);
+        slot.tell(EventKind::RehearsalTargetReached, Some(step), &fields);
         slot.stop_asked.store(true, Ordering::Relaxed);
         slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
     }

@@ -55,7 +55,7 @@ impl Inner {
             .max(self.due_by_call(slot, step));
         if answer.is_some() {
             board.decided_step = step;
-            slot.epochs().saved();
+            slot.epochs.get().saved();
         }
         board.asked = Some((step, now_micros, answer));
         answer
@@ -63,7 +63,7 @@ impl Inner {
 
     /// The reason of a checkpoint requested from rank 0, if any.
     fn asked_reason(&self, slot: &ProcessSlot) -> SaveReason {
-        slot.control().checkpoints.iter().map(|asked| asked.reason).max().unwrap_or(SaveReason::Script)
+        slot.control.get().checkpoints.iter().map(|asked| asked.reason).max().unwrap_or(SaveReason::Script)
     }
 
     /// Takes over the announcements of rank 0, or makes them. No rank has finished a step after `step`.
@@ -92,7 +92,7 @@ impl Inner {
         if board.notices.tell(&notice).is_ok() {
             let word = |it: bool| if it { "true" } else { "false" };
             let fields = [("save", word(notice.save)), ("stop", word(stop)), ("reason", reason)];
-            slot.segment().event(EventKind::StepAnnounced.as_str(), Some(notice.step), &fields);
+            slot.tell(EventKind::StepAnnounced, Some(notice.step), &fields);
             self.take_in(slot, board, notice);
         }
     }
@@ -109,7 +109,7 @@ impl Inner {
             return Some((true, save.map(|reason| if requested { SaveReason::Sigterm } else { reason })));
         }
         // What is still being written then would make all ranks skip.
-        let idle = || slot.saver().as_ref().is_none_or(|saver| saver.wait(Duration::ZERO));
+        let idle = || slot.saver.get().as_ref().is_none_or(|saver| saver.wait(Duration::ZERO));
         let asked = slot.checkpoint_asked.load(Ordering::Relaxed).then(|| self.asked_reason(slot));
         let save = asked.or_else(|| self.due_by_time(slot)).filter(|_| board.saves.is_empty() && idle());
         save.map(|reason| (false, Some(reason)))
@@ -125,11 +125,7 @@ impl Inner {
         if board.asked.is_none_or(|(asked, ..)| asked < notice.step) {
             board.saves.push(notice);
         } else {
-            slot.segment().event(
-                EventKind::StepAnnouncedTooLate.as_str(),
-                Some(notice.step),
-                &[("reason", &notice.reason)],
-            );
+            slot.tell(EventKind::StepAnnouncedTooLate, Some(notice.step), &[("reason", &notice.reason)]);
             slot.decline(notice.step);
         }
     }
@@ -165,11 +161,7 @@ impl Inner {
     /// Records that all ranks abandoned a checkpoint.
     pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
         if self.leads() && once(&slot.reported.given_up) {
-            slot.segment().event(
-                EventKind::CheckpointGivenUp.as_str(),
-                Some(step),
-                &[("why", &error.to_string())],
-            );
+            slot.tell(EventKind::CheckpointGivenUp, Some(step), &[("why", &error.to_string())]);
         }
     }
 }

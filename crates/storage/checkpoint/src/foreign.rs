@@ -2,14 +2,14 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use trackway_files::read_full;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 use trackway_store::{Disk, DiskFile};
 
-use crate::bulk::{CHUNK_BYTES, ChunkHash};
-use crate::bulk::{ChunkHasher, chunk_count, chunk_texts, file_hash};
+use crate::bulk::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chunk_texts, file_hash, link};
 use crate::error::CheckpointError;
 use crate::parent::ParentFiles;
 
@@ -82,13 +82,6 @@ pub(crate) fn copy(
     Ok(Copied { file: copied, written_bytes: if is_clone { 0 } else { size_bytes } })
 }
 
-/// Links the parent's file, if it still has its size.
-fn link(disk: &dyn Disk, theirs: &Path, target: &Path, size_bytes: u64) -> bool {
-    let has_size =
-        disk.open(theirs, false).and_then(|file| file.size_bytes()).is_ok_and(|size| size == size_bytes);
-    has_size && disk.link(theirs, target).is_ok()
-}
-
 /// The hashes of the source, which is written to `to` on the way, and must not change meanwhile.
 fn read(
     source: &ForeignFile<'_>,
@@ -96,7 +89,7 @@ fn read(
     to: Option<&dyn DiskFile>,
     pace: &mut Pace<'_>,
 ) -> Result<Vec<ChunkHash>, CheckpointError> {
-    let at = |offset: u64, bytes: &mut [u8]| read_full(source.file, offset, bytes);
+    let at = |offset: u64, bytes: &mut [u8]| read_full(source.file, offset, bytes, 1);
     let hashes = hash(&at, source.path, before.len(), to, pace)?;
     let after = source.file.metadata().map_err(CheckpointError::storage("look at", source.path))?;
     check(source, same(before, &after))?;
@@ -141,18 +134,4 @@ fn hash(
         pace(length as u64)?;
     }
     Ok(hashes)
-}
-
-/// Fewer bytes only at the end of the file.
-fn read_full(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(count) => done += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
 }

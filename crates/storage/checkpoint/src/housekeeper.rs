@@ -75,7 +75,7 @@ impl Housekeeper {
         until: Option<Timestamp>,
     ) -> Result<PinInfo, CheckpointError> {
         let body = pin_body(name, number, why, until)?;
-        self.change(number, |_| Body::Pin(body.clone()))?;
+        self.change(number, Body::Pin(body))?;
         let pins = self.view.pins();
         let missing = || CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
         pins.into_iter().find(|pin| pin.name == name).ok_or_else(missing)
@@ -86,8 +86,7 @@ impl Housekeeper {
     /// # Errors
     /// [`CheckpointError::NoSuchPin`].
     pub fn unpin(&mut self, name: &str) -> Result<(), CheckpointError> {
-        let missing = || CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
-        let missing = missing();
+        let missing = CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
         append(&mut self.view, Writer::Housekeeper, |history| {
             history.pin(name).map(|_| Body::Unpin { name: name.into() })
         })?
@@ -100,7 +99,7 @@ impl Housekeeper {
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
     pub fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
-        self.change(number, |_| Body::suspect(number, why))
+        self.change(number, Body::suspect(number, why))
     }
 
     /// Marks every commit of a step after `step` suspect: the run goes back to that step. Those whose bytes are only at
@@ -131,7 +130,7 @@ impl Housekeeper {
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
     pub fn uploaded(&mut self, number: u64, location: &str) -> Result<(), CheckpointError> {
-        self.change(number, |_| Body::Uploaded { commit: number, location: location.into() })
+        self.change(number, Body::Uploaded { commit: number, location: location.into() })
     }
 
     /// Deletes what `policy` does not keep, suspect and dead checkpoints and what fenced attempts left behind when they
@@ -164,16 +163,11 @@ impl Housekeeper {
     }
 
     /// Adds an entry about a commit whose files are still there.
-    fn change(&mut self, number: u64, body: impl Fn(&CommitRecord) -> Body) -> Result<(), CheckpointError> {
+    fn change(&mut self, number: u64, body: Body) -> Result<(), CheckpointError> {
         let root = self.view.root().to_owned();
         self.view.log.append(Writer::Housekeeper, |history: &History| {
-            let record = history
-                .commit(number)
-                .ok_or_else(|| CheckpointError::NoSuchCommit { root: root.clone(), number })?;
-            if record.retired {
-                return Err(CheckpointError::NotHere { step: record.body.step, state: "retired" });
-            }
-            Ok(Some(body(record)))
+            history.kept(&root, number)?;
+            Ok::<_, CheckpointError>(Some(body.clone()))
         })?;
         Ok(())
     }

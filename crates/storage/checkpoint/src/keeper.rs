@@ -155,7 +155,8 @@ fn marks(view: &CheckpointView, number: u64) -> Vec<FileMark> {
     found.into_iter().filter_map(|(_, metadata)| metadata.ok().map(mark)).collect()
 }
 
-enum Verdict {
+/// Whether enough checkpoints stay that are whole.
+pub(crate) enum Verdict {
     Enough,
     TooFew,
     Damaged { number: u64, why: String },
@@ -196,7 +197,7 @@ fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<(), CheckpointError
         above.insert(view.root().to_owned());
     }
     for folder in above {
-        view.disk().sync_folder(&folder).map_err(CheckpointError::storage("sync the folder", &folder))?;
+        view.sync_folder(&folder)?;
     }
     Ok(())
 }
@@ -206,10 +207,9 @@ fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointErro
     let Some(folder) = folder_of(view, number).filter(|folder| folder.exists()) else {
         return Ok(());
     };
-    let disk = view.disk();
     view.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
     let step_folder = folder.parent().unwrap_or(view.root());
-    disk.sync_folder(step_folder).map_err(CheckpointError::storage("sync the folder", step_folder))?;
+    view.sync_folder(step_folder)?;
     // The folder of the step is deleted with its last checkpoint; while it has another, this fails, and that is right.
     let _ = view.owned(step_folder).and_then(|owned| owned.remove_if_empty(step_folder));
     Ok(())

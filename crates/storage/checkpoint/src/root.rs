@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{
-    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, object_prefix, state_digest,
+    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, state_digest,
 };
 use trackway_formats::sha256_hex;
-use trackway_store::{Claim, Disk, RealDisk, Writer, new_ulid};
+use trackway_store::{Disk, RealDisk, Writer};
 
 use crate::bulk::{DraftSave, Figures, FileWriter, LoadedFile, Saved};
 use crate::error::CheckpointError;
@@ -144,18 +144,9 @@ impl CheckpointRoot {
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
-        let root = self.view.root().to_owned();
-        let run_id = self.claim.run_id;
-        self.view.log.claim(&holder(&self.claim), &Body::Claim(self.claim), |history| {
-            match history.claimed() {
-                Some(found) if found.run_id != run_id => Err(CheckpointError::WrongRun {
-                    root: root.clone(),
-                    expected: run_id,
-                    found: found.run_id,
-                }),
-                _ => Ok(()),
-            }
-        })
+        let (root, claim) = (self.view.root().to_owned(), self.claim);
+        let own_run = |history: &History| history.check_run(&root, claim.run_id);
+        self.view.log.claim(&claim.holder(), &Body::Claim(claim), own_run)
     }
 
     /// What later commits keep, instead of what the environment sets; `None`: everything.
@@ -234,7 +225,7 @@ impl CheckpointRoot {
                 return Err(error);
             }
         }
-        let found = search.outcome_with_files()?;
+        let found = search.outcome()?;
         self.go_on_from(found.as_ref().map(|(target, _)| target));
         Ok(found)
     }
@@ -329,16 +320,7 @@ impl CheckpointRoot {
     }
 
     pub(crate) fn new_begin(&self, step: Step) -> Begin {
-        let ClaimBody { epoch, run_id, attempt_id } = self.claim;
-        let ulid = new_ulid(self.ids.as_ref());
-        Begin {
-            epoch,
-            run_id,
-            attempt_id,
-            step,
-            object_prefix: object_prefix(step, epoch, &ulid),
-            ranks: None,
-        }
+        self.claim.begin(step, self.ids.as_ref())
     }
 
     /// Deletes the files at once and records that what was begun will not be committed. Both may fail without harm:
@@ -355,7 +337,7 @@ impl CheckpointRoot {
     /// Adds the commit. What it shares with its parent must still be kept there, according to the log at that point.
     pub(crate) fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
         let shares = manifest.files.iter().any(|file| file.stored_in.is_some());
-        let claim = holder(&self.claim);
+        let claim = self.claim.holder();
         let round = self.round;
         let number = self.view.log.append(Writer::Trainer(&claim), |history: &History| {
             check_round(history, round)?;
@@ -407,12 +389,11 @@ impl CheckpointRoot {
         prefix: &str,
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Vec<ManifestFile>, CheckpointError> {
-        let disk = self.view.disk().as_ref();
         let folder = self.view.root().join(prefix);
         if let Some(step_folder) = folder.parent() {
-            make_folder(disk, step_folder)?;
+            self.view.make_folder(step_folder)?;
         }
-        make_folder(disk, &folder)?;
+        self.view.make_folder(&folder)?;
         let mut writer = CheckpointWriter::new(&self.files, folder, self.parent_files.as_ref(), self.group);
         fill(&mut writer)?;
         Ok(writer.into_files())
@@ -426,14 +407,13 @@ impl CheckpointRoot {
         metrics: &[(&str, f64)],
         files: Vec<ManifestFile>,
     ) -> Result<(Manifest, String), CheckpointError> {
-        let disk = self.view.disk().as_ref();
         let folder = self.view.root().join(prefix);
         let manifest = self.manifest(step, prefix, metrics, files);
         let bytes = manifest.to_bytes()?;
-        write_durably(disk, &folder.join(MANIFEST_FILE_NAME), &bytes)?;
+        write_durably(self.view.disk().as_ref(), &folder.join(MANIFEST_FILE_NAME), &bytes)?;
         let step_folder = folder.parent().unwrap_or(self.view.root());
         for folder in [folder.as_path(), step_folder, self.view.root()] {
-            disk.sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))?;
+            self.view.sync_folder(folder)?;
         }
         Ok((manifest, sha256_hex(&bytes)))
     }
@@ -471,7 +451,7 @@ impl CheckpointRoot {
             return Ok(());
         };
         let now = self.clock.now();
-        let claim = holder(&self.claim);
+        let claim = self.claim.holder();
         let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), policy, now, None)?;
         if self.parent.is_some_and(|parent| done.suspects.contains(&parent)) {
             self.parent_files = None;
@@ -481,19 +461,15 @@ impl CheckpointRoot {
 
     /// Adds an entry under the next number that is free, unless a higher epoch is found on the way.
     pub(crate) fn append(&mut self, body: Body) -> Result<u64, CheckpointError> {
-        let claim = holder(&self.claim);
+        let claim = self.claim.holder();
         let number = append(&mut self.view, Writer::Trainer(&claim), |_| Some(body.clone()))?;
         Ok(number.expect("the entry is always decided"))
     }
 
     pub(crate) fn check_fence(&mut self) -> Result<(), CheckpointError> {
-        let claim = holder(&self.claim);
+        let claim = self.claim.holder();
         append(&mut self.view, Writer::Trainer(&claim), |_| None).map(drop)
     }
-}
-
-pub(crate) fn holder(claim: &ClaimBody) -> Claim {
-    Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
 pub(crate) fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
@@ -516,8 +492,4 @@ pub(crate) fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds:
 /// Bytes of files that are not shared with the parent.
 pub(crate) fn written_bytes(files: &[ManifestFile]) -> u64 {
     files.iter().filter(|file| file.stored_in.is_none()).map(|file| file.size_bytes).sum()
-}
-
-fn make_folder(disk: &dyn Disk, path: &Path) -> Result<(), CheckpointError> {
-    disk.make_folder(path).map_err(CheckpointError::storage("make the folder", path))
 }

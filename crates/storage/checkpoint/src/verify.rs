@@ -1,14 +1,14 @@
 //! Whether a checkpoint's bytes are still those that were committed.
 
-use std::io;
 use std::path::Path;
 
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
 use trackway_formats::sha256_hex;
-use trackway_store::{Disk, DiskRead, RealDisk};
+use trackway_store::{Disk, RealDisk};
 
+use crate::bulk::read::{open, open_named};
 use crate::bulk::{LoadedFile, read_files, verify_files};
-use crate::error::Defect;
+use crate::error::{Defect, check_hash, check_size};
 use crate::history::entry::CommitBody;
 
 /// Checks a checkpoint against its commit: the manifest's hash, then every size, then every hash; the cheap checks
@@ -60,10 +60,10 @@ pub(crate) fn verify_manifest(
 
 /// The bytes of the manifest in a folder, whatever they are.
 pub(crate) fn read_manifest(disk: &dyn Disk, folder: &Path) -> Result<Vec<u8>, Defect> {
-    let reader = open(disk, folder, MANIFEST_FILE_NAME)?;
-    let size = reader.size_bytes().map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
+    let reader = open_named(disk, folder, MANIFEST_FILE_NAME, false)?;
+    let size = reader.size_bytes().map_err(Defect::unreadable(MANIFEST_FILE_NAME))?;
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(MAX_MANIFEST_BYTES + 1)];
-    let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
+    let count = reader.read_at(0, &mut bytes).map_err(Defect::unreadable(MANIFEST_FILE_NAME))?;
     bytes.truncate(count);
     Ok(bytes)
 }
@@ -93,46 +93,13 @@ fn agree<T: PartialEq + ToString>(field: &'static str, expected: &T, found: &T) 
     Err(Defect::Disagreement { field, expected: expected.to_string(), found: found.to_string() })
 }
 
-fn open_of_size(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Box<dyn DiskRead>, Defect> {
-    let reader = open(disk, folder, &file.name)?;
-    let found_bytes = reader.size_bytes().map_err(|source| unreadable(&file.name, source))?;
-    check_size(file, found_bytes)?;
-    Ok(reader)
-}
-
 /// Reads a file of a checkpoint and checks that it is still the committed one.
 pub(crate) fn read_verified(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Vec<u8>, Defect> {
     // The size first: a false manifest must not make a reader allocate.
-    let reader = open_of_size(disk, folder, file)?;
+    let reader = open(disk, folder, file, false)?.reader;
     let mut bytes = vec![0; file.size_bytes as usize];
-    let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(&file.name, source))?;
+    let count = reader.read_at(0, &mut bytes).map_err(Defect::unreadable(&file.name))?;
     check_size(file, count as u64)?;
     check_hash(file, &blake3::hash(&bytes))?;
     Ok(bytes)
-}
-
-pub(crate) fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
-    if found_bytes == file.size_bytes {
-        return Ok(());
-    }
-    Err(Defect::Size { name: file.name.clone(), expected_bytes: file.size_bytes, found_bytes })
-}
-
-pub(crate) fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
-    let found = found.to_hex();
-    if found.as_str() == file.blake3 {
-        return Ok(());
-    }
-    Err(Defect::Hash { name: file.name.clone(), expected: file.blake3.clone(), found: found.to_string() })
-}
-
-fn open(disk: &dyn Disk, folder: &Path, name: &str) -> Result<Box<dyn DiskRead>, Defect> {
-    disk.open(&folder.join(name), false).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Defect::Missing { name: name.into() },
-        _ => unreadable(name, source),
-    })
-}
-
-fn unreadable(name: &str, source: io::Error) -> Defect {
-    Defect::Unreadable { name: name.into(), source }
 }

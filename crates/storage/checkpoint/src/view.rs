@@ -10,7 +10,7 @@ use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 use crate::bulk::LoadedFile;
 use crate::error::{CheckpointError, Defect, Fallback};
 use crate::history::entry::CommitBody;
-use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
+use crate::history::{Candidate, CheckpointInfo, CommitRecord, History, PinInfo};
 use crate::load::LoadedCheckpoint;
 use crate::retention::{Age, Retention, RetentionPlan, plan};
 use crate::verify::{read_all, verify, verify_manifest};
@@ -35,11 +35,10 @@ pub(crate) struct Damage {
 
 /// What the way from the newest commit led to.
 pub(crate) struct Search {
-    pub target: Option<LoadedCheckpoint>,
+    /// With what was read of its files on the way, if requested.
+    pub target: Option<Found>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
-    /// What was read of the target's files on the way, if requested.
-    pub files: Vec<LoadedFile>,
     newest_step: Option<Step>,
 }
 
@@ -107,6 +106,14 @@ impl CheckpointView {
         self.disk.remove_folder(&self.owned(folder)?, folder)
     }
 
+    pub(crate) fn make_folder(&self, folder: &Path) -> Result<(), CheckpointError> {
+        self.disk.make_folder(folder).map_err(CheckpointError::storage("make the folder", folder))
+    }
+
+    pub(crate) fn sync_folder(&self, folder: &Path) -> Result<(), CheckpointError> {
+        self.disk.sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))
+    }
+
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
     }
@@ -157,12 +164,9 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
     pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
-        let step = self.commit_step(number)?;
-        let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
-        let record = self.history().commit(number).ok_or_else(missing)?;
-        let body = &record.body;
-        verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), body)
-            .map_err(|defect| CheckpointError::Damaged { step, defect })
+        let record = self.record(number)?;
+        verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), &record.body)
+            .map_err(|defect| CheckpointError::Damaged { step: record.body.step, defect })
     }
 
     /// What `policy` keeps and what it deletes as of `now`, decided from the log alone. Checkpoints that a resume never
@@ -179,9 +183,12 @@ impl CheckpointView {
     }
 
     pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
-        let record = self.history().commit(number);
+        Ok(self.record(number)?.body.step)
+    }
+
+    fn record(&self, number: u64) -> Result<&CommitRecord, CheckpointError> {
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
-        record.map(|record| record.body.step).ok_or_else(missing)
+        self.history().commit(number).ok_or_else(missing)
     }
 
     /// The checkpoint a resume would take: the newest committed one that verifies, along the parents of the newest
@@ -192,7 +199,7 @@ impl CheckpointView {
     /// never a silent step 0. [`CheckpointError::HalfAdopted`].
     pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_adopted()?;
-        self.search().outcome()
+        Ok(self.search().outcome()?.map(|(target, _)| target))
     }
 
     /// The same, with all its files in memory: every byte is read once, and checked while it is read.
@@ -201,7 +208,7 @@ impl CheckpointView {
     /// As [`CheckpointView::resume_target`].
     pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
         self.check_adopted()?;
-        self.search_reading().outcome_with_files()
+        self.search_reading().outcome()
     }
 
     /// [`CheckpointView::load`], with all its files in memory.
@@ -229,13 +236,7 @@ impl CheckpointView {
 
     fn search_with(&self, load: impl Fn(u64) -> Result<Found, Defect>) -> Search {
         let newest_step = self.history().newest_step();
-        let mut search = Search {
-            target: None,
-            fallbacks: Vec::new(),
-            damage: Vec::new(),
-            files: Vec::new(),
-            newest_step,
-        };
+        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
         for candidate in self.history().candidates() {
             let (number, body) = match candidate {
                 Candidate::Passed(fallback) => {
@@ -245,8 +246,8 @@ impl CheckpointView {
                 Candidate::Commit { number, body } => (number, body),
             };
             match load(number) {
-                Ok((loaded, files)) => {
-                    (search.target, search.files) = (Some(loaded), files);
+                Ok(found) => {
+                    search.target = Some(found);
                     break;
                 }
                 Err(defect) => {
@@ -303,16 +304,11 @@ impl CheckpointView {
 }
 
 impl Search {
-    pub fn outcome_with_files(mut self) -> Result<Option<Found>, CheckpointError> {
-        let files = std::mem::take(&mut self.files);
-        Ok(self.outcome()?.map(|target| (target, files)))
-    }
-
-    pub fn outcome(self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+    pub fn outcome(self) -> Result<Option<Found>, CheckpointError> {
         match (self.target, self.fallbacks) {
-            (Some(target), fallbacks) => {
+            (Some((target, files)), fallbacks) => {
                 let lost_steps = self.newest_step.unwrap_or(target.step).saturating_sub(target.step);
-                Ok(Some(LoadedCheckpoint { fallbacks, lost_steps, ..target }))
+                Ok(Some((LoadedCheckpoint { fallbacks, lost_steps, ..target }, files)))
             }
             (None, fallbacks) if fallbacks.is_empty() => Ok(None),
             (None, fallbacks) => Err(CheckpointError::NothingVerifies { fallbacks }),

@@ -3,93 +3,47 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
-/// Who wrote a checkpoint, as far as its files show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// `Trainer` of Hugging Face Transformers: a folder `checkpoint-N`.
-    TransformersTrainer,
-    /// Lightning: a file `.ckpt`, or a folder of that name with shards.
-    Lightning,
-    /// `save_state` of Hugging Face Accelerate: a folder.
-    Accelerate,
-    /// A file of `torch.save`.
-    TorchFile,
-    /// PyTorch Distributed Checkpoint: a folder of `.distcp` files and `.metadata`.
-    TorchDcp,
-    /// DeepSpeed: a folder `global_stepN` beside `latest`.
-    Deepspeed,
-    /// Megatron-LM: a folder `iter_N` beside `latest_checkpointed_iteration.txt`.
-    Megatron,
-    /// Keras: a `.keras` file, weights in HDF5, or the folder of `BackupAndRestore`.
-    Keras,
-    /// Orbax: a folder with `_CHECKPOINT_METADATA`.
-    Orbax,
-    /// A MessagePack file of `flax.serialization`.
-    FlaxMsgpack,
-    /// XGBoost, as UBJSON or JSON.
-    Xgboost,
-    /// LightGBM's text.
-    Lightgbm,
-    /// CatBoost: `.cbm`, JSON, or the snapshot of a training.
-    Catboost,
-    /// A pickle of scikit-learn or others, with or without joblib.
-    Joblib,
-    /// A safetensors file that belongs to no other layout.
-    Safetensors,
-    /// A `.npz` file of NumPy.
-    Numpy,
-    /// Files that were declared to be a checkpoint, of no layout above.
-    Unknown,
-}
-
-impl Layout {
-    /// Every layout.
-    pub const ALL: [Layout; 17] = [
-        Layout::TransformersTrainer,
-        Layout::Lightning,
-        Layout::Accelerate,
-        Layout::TorchFile,
-        Layout::TorchDcp,
-        Layout::Deepspeed,
-        Layout::Megatron,
-        Layout::Keras,
-        Layout::Orbax,
-        Layout::FlaxMsgpack,
-        Layout::Xgboost,
-        Layout::Lightgbm,
-        Layout::Catboost,
-        Layout::Joblib,
-        Layout::Safetensors,
-        Layout::Numpy,
-        Layout::Unknown,
-    ];
-
-    /// The name, as it is stored.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Layout::TransformersTrainer => "transformers_trainer",
-            Layout::Lightning => "lightning",
-            Layout::Accelerate => "accelerate",
-            Layout::TorchFile => "torch_file",
-            Layout::TorchDcp => "torch_dcp",
-            Layout::Deepspeed => "deepspeed",
-            Layout::Megatron => "megatron",
-            Layout::Keras => "keras",
-            Layout::Orbax => "orbax",
-            Layout::FlaxMsgpack => "flax_msgpack",
-            Layout::Xgboost => "xgboost",
-            Layout::Lightgbm => "lightgbm",
-            Layout::Catboost => "catboost",
-            Layout::Joblib => "joblib",
-            Layout::Safetensors => "safetensors",
-            Layout::Numpy => "numpy",
-            Layout::Unknown => "unknown",
-        }
+closed_list!(
+    /// Who wrote a checkpoint, as far as its files show.
+    Layout, "layout of a checkpoint", {
+        /// `Trainer` of Hugging Face Transformers: a folder `checkpoint-N`.
+        TransformersTrainer = "transformers_trainer",
+        /// Lightning: a file `.ckpt`, or a folder of that name with shards.
+        Lightning = "lightning",
+        /// `save_state` of Hugging Face Accelerate: a folder.
+        Accelerate = "accelerate",
+        /// A file of `torch.save`.
+        TorchFile = "torch_file",
+        /// PyTorch Distributed Checkpoint: a folder of `.distcp` files and `.metadata`.
+        TorchDcp = "torch_dcp",
+        /// DeepSpeed: a folder `global_stepN` beside `latest`.
+        Deepspeed = "deepspeed",
+        /// Megatron-LM: a folder `iter_N` beside `latest_checkpointed_iteration.txt`.
+        Megatron = "megatron",
+        /// Keras: a `.keras` file, weights in HDF5, or the folder of `BackupAndRestore`.
+        Keras = "keras",
+        /// Orbax: a folder with `_CHECKPOINT_METADATA`.
+        Orbax = "orbax",
+        /// A MessagePack file of `flax.serialization`.
+        FlaxMsgpack = "flax_msgpack",
+        /// XGBoost, as UBJSON or JSON.
+        Xgboost = "xgboost",
+        /// LightGBM's text.
+        Lightgbm = "lightgbm",
+        /// CatBoost: `.cbm`, JSON, or the snapshot of a training.
+        Catboost = "catboost",
+        /// A pickle of scikit-learn or others, with or without joblib.
+        Joblib = "joblib",
+        /// A safetensors file that belongs to no other layout.
+        Safetensors = "safetensors",
+        /// A `.npz` file of NumPy.
+        Numpy = "numpy",
+        /// Files that were declared to be a checkpoint, of no layout above.
+        Unknown = "unknown",
     }
-}
+);
 
 /// A part of a training state that a checkpoint was seen to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

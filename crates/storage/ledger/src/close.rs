@@ -12,8 +12,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Map, Value as Json};
-use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
-use trackway_files::TempFile;
+use trackway_core::{AttemptId, Step, Timestamp};
+use trackway_files::{TempFile, if_there};
 use trackway_formats::EventKind;
 use trackway_formats::arguments::declared;
 use trackway_formats::layout::HomeLayout;
@@ -45,31 +45,6 @@ const BESIDE: [&str; 2] = ["trackway/", "system/"];
 
 /// Finite values of metrics, by step and name.
 pub type ValuesAtSteps = BTreeMap<Step, BTreeMap<String, f64>>;
-
-/// Which attempt a record belongs to: the columns of `metrics` that its segments do not carry themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
-    pub(crate) run_id: RunId,
-    /// The attempt.
-    pub attempt_id: AttemptId,
-    pub(crate) attempt_number: u32,
-    pub(crate) kind: LaunchKind,
-    pub(crate) rung: String,
-}
-
-impl Subject {
-    /// Of an attempt.
-    #[must_use]
-    pub fn of(attempt: &AttemptRow) -> Self {
-        Self {
-            run_id: attempt.run_id,
-            attempt_id: attempt.attempt_id,
-            attempt_number: attempt.attempt_number,
-            kind: attempt.kind,
-            rung: attempt.rung.clone(),
-        }
-    }
-}
 
 /// The contents of an attempt's flight record, as rows for [`crate::AttemptSeal`].
 #[derive(Debug, Clone, Default)]
@@ -120,23 +95,22 @@ pub fn close_records(
     given: &RunSection,
     steps: &BTreeSet<Step>,
 ) -> Result<ClosedRecords, LedgerError> {
-    let subject = Subject::of(attempt);
     let segments = read_segments(home, attempt.attempt_id)?;
     let (telemetry, recorded): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
-    let mut closed = ClosedRecords { tags: tags_of(&subject, given), ..ClosedRecords::default() };
-    recorded.iter().for_each(|named| closed.take(&subject, named));
+    let mut closed = ClosedRecords { tags: tags_of(attempt, given), ..ClosedRecords::default() };
+    recorded.iter().for_each(|named| closed.take(attempt, named));
     let imported = recorded.iter().any(|named| named.origin() == Some(Origin::Import));
     let command: &[String] = if imported { &[] } else { &attempt.command };
     for parameter in declared(command, &given.parameters) {
-        closed.set_parameter(&subject, &parameter.name, &parameter.value, parameter.origin);
+        closed.set_parameter(attempt, &parameter.name, &parameter.value, parameter.origin);
     }
-    closed.take_parameters(&subject, &recorded);
-    let metrics = closed.close(home, &subject, &recorded, Points::Metrics)?;
+    closed.take_parameters(attempt, &recorded);
+    let metrics = closed.close(home, attempt, &recorded, Points::Metrics)?;
     closed.point_count = recorded.iter().map(NamedSegment::point_count).sum();
     closed.summaries = metrics;
     closed.at_steps = values_at(&recorded, steps);
-    telemetry.iter().for_each(|named| closed.take_from_beside(&subject, named));
-    let machine = closed.close(home, &subject, &telemetry, Points::Telemetry)?;
+    telemetry.iter().for_each(|named| closed.take_from_beside(attempt, named));
+    let machine = closed.close(home, attempt, &telemetry, Points::Telemetry)?;
     closed.summaries.extend(machine);
     Ok(closed)
 }
@@ -146,7 +120,7 @@ pub fn close_records(
 /// # Errors
 /// [`LedgerError::File`].
 pub fn live_summaries(home: &Path, attempt: &AttemptRow) -> Result<Vec<MetricSummaryRow>, LedgerError> {
-    Ok(Summaries::of(&read_segments(home, attempt.attempt_id)?).rows(&Subject::of(attempt)))
+    Ok(Summaries::of(&read_segments(home, attempt.attempt_id)?).rows(attempt))
 }
 
 /// Two kinds of points, each in a separate file.
@@ -206,12 +180,10 @@ impl NamedSegment {
 /// of the model that the attempt continued from.
 pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
     let folder = HomeLayout::new(home).attempt(attempt_id).records();
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(LedgerError::File { doing: "list", path: folder, source }),
-    };
+    let entries = if_there(fs::read_dir(&folder)).map_err(LedgerError::file("list", &folder))?;
     let mut paths: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
@@ -223,8 +195,7 @@ pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegm
 }
 
 fn read_one(path: &Path) -> Result<NamedSegment, LedgerError> {
-    let bytes =
-        fs::read(path).map_err(|source| LedgerError::File { doing: "read", path: path.into(), source })?;
+    let bytes = fs::read(path).map_err(LedgerError::file("read", path))?;
     Ok(NamedSegment {
         name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         size_bytes: bytes.len() as u64,
@@ -237,16 +208,16 @@ impl ClosedRecords {
     fn close(
         &mut self,
         home: &Path,
-        subject: &Subject,
+        attempt: &AttemptRow,
         segments: &[NamedSegment],
         points: Points,
     ) -> Result<Vec<MetricSummaryRow>, LedgerError> {
-        let rows = Summaries::of(segments).rows(subject);
+        let rows = Summaries::of(segments).rows(attempt);
         if rows.is_empty() {
             return Ok(rows);
         }
-        let path = points.path(home, subject.attempt_id);
-        write_metrics(&path, subject, segments)?;
+        let path = points.path(home, attempt.attempt_id);
+        write_metrics(&path, attempt, segments)?;
         let shown = HomeLayout::new(home).below(&path);
         let written =
             self.segments.iter_mut().filter(|row| segments.iter().any(|named| named.name == row.path));
@@ -257,22 +228,22 @@ impl ClosedRecords {
         Ok(rows)
     }
 
-    fn take(&mut self, subject: &Subject, named: &NamedSegment) {
-        self.segments.push(segment_row(subject, named));
+    fn take(&mut self, attempt: &AttemptRow, named: &NamedSegment) {
+        self.segments.push(segment_row(attempt, named));
         let Ok(segment) = &named.segment else { return };
         self.ranks.extend(segment.rank_end());
         for located in &segment.frames {
-            let id = format!("{}:{}:{}", subject.attempt_id, named.name, located.sequence);
+            let id = format!("{}:{}:{}", attempt.attempt_id, named.name, located.sequence);
             match &located.frame {
                 Frame::Metrics(metrics) => self.see(metrics.at, Some(metrics.step)),
                 Frame::Heartbeat(heartbeat) => self.see(heartbeat.at, Some(heartbeat.step)),
                 Frame::Event(event) => {
                     self.see(event.at, None);
-                    if !self.take_reported(subject, event) {
-                        self.events.push(event_row(subject, id, event, named.origin()));
+                    if !self.take_reported(attempt, event) {
+                        self.events.push(event_row(attempt, id, event, named.origin()));
                     }
                 }
-                Frame::ControlAck(ack) => self.events.push(ack_row(subject, id, ack)),
+                Frame::ControlAck(ack) => self.events.push(ack_row(attempt, id, ack)),
                 Frame::Checkpoint(checkpoint) => self.checkpoints.push(checkpoint.clone()),
                 _ => {}
             }
@@ -280,12 +251,12 @@ impl ClosedRecords {
     }
 
     /// Takes the events of a segment that was not written by the script: none of them is a sign of its life.
-    fn take_from_beside(&mut self, subject: &Subject, named: &NamedSegment) {
-        self.segments.push(segment_row(subject, named));
+    fn take_from_beside(&mut self, attempt: &AttemptRow, named: &NamedSegment) {
+        self.segments.push(segment_row(attempt, named));
         for located in named.segment.iter().flat_map(|segment| &segment.frames) {
             if let Frame::Event(event) = &located.frame {
-                let id = format!("{}:{}:{}", subject.attempt_id, named.name, located.sequence);
-                self.events.push(event_row(subject, id, event, named.origin()));
+                let id = format!("{}:{}:{}", attempt.attempt_id, named.name, located.sequence);
+                self.events.push(event_row(attempt, id, event, named.origin()));
             }
         }
     }
@@ -300,8 +271,8 @@ impl ClosedRecords {
     }
 
     /// Takes an event that has a table of its kind. False: it is any other.
-    fn take_reported(&mut self, subject: &Subject, event: &Event) -> bool {
-        let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+    fn take_reported(&mut self, attempt: &AttemptRow, event: &Event) -> bool {
+        let (attempt_id, run_id) = (attempt.attempt_id, attempt.run_id);
         if let Some((name, value)) = event.as_tag() {
             let tag = TagRow { attempt_id, run_id, name: name.into(), value: value.into() };
             put(&mut self.tags, tag, |one, other| one.name == other.name);
@@ -325,21 +296,21 @@ impl ClosedRecords {
     }
 
     /// What the script printed, what its event files hold and what it recorded replace what was declared, in this order.
-    fn take_parameters(&mut self, subject: &Subject, segments: &[NamedSegment]) {
+    fn take_parameters(&mut self, attempt: &AttemptRow, segments: &[NamedSegment]) {
         let mut segments: Vec<&NamedSegment> = segments.iter().collect();
         segments.sort_by_key(|named| named.origin().map_or(0, Origin::precedence));
         for named in segments {
             let origin = named.origin().map(|origin| origin.to_string()).unwrap_or_default();
             for located in named.segment.iter().flat_map(|segment| &segment.frames) {
                 if let Frame::Param(parameter) = &located.frame {
-                    self.set_parameter(subject, &parameter.name, &parameter.value, &origin);
+                    self.set_parameter(attempt, &parameter.name, &parameter.value, &origin);
                 }
             }
         }
     }
 
-    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str, origin: &str) {
-        let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+    fn set_parameter(&mut self, attempt: &AttemptRow, name: &str, value: &str, origin: &str) {
+        let (attempt_id, run_id) = (attempt.attempt_id, attempt.run_id);
         let origin = Some(origin.to_owned());
         let parameter = ParameterRow { attempt_id, run_id, name: name.into(), value: value.into(), origin };
         put(&mut self.parameters, parameter, |one, other| one.name == other.name);
@@ -347,8 +318,8 @@ impl ClosedRecords {
 }
 
 /// The tags that were given; the script's own replace them.
-fn tags_of(subject: &Subject, given: &RunSection) -> Vec<TagRow> {
-    let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+fn tags_of(attempt: &AttemptRow, given: &RunSection) -> Vec<TagRow> {
+    let (attempt_id, run_id) = (attempt.attempt_id, attempt.run_id);
     let tag = |(name, value): (&String, &String)| TagRow {
         attempt_id,
         run_id,
@@ -366,12 +337,12 @@ fn put<R>(rows: &mut Vec<R>, new: R, same: impl Fn(&R, &R) -> bool) {
     }
 }
 
-fn segment_row(subject: &Subject, named: &NamedSegment) -> RecordSegmentRow {
+fn segment_row(attempt: &AttemptRow, named: &NamedSegment) -> RecordSegmentRow {
     let segment = named.segment.as_ref().ok();
     let header_frames = u64::from(segment.is_some_and(|segment| segment.header.is_some()));
     RecordSegmentRow {
-        attempt_id: subject.attempt_id,
-        run_id: subject.run_id,
+        attempt_id: attempt.attempt_id,
+        run_id: attempt.run_id,
         path: named.name.clone(),
         origin: named.origin().map(|origin| origin.to_string()),
         size_bytes: named.size_bytes,
@@ -388,13 +359,13 @@ fn segment_row(subject: &Subject, named: &NamedSegment) -> RecordSegmentRow {
     }
 }
 
-fn event_row(subject: &Subject, event_id: String, event: &Event, origin: Option<Origin>) -> EventRow {
+fn event_row(attempt: &AttemptRow, event_id: String, event: &Event, origin: Option<Origin>) -> EventRow {
     let fields: Map<String, Json> =
         event.fields.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect();
     EventRow {
         event_id,
-        run_id: subject.run_id,
-        attempt_id: Some(subject.attempt_id),
+        run_id: attempt.run_id,
+        attempt_id: Some(attempt.attempt_id),
         at: event.at,
         kind: event.kind.clone(),
         step: event.step,
@@ -413,11 +384,11 @@ fn message_of(event: &Event) -> String {
     fields.join(" ")
 }
 
-fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {
+fn ack_row(attempt: &AttemptRow, event_id: String, ack: &ControlAck) -> EventRow {
     EventRow {
         event_id,
-        run_id: subject.run_id,
-        attempt_id: Some(subject.attempt_id),
+        run_id: attempt.run_id,
+        attempt_id: Some(attempt.attempt_id),
         at: ack.at,
         kind: EventKind::ControlAck.as_str().into(),
         step: ack.step,
@@ -508,8 +479,8 @@ impl Summaries {
         }
     }
 
-    fn rows(self, subject: &Subject) -> Vec<MetricSummaryRow> {
-        self.0.into_iter().map(|(name, gathered)| gathered.row(subject, name)).collect()
+    fn rows(self, attempt: &AttemptRow) -> Vec<MetricSummaryRow> {
+        self.0.into_iter().map(|(name, gathered)| gathered.row(attempt, name)).collect()
     }
 }
 
@@ -543,12 +514,12 @@ impl Gathered {
         }
     }
 
-    fn row(self, subject: &Subject, name: String) -> MetricSummaryRow {
+    fn row(self, attempt: &AttemptRow, name: String) -> MetricSummaryRow {
         let any_finite = |value: f64| (self.finite_count > 0).then_some(value);
         let not_nan = |value: f64| (!value.is_nan()).then_some(value);
         MetricSummaryRow {
-            attempt_id: subject.attempt_id,
-            run_id: subject.run_id,
+            attempt_id: attempt.attempt_id,
+            run_id: attempt.run_id,
             name,
             point_count: self.point_count,
             non_finite_count: self.point_count - self.finite_count,
@@ -565,11 +536,11 @@ impl Gathered {
     }
 }
 
-fn write_metrics(path: &Path, subject: &Subject, segments: &[NamedSegment]) -> Result<(), LedgerError> {
+fn write_metrics(path: &Path, attempt: &AttemptRow, segments: &[NamedSegment]) -> Result<(), LedgerError> {
     write_whole(path, |file| {
         let mut writer = ArrowWriter::try_new(file, metric_schema(), Some(parquet_properties()))?;
         for named in segments {
-            writer.write(&metric_batch(subject, named)?)?;
+            writer.write(&metric_batch(attempt, named)?)?;
         }
         writer.close().map(|_| ())
     })
@@ -587,20 +558,16 @@ pub fn write_whole(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), ParquetError>,
 ) -> Result<(), LedgerError> {
-    let file_error = |doing, path: &Path| {
-        let path = path.to_owned();
-        move |source| LedgerError::File { doing, path, source }
-    };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(file_error("make", folder))?;
+    fs::create_dir_all(folder).map_err(LedgerError::file("make", folder))?;
     // The last of two writers of the same file wins; both are whole.
-    let (temporary, file) = TempFile::beside(path).map_err(file_error("write", path))?;
-    let kept = file.try_clone().map_err(file_error("write", path))?;
+    let (temporary, file) = TempFile::beside(path).map_err(LedgerError::file("write", path))?;
+    let kept = file.try_clone().map_err(LedgerError::file("write", path))?;
     write(file).map_err(|error| LedgerError::Parquet {
         doing: "write",
         path: path.into(),
         why: error.to_string(),
     })?;
-    kept.sync_all().map_err(file_error("sync", path))?;
-    temporary.persist(path).map_err(file_error("write", path))
+    kept.sync_all().map_err(LedgerError::file("sync", path))?;
+    temporary.persist(path).map_err(LedgerError::file("write", path))
 }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the caller should do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,25 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    pub(crate) fn not_found(what: &'static str, name: impl ToString, hint: &str) -> Self {
+        Self::NotFound { what, name: name.to_string(), hint: hint.into() }
+    }
+
+    /// What a database refused or failed at. A rule of a table says so in `why`; `is_constraint`: a constraint of the database.
+    pub(crate) fn of_database(location: String, doing: String, why: String, is_constraint: bool) -> Self {
+        match why.split_once(INTEGRITY_MARK) {
+            Some((_, rule)) => Self::Integrity { location, doing, why: rule.into() },
+            None if is_constraint => Self::Integrity { location, doing, why },
+            None => Self::Database { location, doing, why },
+        }
+    }
+
+    /// Makes failures of the file system from what was done to which file.
+    pub(crate) fn file(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File { doing, path: path.clone(), source }
+    }
+
     /// What the caller should do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
 
-use crate::backend::{Backend, marks};
+use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
@@ -55,9 +55,7 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another one has its id, or its run does not exist.
     pub fn begin_evaluation(&self, evaluation: &EvaluationRow) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            let id = [Value::from(evaluation.evaluation_id.as_str())];
-            let known: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
-            if known.first() == Some(&backend.as_stored(evaluation)?) {
+            if backend.stored(evaluation)? == Some(backend.as_stored(evaluation)?) {
                 return Ok(());
             }
             backend.insert(evaluation)?;
@@ -78,12 +76,12 @@ impl Ledger {
             if has_ended_so(backend, &evaluation)? {
                 return Ok(evaluation);
             }
-            end.metrics.iter().try_for_each(|row| backend.insert(row))?;
-            end.slices.iter().try_for_each(|row| backend.insert(row))?;
+            backend.insert_all(&end.metrics)?;
+            backend.insert_all(&end.slices)?;
             if evaluation.state == EvaluationState::Running {
                 return Err(backend.refuse("ending an evaluation", "its state is still `running`"));
             }
-            if !backend.update_in(EvaluationRow::TABLE, &evaluation, &["run_id"])? {
+            if !backend.update(&evaluation, &["run_id"])? {
                 return Err(backend.refuse("ending an evaluation", "it was never started"));
             }
             end.gate_receipt.iter().try_for_each(|receipt| backend.insert(receipt))?;
@@ -106,8 +104,8 @@ impl Ledger {
             }
             backend.insert(&begun)?;
             use_of(&begun).iter().try_for_each(|row| backend.insert(row))?;
-            end.metrics.iter().try_for_each(|row| backend.insert(row))?;
-            end.slices.iter().try_for_each(|row| backend.insert(row))?;
+            backend.insert_all(&end.metrics)?;
+            backend.insert_all(&end.slices)?;
             backend.upsert(&ended, &["run_id"])?;
             Ok(ended)
         })
@@ -132,11 +130,8 @@ impl Ledger {
 
     /// How often task sets with these contents were looked at.
     pub fn test_sets(&self, task_set_sha256s: &[&str]) -> Result<Vec<TestSetRow>, LedgerError> {
-        if task_set_sha256s.is_empty() {
-            return Ok(Vec::new());
-        }
-        let contents: Vec<Value> = task_set_sha256s.iter().map(|content| Value::from(*content)).collect();
-        self.backend().select(&format!("WHERE task_set_sha256 IN ({})", marks(contents.len())), &contents)
+        let contents: Vec<String> = task_set_sha256s.iter().map(ToString::to_string).collect();
+        self.backend().select_among(TestSetRow::TABLE, "task_set_sha256", &contents, "")
     }
 
     /// How many runs a validation set with this content decided about; none where it was in no training run.
@@ -154,11 +149,8 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::NotFound`]; faults of the database.
     pub fn verify_evaluation(&self, evaluation_id: &str) -> Result<Option<bool>, LedgerError> {
-        let evaluation = self.evaluation(evaluation_id)?.ok_or_else(|| LedgerError::NotFound {
-            what: "evaluation",
-            name: evaluation_id.into(),
-            hint: String::new(),
-        })?;
+        let missing = || LedgerError::not_found("evaluation", evaluation_id, "");
+        let evaluation = self.evaluation(evaluation_id)?.ok_or_else(missing)?;
         let Some(sealed) = evaluation.receipt_sha256.clone() else { return Ok(None) };
         let end = EvaluationEnd {
             metrics: self.metrics_of_evaluation(&evaluation.evaluation_id)?,
@@ -172,10 +164,8 @@ impl Ledger {
 
 /// Whether the evaluation ended already, with the same content.
 fn has_ended_so(backend: &mut Backend, evaluation: &EvaluationRow) -> Result<bool, LedgerError> {
-    let id = [Value::from(evaluation.evaluation_id.as_str())];
-    let stored: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
-    let digest = stored.first().and_then(|stored| stored.receipt_sha256.as_ref());
-    Ok(digest.is_some() && digest == evaluation.receipt_sha256.as_ref())
+    let digest = backend.stored(evaluation)?.and_then(|stored| stored.receipt_sha256);
+    Ok(digest.is_some() && digest == evaluation.receipt_sha256)
 }
 
 /// The use of the task set, where there is one.

@@ -3,6 +3,7 @@
 use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
 use crate::backend::marks;
+use crate::clauses::Clauses;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
@@ -12,7 +13,7 @@ use crate::records::{
     ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow,
     RetryRow, RollBackRow, RunAmendmentRow, RunCostRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
 };
-use crate::value::{ColumnKind, Field, Value};
+use crate::value::{ColumnKind, Field, Record as _, Value};
 
 /// Which runs to list; `None` admits everything.
 #[derive(Debug, Clone)]
@@ -81,44 +82,10 @@ pub struct EndCount {
     pub wall_seconds: f64,
 }
 
-/// A `WHERE` clause in the making.
-#[derive(Default)]
-struct Where {
-    parts: Vec<String>,
-    values: Vec<Value>,
-}
-
-impl Where {
-    fn and<F: Field>(mut self, part: &str, value: Option<&F>) -> Self {
-        if let Some(value) = value {
-            self.parts.push(part.into());
-            self.values.push(value.to_value());
-        }
-        self
-    }
-
-    /// The same value, or none as well.
-    fn and_same<F: Field>(mut self, column: &str, value: Option<&F>) -> Self {
-        let test = if value.is_some() { "= ?" } else { "IS NULL" };
-        self.parts.push(format!("{column} {test}"));
-        self.values.extend(value.map(Field::to_value));
-        self
-    }
-
-    fn tail(&self, order: &str, limit: Option<usize>) -> String {
-        let filter = match self.parts.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {} ", self.parts.join(" AND ")),
-        };
-        let limit = limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
-        format!("{filter}ORDER BY {order}{limit}")
-    }
-}
-
 impl Ledger {
     /// Runs, newest first.
     pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
-        let clause = Where::default()
+        let clause = Clauses::default()
             .and("kind = ?", Some(&filter.kind))
             .and("name = ?", filter.name.as_ref())
             .and("state = ?", filter.state.as_ref())
@@ -133,7 +100,7 @@ impl Ledger {
 
     /// The newest other training runs with the config, the data and the seed of a run; at most so many.
     pub fn runs_with_inputs_of(&self, run: &RunRow, limit: usize) -> Result<Vec<RunRow>, LedgerError> {
-        let clause = Where::default()
+        let clause = Clauses::default()
             .and("config_sha256 = ?", Some(&run.config_sha256))
             .and("kind = ?", Some(&LaunchKind::Train))
             .and_same("data_sha256", run.data_sha256.as_ref())
@@ -145,7 +112,7 @@ impl Ledger {
 
     /// Training attempts, newest first.
     pub fn list_attempts(&self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, LedgerError> {
-        let clause = Where::default()
+        let clause = Clauses::default()
             .and("run_id = ?", filter.run_id.as_ref())
             .and("state = ?", filter.state.as_ref())
             .and("termination_reason = ?", filter.termination_reason.as_ref())
@@ -172,12 +139,8 @@ impl Ledger {
         );
         let values = [value.to_value(), Value::from(launcher), Value::Timestamp(since)];
         let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Integer, ColumnKind::Real];
-        let mut ends = Vec::new();
-        self.backend().query("counting ends", &sql, &values, &kinds, &mut |values| {
-            ends.extend(end_count(values));
-            Ok(())
-        })?;
-        Ok(ends)
+        let rows = self.backend().rows("counting ends", &sql, &values, &kinds)?;
+        Ok(rows.into_iter().filter_map(end_count).collect())
     }
 
     /// The training attempts of a run, oldest first.
@@ -187,11 +150,7 @@ impl Ledger {
 
     /// Runs by their ids, in no order.
     pub fn runs_by_id(&self, ids: &[RunId]) -> Result<Vec<RunRow>, LedgerError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<Value> = ids.iter().map(Field::to_value).collect();
-        self.backend().select(&format!("WHERE run_id IN ({})", marks(ids.len())), &ids)
+        self.backend().select_among(RunRow::TABLE, "run_id", ids, "")
     }
 
     /// The runs of other kinds that exist for a run: its evaluations, diagnoses and rehearsals, oldest first.
@@ -212,25 +171,14 @@ impl Ledger {
 
     /// The launches of other kinds of several runs, by run, oldest first.
     pub fn launches_of_all(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
-        if runs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<Value> = runs.iter().map(Field::to_value).collect();
-        let tail = format!("WHERE run_id IN ({}) ORDER BY run_id, attempt_number", marks(ids.len()));
-        self.backend().select_from(LAUNCHES, &tail, &ids)
+        let order = "ORDER BY run_id, attempt_number";
+        self.backend().select_among(LAUNCHES, "run_id", runs, order)
     }
 
     /// The last training attempt of each of these runs, in no order; none of a run without attempts.
     pub fn last_attempts_of(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
-        if runs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let tail = format!(
-            "WHERE run_id IN ({}) AND NOT EXISTS (SELECT 1 FROM training_attempts later WHERE later.run_id = training_attempts.run_id AND later.attempt_number > training_attempts.attempt_number)",
-            marks(runs.len())
-        );
-        let values: Vec<Value> = runs.iter().map(Field::to_value).collect();
-        self.backend().select(&tail, &values)
+        let newest = "AND NOT EXISTS (SELECT 1 FROM training_attempts later WHERE later.run_id = training_attempts.run_id AND later.attempt_number > training_attempts.attempt_number)";
+        self.backend().select_among(AttemptRow::TABLE, "run_id", runs, newest)
     }
 
     /// The metrics of several attempts by attempt and name; only those with these names, unless there are none.

@@ -15,13 +15,13 @@ use crate::ledger::{Ledger, update_run};
 use crate::records::{
     AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, DiagnosisRow,
     DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow,
-    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunAmendmentRow, RunDataRow, RunRow,
-    RunState, TABLES,
+    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    TABLES,
 };
 use crate::run_amendments::restore_run_amendments;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
-use crate::value::{ColumnKind, Field as _, Record, Table, Value};
+use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
 
 /// The version of the files.
 const VERSION: u32 = 1;
@@ -59,24 +59,23 @@ impl Default for KeptRows {
 }
 
 impl KeptRows {
-    fn with<R: Record>(mut self, table: &Table, rows: &[R]) -> Self {
-        self.rows.extend(rows.iter().map(|row| kept_row(table, row.values())));
+    /// Rows of one table.
+    #[must_use]
+    pub fn of<'r, R: Record + 'r>(rows: impl IntoIterator<Item = &'r R>) -> Self {
+        Self::default().and(rows)
+    }
+
+    /// These rows and those of another table.
+    #[must_use]
+    pub fn and<'r, R: Record + 'r>(mut self, rows: impl IntoIterator<Item = &'r R>) -> Self {
+        self.rows.extend(rows.into_iter().map(|row| kept_row(row.table(), row.values())));
         self
     }
 
     /// A new run with the data sets it reads.
     #[must_use]
     pub fn of_run(run: &RunRow, data: &[RunDataRow], snapshots: &[DataSnapshotRow]) -> Self {
-        Self::default()
-            .with(DataSnapshotRow::TABLE, snapshots)
-            .with(RunRow::TABLE, std::slice::from_ref(run))
-            .with(RunDataRow::TABLE, data)
-    }
-
-    /// An attempt that is not sealed.
-    #[must_use]
-    pub fn of_attempt(attempt: &AttemptRow) -> Self {
-        Self::default().with(AttemptRow::table_of(attempt.kind), std::slice::from_ref(attempt))
+        Self::of(snapshots).and([run]).and(data)
     }
 
     fn of_receipt(
@@ -85,46 +84,27 @@ impl KeptRows {
         retry: &RetryRow,
         detections: &[DetectionRow],
     ) -> Self {
-        let attempt = AttemptRow {
-            state: AttemptState::Sealed,
-            sealed_at: Some(sealed_at),
-            receipt_sha256: Some(seal.receipt_sha256()),
-            ..seal.attempt.clone()
-        };
-        Self::of_attempt(&attempt)
-            .with(RunRow::TABLE, seal.run.as_slice())
-            .of(&seal.metric_summaries)
-            .of(&seal.parameters)
-            .of(&seal.tags)
-            .of(&seal.artifacts)
-            .of(&seal.segments)
-            .of(&seal.costs)
-            .of(&seal.events)
-            .of(&seal.checkpoints)
-            .of(seal.rung.as_slice())
-            .of(std::slice::from_ref(retry))
-            .of(detections)
-    }
-
-    /// What was checked before a run was launched.
-    #[must_use]
-    pub fn of_checks(checks: &[PreflightCheckRow], drift: &[DriftResultRow]) -> Self {
-        Self::default().of(checks).of(drift)
-    }
-
-    /// A run that went back.
-    #[must_use]
-    pub fn of_roll_back(roll_back: &RollBackRow) -> Self {
-        Self::default().of(std::slice::from_ref(roll_back))
+        Self::of([&seal.sealed_attempt(sealed_at)])
+            .and(&seal.run)
+            .and(&seal.metric_summaries)
+            .and(&seal.parameters)
+            .and(&seal.tags)
+            .and(&seal.artifacts)
+            .and(&seal.segments)
+            .and(&seal.costs)
+            .and(&seal.events)
+            .and(&seal.checkpoints)
+            .and(&seal.rung)
+            .and([retry])
+            .and(detections)
     }
 
     fn of_evaluation(end: &EvaluationEnd) -> Self {
         let receipt_sha256 = Some(end.receipt_sha256());
-        Self::default()
-            .of(&[EvaluationRow { receipt_sha256, ..end.evaluation.clone() }])
-            .of(&end.metrics)
-            .of(&end.slices)
-            .of(end.gate_receipt.as_slice())
+        Self::of([&EvaluationRow { receipt_sha256, ..end.evaluation.clone() }])
+            .and(&end.metrics)
+            .and(&end.slices)
+            .and(&end.gate_receipt)
     }
 
     /// A change of a model, the state of the model after it, and the version it registers.
@@ -134,60 +114,12 @@ impl KeptRows {
         standing: &ModelRow,
         version: Option<&ModelVersionRow>,
     ) -> Self {
-        Self::default()
-            .of(std::slice::from_ref(change))
-            .of(std::slice::from_ref(standing))
-            .of(version.map(std::slice::from_ref).unwrap_or_default())
-    }
-
-    /// A gate receipt.
-    #[must_use]
-    pub fn of_gate_receipt(receipt: &GateReceiptRow) -> Self {
-        Self::default().of(std::slice::from_ref(receipt))
-    }
-
-    /// Tests of gates against known-bad models.
-    #[must_use]
-    pub fn of_gate_tests(tests: &[GateTestRow]) -> Self {
-        Self::default().of(tests)
-    }
-
-    /// A late fact about a sealed attempt.
-    #[must_use]
-    pub fn of_amendment(amendment: &AmendmentRow) -> Self {
-        Self::default().of(std::slice::from_ref(amendment))
-    }
-
-    /// Changes of what a run is called or how lists show it.
-    #[must_use]
-    pub fn of_run_amendments(amendments: &[RunAmendmentRow]) -> Self {
-        Self::default().of(amendments)
-    }
-
-    /// A diagnosis of an attempt.
-    #[must_use]
-    pub fn of_diagnosis(diagnosis: &DiagnosisRow) -> Self {
-        Self::default().of(std::slice::from_ref(diagnosis))
-    }
-
-    /// An approval.
-    #[must_use]
-    pub fn of_approval(approval: &ApprovalRow) -> Self {
-        Self::default().of(std::slice::from_ref(approval))
-    }
-
-    fn of<R: Record>(self, rows: &[R]) -> Self {
-        self.with(R::TABLE, rows)
+        Self::of([change]).and([standing]).and(version)
     }
 
     fn all<R: Record>(&self, table: &Table) -> Result<Vec<R>, LedgerError> {
         let rows = self.rows.iter().filter(|row| row.table == table.name);
-        rows.map(|row| {
-            let values =
-                table.columns.iter().map(|column| from_json(row.values.get(column.name), column.kind));
-            values.collect::<Result<_, _>>().and_then(R::from_values).map_err(|why| damaged(table, &why))
-        })
-        .collect()
+        rows.map(|row| R::from_values(row.values_of(table)?).map_err(|why| damaged(table, &why))).collect()
     }
 
     /// The attempts, sealed or not.
@@ -230,10 +162,7 @@ impl Ledger {
         let backend = self.backend();
         let through = |row: &KeptRow| -> Result<KeptRow, LedgerError> {
             let table = table_named(&row.table)?;
-            let values =
-                table.columns.iter().map(|column| from_json(row.values.get(column.name), column.kind));
-            let values = values.collect::<Result<_, _>>().map_err(|why| damaged(table, &why))?;
-            let stored = backend.door().row(table, values).into_iter();
+            let stored = backend.door().row(table, row.values_of(table)?).into_iter();
             let values = stored.map(|value| value.map(StoredText::into_string)).collect();
             Ok(kept_row(table, values))
         };
@@ -312,37 +241,23 @@ impl Ledger {
 
     /// Every attempt of any kind, by id.
     pub fn known_attempts(&self) -> Result<Vec<KnownAttempt>, LedgerError> {
+        let (mut backend, doing) = (self.backend(), "listing attempts");
+        let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Text, ColumnKind::Timestamp];
         let mut found = Vec::new();
         for table in [AttemptRow::TABLE, LAUNCHES] {
-            let sql = format!(
-                "SELECT attempt_id, run_id, log_directory, sealed_at FROM {} ORDER BY attempt_id",
-                table.name
-            );
-            let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Text, ColumnKind::Timestamp];
-            let mut backend = self.backend();
-            let location = backend.location().to_owned();
-            backend.query("listing attempts", &sql, &[], &kinds, &mut |values| {
-                let fault = |why| LedgerError::Database {
-                    location: location.clone(),
-                    doing: "listing attempts".into(),
-                    why,
-                };
-                found.push(known(values).map_err(fault)?);
-                Ok(())
-            })?;
+            let columns = "attempt_id, run_id, log_directory, sealed_at";
+            let sql = format!("SELECT {columns} FROM {} ORDER BY attempt_id", table.name);
+            for row in backend.rows(doing, &sql, &[], &kinds)? {
+                found.push(known(row).map_err(backend.fault(doing))?);
+            }
         }
         Ok(found)
     }
 
     /// The ids of all evaluations.
     pub fn evaluation_ids(&self) -> Result<Vec<String>, LedgerError> {
-        let mut found = Vec::new();
         let sql = "SELECT evaluation_id FROM evaluations ORDER BY evaluation_id";
-        self.backend().query("listing evaluations", sql, &[], &[ColumnKind::Text], &mut |values| {
-            found.extend(values.into_iter().filter_map(|value| String::from_value(value).ok()));
-            Ok(())
-        })?;
-        Ok(found)
+        texts(&mut self.backend(), "listing evaluations", sql)
     }
 
     /// Reads the structure of a SQLite file; a server does so by itself.
@@ -354,28 +269,15 @@ impl Ledger {
         if !matches!(*backend, Backend::Sqlite(_)) {
             return Ok(());
         }
-        let mut damage = None;
         let doing = "checking its structure";
-        backend.query(doing, "PRAGMA quick_check(1)", &[], &[ColumnKind::Text], &mut |values| {
-            damage = values
-                .into_iter()
-                .find_map(|value| String::from_value(value).ok())
-                .filter(|report| report != "ok");
-            Ok(())
-        })?;
-        let location = backend.location().to_owned();
-        damage.map_or(Ok(()), |why| Err(LedgerError::Database { location, doing: doing.into(), why }))
+        let reports = texts(&mut backend, doing, "PRAGMA quick_check(1)")?;
+        let damage = reports.into_iter().find(|report| report != "ok");
+        damage.map_or(Ok(()), |why| Err(backend.fault(doing)(why)))
     }
 
     /// Whether the ledger holds no run at all.
     pub fn is_empty(&self) -> Result<bool, LedgerError> {
-        let mut empty = true;
-        let sql = "SELECT run_id FROM runs LIMIT 1";
-        self.backend().query("looking for runs", sql, &[], &[ColumnKind::Text], &mut |_| {
-            empty = false;
-            Ok(())
-        })?;
-        Ok(empty)
+        Ok(texts(&mut self.backend(), "looking for runs", "SELECT run_id FROM runs LIMIT 1")?.is_empty())
     }
 }
 
@@ -390,6 +292,12 @@ fn known(values: Vec<Value>) -> Result<KnownAttempt, String> {
     })
 }
 
+/// What a query of one column finds.
+fn texts(backend: &mut Backend, doing: &str, sql: &str) -> Result<Vec<String>, LedgerError> {
+    let rows = backend.rows(doing, sql, &[], &[ColumnKind::Text])?;
+    Ok(rows.into_iter().flatten().filter_map(|value| String::from_value(value).ok()).collect())
+}
+
 fn absent<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<bool, LedgerError> {
     rows.iter().try_fold(false, |added, row| Ok(backend.insert_if_absent(row)? || added))
 }
@@ -400,14 +308,13 @@ fn restore_run(backend: &mut Backend, run: &RunRow, with_state: bool) -> Result<
     if backend.insert_if_absent(run)? {
         return Ok(true);
     }
-    let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
     let moved = |stored: &RunRow| stored.attempt_count == run.attempt_count && stored.state != run.state;
-    if with_state && run.state != RunState::Planned && stored.first().is_some_and(moved) {
-        let revision = stored.first().map_or(0, |stored| stored.revision);
-        update_run(backend, &RunRow { revision, ..run.clone() })?;
-        return Ok(true);
-    }
-    Ok(false)
+    let restores_state = with_state && run.state != RunState::Planned;
+    let Some(stored) = backend.stored(run)?.filter(|stored| restores_state && moved(stored)) else {
+        return Ok(false);
+    };
+    update_run(backend, &RunRow { revision: stored.revision, ..run.clone() })?;
+    Ok(true)
 }
 
 fn restore_attempt(
@@ -415,7 +322,6 @@ fn restore_attempt(
     kept: &KeptRows,
     attempt: &AttemptRow,
 ) -> Result<bool, LedgerError> {
-    let table = AttemptRow::table_of(attempt.kind);
     let open = AttemptRow {
         state: if attempt.sealed_at.is_some() { AttemptState::Ended } else { attempt.state },
         sealed_at: None,
@@ -423,16 +329,11 @@ fn restore_attempt(
         ..attempt.clone()
     };
     // Looked up first: the database refuses to add to a sealed attempt, even to leave it as it is.
-    let id = [attempt.attempt_id.to_value()];
-    let stored: Vec<AttemptRow> = backend.select_from(table, "WHERE attempt_id = ?", &id)?;
-    let added = stored.is_empty() && backend.insert_if_absent_into(table, &open)?;
+    let added = backend.stored(&open)?.is_none() && backend.insert_if_absent(&open)?;
     if let Some(parent) = attempt.parent_attempt_id {
         let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ? AND next_attempt_id IS NULL";
-        backend.execute(
-            "noting the next attempt",
-            sql,
-            &[attempt.attempt_id.to_value(), parent.to_value()],
-        )?;
+        let values = [attempt.attempt_id.to_value(), parent.to_value()];
+        backend.execute("noting the next attempt", sql, &values)?;
     }
     if attempt.sealed_at.is_none() || sealed_receipt(backend, attempt)?.is_some() {
         return Ok(added);
@@ -450,7 +351,7 @@ fn restore_attempt(
     let (known, revision) = stored.first().map_or((0, 0), |run| (run.attempt_count, run.revision));
     seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| RunRow { revision, ..run });
     seal_rows(backend, &seal)?;
-    backend.update_in(table, attempt, &["run_id", "kind"])?;
+    backend.update(attempt, &["run_id", "kind"])?;
     Ok(true)
 }
 
@@ -466,9 +367,7 @@ fn restore_evaluation(
         ..ended.clone()
     };
     let added = backend.insert_if_absent(&begun)?;
-    let id = [Value::from(ended.evaluation_id.as_str())];
-    let stored: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
-    if stored.iter().any(|stored| stored.state != EvaluationState::Running) {
+    if backend.stored(ended)?.is_some_and(|stored| stored.state != EvaluationState::Running) {
         return Ok(added);
     }
     let end = EvaluationEnd {
@@ -487,16 +386,23 @@ fn restore_evaluation(
     absent(backend, use_of(&begun).as_slice())?;
     absent(backend, &end.metrics)?;
     absent(backend, &end.slices)?;
-    backend.update_in(EvaluationRow::TABLE, ended, &["run_id"])
+    backend.update(ended, &["run_id"])
 }
 
 /// The newest state of a model counts.
 fn restore_standing(backend: &mut Backend, standing: &ModelRow) -> Result<(), LedgerError> {
-    let stored: Vec<ModelRow> = backend.select("WHERE model = ?", &[standing.model.to_value()])?;
-    if stored.first().is_none_or(|stored| stored.change_number < standing.change_number) {
+    if backend.stored(standing)?.is_none_or(|stored| stored.change_number < standing.change_number) {
         backend.upsert(standing, &["created_at"])?;
     }
     Ok(())
+}
+
+impl KeptRow {
+    /// The values in the order of the columns.
+    fn values_of(&self, table: &Table) -> Result<Vec<Value>, LedgerError> {
+        let value = |column: &Column| from_json(self.values.get(column.name), column.kind);
+        table.columns.iter().map(value).collect::<Result<_, _>>().map_err(|why| damaged(table, &why))
+    }
 }
 
 fn kept_row(table: &Table, values: Vec<Value>) -> KeptRow {

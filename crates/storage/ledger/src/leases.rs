@@ -13,7 +13,7 @@ use trackway_core::{RunId, Timestamp};
 use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::records::SupervisorLeaseRow;
-use crate::value::{ColumnKind, Field, Record as _, Value};
+use crate::value::{ColumnKind, Value};
 
 /// The process that requests a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(crate) fn grant(
         return Ok(LeaseAnswer::HeldBy { holder: stored.holder, seconds_left });
     }
     let epoch = stored.epoch + 1;
-    backend.update_in(SupervisorLeaseRow::TABLE, &SupervisorLeaseRow { epoch, ..asked }, &[])?;
+    backend.update(&SupervisorLeaseRow { epoch, ..asked }, &[])?;
     Ok(LeaseAnswer::Granted { epoch })
 }
 
@@ -110,12 +110,7 @@ pub(crate) fn check_epoch(backend: &mut Backend, run_id: RunId, epoch: u64) -> R
 
 /// The lease, which no other transaction changes before this one ends.
 fn stored_lease(backend: &mut Backend, run_id: RunId) -> Result<Option<SupervisorLeaseRow>, LedgerError> {
-    // A transaction of SQLite is the only one that writes.
-    let tail = match backend {
-        Backend::Sqlite(_) => "WHERE run_id = ?",
-        Backend::Postgres(_) => "WHERE run_id = ? FOR UPDATE",
-    };
-    Ok(backend.select(tail, &[run_id.to_value()])?.pop())
+    backend.select_locked(run_id, "FOR UPDATE")
 }
 
 /// The database's clock: that of a host may be wrong.
@@ -124,13 +119,9 @@ pub(crate) fn now(backend: &mut Backend) -> Result<Timestamp, LedgerError> {
         Backend::Sqlite(_) => "SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
         Backend::Postgres(_) => "SELECT clock_timestamp()",
     };
-    let mut found = None;
-    backend.query("reading the time", sql, &[], &[ColumnKind::Timestamp], &mut |values| {
-        found = values.into_iter().next();
-        Ok(())
-    })?;
-    match found {
-        Some(Value::Timestamp(now)) => Ok(now),
+    let found = backend.rows("reading the time", sql, &[], &[ColumnKind::Timestamp])?;
+    match found.concat().as_slice() {
+        [Value::Timestamp(now)] => Ok(*now),
         _ => Err(backend.refuse("reading the time", "the database has no clock")),
     }
 }

@@ -8,6 +8,7 @@ use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_redact::Redactor;
 
 use crate::backend::{Backend, Bounds, Connect, Connection, Pool, PostgresBackend, SqliteBackend};
+use crate::clauses::Clauses;
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
@@ -56,13 +57,6 @@ impl Default for OpenOptions {
 pub struct Ledger {
     pool: Arc<Pool>,
     pub(crate) leases: Leases,
-}
-
-/// How a live attempt moves on; fields that are `None` stay as they are.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Touch {
-    sets: Vec<&'static str>,
-    values: Vec<Value>,
 }
 
 impl Ledger {
@@ -162,12 +156,7 @@ impl Ledger {
     /// do not fit; [`LedgerError::Superseded`] when this handle lost the run's lease.
     pub fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, LedgerError> {
         self.write_about(run_id, true, |backend| {
-            let tail = match backend {
-                Backend::Sqlite(_) => "WHERE run_id = ?",
-                Backend::Postgres(_) => "WHERE run_id = ? FOR NO KEY UPDATE",
-            };
-            let mut run: RunRow =
-                backend.select(tail, &[run_id.to_value()])?.pop().ok_or_else(|| not_found("run", run_id))?;
+            let mut run = locked_run(backend, run_id)?.ok_or_else(|| not_found("run", run_id))?;
             change(&mut run);
             update_run(backend, &run)?;
             run.revision += 1;
@@ -180,8 +169,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another attempt has its id or its number, or its run does not exist.
     pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        let table = AttemptRow::table_of(attempt.kind);
-        self.write_about(attempt.run_id, true, |backend| backend.insert_once_into(table, attempt).map(|_| ()))
+        self.write_about(attempt.run_id, true, |backend| backend.insert_once(attempt).map(drop))
     }
 
     /// Stores a run and attempts of it in one go, durably: what an import needs.
@@ -191,7 +179,7 @@ impl Ledger {
     pub fn insert_run_with_attempts(&self, run: &RunRow, attempts: &[AttemptRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
             backend.insert(run)?;
-            attempts.iter().try_for_each(|row| backend.insert_into(AttemptRow::table_of(row.kind), row))
+            backend.insert_all(attempts)
         })
     }
 
@@ -200,10 +188,8 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when it is sealed; [`LedgerError::NotFound`] when it does not exist.
     pub fn update_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        let table = AttemptRow::table_of(attempt.kind);
-        let updated = self.write_about(attempt.run_id, false, |backend| {
-            backend.update_in(table, attempt, &["run_id", "kind"])
-        })?;
+        let updated =
+            self.write_about(attempt.run_id, false, |backend| backend.update(attempt, &["run_id", "kind"]))?;
         if updated { Ok(()) } else { Err(not_found("attempt", attempt.attempt_id)) }
     }
 
@@ -215,27 +201,27 @@ impl Ledger {
         (attempt_id, kind): (AttemptId, LaunchKind),
         progress: &AttemptProgress,
     ) -> Result<bool, LedgerError> {
-        let mut touch = Touch::default();
-        touch.set("state = ?", progress.state.as_ref());
-        touch.set("job_id = ?", progress.job_id.as_ref());
-        touch.set("hosts = ?", progress.hosts.as_ref());
-        touch.set("devices = ?", progress.devices.as_ref());
-        touch.set("started_at = ?", progress.started_at.as_ref());
-        touch.set("first_step = ?", progress.first_step.as_ref());
-        touch.set("last_step = ?", progress.last_step.as_ref());
-        touch.set("last_committed_step = ?", progress.last_committed_step.as_ref());
-        touch.set("heartbeat_at = ?", progress.heartbeat_at.as_ref());
-        if touch.sets.is_empty() {
+        let mut sets = Clauses::default()
+            .and("state = ?", progress.state.as_ref())
+            .and("job_id = ?", progress.job_id.as_ref())
+            .and("hosts = ?", progress.hosts.as_ref())
+            .and("devices = ?", progress.devices.as_ref())
+            .and("started_at = ?", progress.started_at.as_ref())
+            .and("first_step = ?", progress.first_step.as_ref())
+            .and("last_step = ?", progress.last_step.as_ref())
+            .and("last_committed_step = ?", progress.last_committed_step.as_ref())
+            .and("heartbeat_at = ?", progress.heartbeat_at.as_ref());
+        if sets.parts.is_empty() {
             return Ok(false);
         }
         let table = AttemptRow::table_of(kind).name;
         let sql = format!(
             "UPDATE {table} SET {} WHERE attempt_id = ? AND sealed_at IS NULL",
-            touch.sets.join(", ")
+            sets.parts.join(", ")
         );
-        touch.values.push(attempt_id.to_value());
+        sets.values.push(attempt_id.to_value());
         let touched = self
-            .write_about(run_id, false, |backend| backend.execute("noting progress", &sql, &touch.values))?;
+            .write_about(run_id, false, |backend| backend.execute("noting progress", &sql, &sets.values))?;
         Ok(touched == 1)
     }
 
@@ -288,11 +274,9 @@ impl Ledger {
     ) -> Result<bool, LedgerError> {
         self.backend().transaction(false, |backend| {
             // Looked up first: the same content seen again under another name or at another time changes nothing.
-            let known: Vec<DataSnapshotRow> =
-                backend.select("WHERE data_sha256 = ?", &[snapshot.data_sha256.to_value()])?;
-            let added = known.is_empty() && backend.insert_if_absent(snapshot)?;
+            let added = backend.stored(snapshot)?.is_none() && backend.insert_if_absent(snapshot)?;
             if added {
-                files.iter().try_for_each(|file| backend.insert(file))?;
+                backend.insert_all(files)?;
             }
             Ok(added)
         })
@@ -404,15 +388,6 @@ pub struct AttemptProgress {
     pub heartbeat_at: Option<Timestamp>,
 }
 
-impl Touch {
-    fn set<F: Field>(&mut self, set: &'static str, value: Option<&F>) {
-        if let Some(value) = value {
-            self.sets.push(set);
-            self.values.push(value.to_value());
-        }
-    }
-}
-
 /// The columns of a run that never change.
 const KEPT_OF_RUNS: [&str; 5] = ["config_sha256", "config_json", "created_at", "seed", "kind"];
 
@@ -420,11 +395,10 @@ const KEPT_OF_RUNS: [&str; 5] = ["config_sha256", "config_json", "created_at", "
 pub(crate) fn update_run(backend: &mut Backend, run: &RunRow) -> Result<(), LedgerError> {
     let next = RunRow { revision: run.revision + 1, ..run.clone() };
     let unchanged = ("revision", Value::from(i64::try_from(run.revision).unwrap_or(i64::MAX)));
-    if backend.update_where(RunRow::TABLE, &next, &KEPT_OF_RUNS, Some(unchanged))? {
+    if backend.update_where(&next, &KEPT_OF_RUNS, Some(unchanged))? {
         return Ok(());
     }
-    let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
-    Err(match stored.first() {
+    Err(match backend.stored(run)? {
         None => not_found("run", run.run_id),
         Some(_) => LedgerError::Changed { run_id: run.run_id.to_string() },
     })
@@ -434,6 +408,11 @@ pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> R
     backend.upsert(row, &["attempt_id", "step", "epoch"])
 }
 
-fn not_found(what: &'static str, id: impl std::fmt::Display) -> LedgerError {
-    LedgerError::NotFound { what, name: id.to_string(), hint: String::new() }
+/// A run, which no other transaction changes before this one ends.
+pub(crate) fn locked_run(backend: &mut Backend, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
+    backend.select_locked(run_id, "FOR NO KEY UPDATE")
+}
+
+fn not_found(what: &'static str, id: impl ToString) -> LedgerError {
+    LedgerError::not_found(what, id, "")
 }

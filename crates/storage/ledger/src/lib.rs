@@ -14,6 +14,7 @@
 
 mod backend;
 mod catalogue;
+mod clauses;
 mod close;
 pub mod conformance;
 mod error;

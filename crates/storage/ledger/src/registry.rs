@@ -1,6 +1,5 @@
 //! Changing models: by compare-and-swap on the number of a model's newest change.
 
-use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
@@ -22,9 +21,8 @@ impl Ledger {
         version: Option<&ModelVersionRow>,
     ) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            let models: Vec<ModelRow> = backend.select("WHERE model = ?", &[change.model.to_value()])?;
-            let newest = models.first().map_or(0, |model| model.change_number);
-            if newest == change.number && is_stored(backend, change)? {
+            let newest = backend.stored(standing)?.map_or(0, |model| model.change_number);
+            if newest == change.number && backend.stored(change)? == Some(backend.as_stored(change)?) {
                 return Ok(());
             }
             if newest + 1 != change.number {
@@ -83,11 +81,4 @@ impl Ledger {
     pub fn insert_approval(&self, approval: &ApprovalRow) -> Result<bool, LedgerError> {
         self.backend().transaction(true, |backend| backend.insert_once(approval))
     }
-}
-
-/// Whether the very same change is there already.
-fn is_stored(backend: &mut Backend, change: &ModelChangeRow) -> Result<bool, LedgerError> {
-    let key = [change.model.to_value(), change.number.to_value()];
-    let stored: Vec<ModelChangeRow> = backend.select("WHERE model = ? AND number = ?", &key)?;
-    Ok(stored.first() == Some(&backend.as_stored(change)?))
 }

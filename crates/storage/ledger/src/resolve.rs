@@ -58,23 +58,30 @@ impl Ledger {
     pub fn resolve(&self, word: &str, now: Timestamp) -> Result<Found, LedgerError> {
         if word == LAST {
             let newest = self.newest_run(None, now)?;
-            return newest.map(run).ok_or_else(|| not_found("run", word, " (it holds no run yet)"));
+            return newest
+                .map(run)
+                .ok_or_else(|| LedgerError::not_found("run", word, " (it holds no run yet)"));
         }
         if let Ok(run_id) = word.parse() {
-            return self.run(run_id)?.map(run).ok_or_else(|| not_found("run", word, ""));
+            return self.run(run_id)?.map(run).ok_or_else(|| LedgerError::not_found("run", word, ""));
         }
         if let Ok(attempt_id) = word.parse() {
-            return self.attempt(attempt_id)?.map(attempt).ok_or_else(|| not_found("attempt", word, ""));
+            return self
+                .attempt(attempt_id)?
+                .map(attempt)
+                .ok_or_else(|| LedgerError::not_found("attempt", word, ""));
         }
         if let Some((of, number)) = attempt_of_run(word) {
-            let Found::Run(run) = self.resolve(of, now)? else { return Err(not_found("run", of, "")) };
+            let Found::Run(run) = self.resolve(of, now)? else {
+                return Err(LedgerError::not_found("run", of, ""));
+            };
             let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?.into_iter();
             let found = attempts.find(|attempt| attempt.attempt_number == number);
-            return found.map(attempt).ok_or_else(|| not_found("attempt", word, ""));
+            return found.map(attempt).ok_or_else(|| LedgerError::not_found("attempt", word, ""));
         }
         let mut fitting = self.fitting(word, now)?;
         match fitting.len() {
-            0 if word.starts_with(AttemptId::PREFIX) => Err(not_found("attempt", word, "")),
+            0 if word.starts_with(AttemptId::PREFIX) => Err(LedgerError::not_found("attempt", word, "")),
             0 => Err(self.no_run(word)?),
             1 => Ok(fitting.swap_remove(0)),
             _ => Err(ambiguous(word, fitting.iter().map(Found::in_words).collect())),
@@ -133,7 +140,7 @@ impl Ledger {
             None if runs.is_empty() => " (it holds no run yet)".into(),
             None => "; `trackway runs` lists them".into(),
         };
-        Ok(not_found("run", word, &hint))
+        Ok(LedgerError::not_found("run", word, &hint))
     }
 
     /// The evaluation of a reference: `last`, the newest that is not dated after `now` and was not made to test gates; an id; or a unique part of one,
@@ -150,12 +157,12 @@ impl Ledger {
                 true => "; there are no evaluations yet",
                 false => "; those that exist were made to test gates",
             };
-            return Err(not_found("evaluation", word, hint));
+            return Err(LedgerError::not_found("evaluation", word, hint));
         }
         if let Some(evaluation) = self.evaluation(word)? {
             return Ok(evaluation);
         }
-        let unknown = || not_found("evaluation", word, "; `trackway eval ls` lists them");
+        let unknown = || LedgerError::not_found("evaluation", word, "; `trackway eval ls` lists them");
         let part = word.to_lowercase();
         let is_plain = part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !is_plain || part.len() < EVALUATION_PART_MIN {
@@ -203,10 +210,6 @@ fn attempt(row: AttemptRow) -> Found {
 /// `created_before` excludes its exact time.
 fn just_after(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.as_micros().saturating_add(1))
-}
-
-fn not_found(what: &'static str, name: &str, hint: &str) -> LedgerError {
-    LedgerError::NotFound { what, name: name.into(), hint: hint.into() }
 }
 
 fn ambiguous(word: &str, mut meanings: Vec<String>) -> LedgerError {

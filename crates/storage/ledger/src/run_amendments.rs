@@ -3,11 +3,11 @@
 
 use trackway_core::RunId;
 
-use crate::backend::{Backend, marks};
+use crate::backend::Backend;
 use crate::error::LedgerError;
-use crate::ledger::{Ledger, update_run};
+use crate::ledger::{Ledger, locked_run, update_run};
 use crate::records::{RunAmendmentRow, RunField, RunRow, RunTagRow};
-use crate::value::Field as _;
+use crate::value::{Field as _, Record as _};
 
 impl Ledger {
     /// Makes changes of one run, all or none and durably. The same again changes nothing.
@@ -19,22 +19,14 @@ impl Ledger {
             for amendment in amendments {
                 backend.insert_once(amendment)?;
             }
-            make_true(backend, run_id, amendments)?.ok_or_else(|| LedgerError::NotFound {
-                what: "run",
-                name: run_id.to_string(),
-                hint: String::new(),
-            })
+            make_true(backend, run_id, amendments)?.ok_or_else(|| LedgerError::not_found("run", run_id, ""))
         })
     }
 
     /// The tags of several runs as they are now, by run; of one name the value of the newest attempt comes last.
     pub fn tags_of_runs(&self, runs: &[RunId]) -> Result<Vec<RunTagRow>, LedgerError> {
-        if runs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<_> = runs.iter().map(RunId::to_value).collect();
-        let tail = format!("WHERE run_id IN ({}) ORDER BY run_id, attempt_id, name", marks(ids.len()));
-        self.backend().select(&tail, &ids)
+        let order = "ORDER BY run_id, attempt_id, name";
+        self.backend().select_among(RunTagRow::TABLE, "run_id", runs, order)
     }
 }
 
@@ -64,20 +56,12 @@ fn make_true(
     run_id: RunId,
     amendments: &[RunAmendmentRow],
 ) -> Result<Option<RunRow>, LedgerError> {
-    let Some(run) = run_of(backend, run_id)? else { return Ok(None) };
+    let Some(run) = locked_run(backend, run_id)? else { return Ok(None) };
     let amended = amended(run.clone(), amendments);
     if amended != run {
         update_run(backend, &amended)?;
     }
-    run_of(backend, run_id)
-}
-
-fn run_of(backend: &mut Backend, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
-    let tail = match backend {
-        Backend::Sqlite(_) => "WHERE run_id = ?",
-        Backend::Postgres(_) => "WHERE run_id = ? FOR NO KEY UPDATE",
-    };
-    Ok(backend.select(tail, &[run_id.to_value()])?.pop())
+    locked_run(backend, run_id)
 }
 
 /// The run after these changes, in their order. Tags are read from the changes themselves.

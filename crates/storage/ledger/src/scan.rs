@@ -3,8 +3,8 @@
 
 pub use crate::backend::{Backend, marks};
 pub use crate::close::{
-    NamedSegment, Points, Subject, live_summaries, metric_batch, origins_of, parquet_properties,
-    read_segments, write_whole,
+    NamedSegment, Points, live_summaries, metric_batch, origins_of, parquet_properties, read_segments,
+    write_whole,
 };
 pub use crate::error::nearest;
 pub use crate::schema::{METRIC_COLUMNS, TELEMETRY_COLUMNS, UTC, data_type, schema_of};

@@ -11,9 +11,9 @@ use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
     ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, RungRow, TagRow,
+    RecordSegmentRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TagRow,
 };
-use crate::value::{Field, Record, Table, Value};
+use crate::value::{Field, Record, Value};
 
 /// Everything that is written when an attempt is sealed, in one transaction.
 #[derive(Debug, Clone)]
@@ -50,16 +50,6 @@ pub enum Sealed {
     /// It was sealed before, with the same content; nothing was written.
     Before,
 }
-
-/// Tables whose rows of an attempt are sealed with it.
-const SEALED_WITH_ATTEMPTS: [&Table; 6] = [
-    MetricSummaryRow::TABLE,
-    ParameterRow::TABLE,
-    TagRow::TABLE,
-    ArtifactRow::TABLE,
-    RecordSegmentRow::TABLE,
-    CostRow::TABLE,
-];
 
 /// Columns about how a row was sealed or watched, not about what happened.
 const NOT_IN_RECEIPT: &[&str] = &["state", "sealed_at", "receipt_sha256", "heartbeat_at"];
@@ -115,6 +105,16 @@ impl AttemptSeal {
             lines_of(&self.costs),
         ])
     }
+
+    /// The row of the attempt once it is sealed.
+    pub(crate) fn sealed_attempt(&self, sealed_at: Timestamp) -> AttemptRow {
+        AttemptRow {
+            state: AttemptState::Sealed,
+            sealed_at: Some(sealed_at),
+            receipt_sha256: Some(self.receipt_sha256()),
+            ..self.attempt.clone()
+        }
+    }
 }
 
 impl Ledger {
@@ -129,9 +129,8 @@ impl Ledger {
     pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
         self.write_about(seal.attempt.run_id, true, |backend| {
             let seal = &seal.as_stored(backend)?;
-            let receipt_sha256 = seal.receipt_sha256();
             if let Some(before) = sealed_receipt(backend, &seal.attempt)? {
-                return match before == receipt_sha256 {
+                return match before == seal.receipt_sha256() {
                     true => Ok(Sealed::Before),
                     false => Err(backend.refuse(
                         &format!("sealing {}", seal.attempt.attempt_id),
@@ -140,14 +139,8 @@ impl Ledger {
                 };
             }
             seal_rows(backend, seal)?;
-            let mut attempt = seal.attempt.clone();
-            attempt.state = AttemptState::Sealed;
-            attempt.sealed_at = Some(sealed_at);
-            attempt.receipt_sha256 = Some(receipt_sha256);
-            let table = AttemptRow::table_of(attempt.kind);
-            if !backend.update_in(table, &attempt, &["run_id", "kind"])? {
-                let name = attempt.attempt_id.to_string();
-                return Err(LedgerError::NotFound { what: "attempt", name, hint: String::new() });
+            if !backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"])? {
+                return Err(LedgerError::not_found("attempt", seal.attempt.attempt_id, ""));
             }
             Ok(Sealed::Now)
         })
@@ -166,18 +159,10 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
             let seal = &seal.as_stored(backend)?;
-            let receipt_sha256 = seal.receipt_sha256();
-            let table = AttemptRow::table_of(planned.kind);
             backend.insert(run)?;
-            backend.insert_into(table, planned)?;
+            backend.insert(planned)?;
             seal_rows(backend, seal)?;
-            let sealed = AttemptRow {
-                state: AttemptState::Sealed,
-                sealed_at: Some(sealed_at),
-                receipt_sha256: Some(receipt_sha256),
-                ..seal.attempt.clone()
-            };
-            backend.update_in(table, &sealed, &["run_id", "kind"]).map(|_| ())
+            backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"]).map(drop)
         })
     }
 }
@@ -189,12 +174,12 @@ pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(),
     for table in SEALED_WITH_ATTEMPTS {
         backend.execute("sealing", &format!("DELETE FROM {} WHERE attempt_id = ?", table.name), &id)?;
     }
-    insert_all(backend, &seal.metric_summaries)?;
-    insert_all(backend, &seal.parameters)?;
-    insert_all(backend, &seal.tags)?;
-    insert_all(backend, &seal.artifacts)?;
-    insert_all(backend, &seal.segments)?;
-    insert_all(backend, &seal.costs)?;
+    backend.insert_all(&seal.metric_summaries)?;
+    backend.insert_all(&seal.parameters)?;
+    backend.insert_all(&seal.tags)?;
+    backend.insert_all(&seal.artifacts)?;
+    backend.insert_all(&seal.segments)?;
+    backend.insert_all(&seal.costs)?;
     seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;
     seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint))?;
     seal.rung.iter().try_for_each(|rung| backend.upsert(rung, &[]))?;
@@ -216,18 +201,11 @@ pub(crate) fn rows_as_stored<R: Record>(backend: &Backend, rows: &[R]) -> Result
     Ok(kept)
 }
 
-fn insert_all<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<(), LedgerError> {
-    rows.iter().try_for_each(|row| backend.insert(row))
-}
-
 pub(crate) fn sealed_receipt(
     backend: &mut Backend,
     attempt: &AttemptRow,
 ) -> Result<Option<String>, LedgerError> {
-    let table = AttemptRow::table_of(attempt.kind);
-    let stored: Option<AttemptRow> =
-        backend.select_from(table, "WHERE attempt_id = ?", &[attempt.attempt_id.to_value()])?.pop();
-    Ok(stored.and_then(|stored| stored.receipt_sha256))
+    Ok(backend.stored(attempt)?.and_then(|stored| stored.receipt_sha256))
 }
 
 /// SHA-256 over the lines of several tables.

@@ -32,20 +32,6 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Superseded`] when another process was granted it.
     pub fn renew_lease(&self, run_id: RunId, seconds: f64) -> Result<(), LedgerError> {
-        self.expire_in(run_id, seconds)
-    }
-
-    /// Gives a lease of this handle back; another process may have it at once. Without a lease it does nothing.
-    ///
-    /// # Errors
-    /// [`LedgerError::Superseded`] when another process was granted it.
-    pub fn release_lease(&self, run_id: RunId) -> Result<(), LedgerError> {
-        let released = self.expire_in(run_id, 0.0);
-        self.leases.held().remove(&run_id);
-        released
-    }
-
-    fn expire_in(&self, run_id: RunId, seconds: f64) -> Result<(), LedgerError> {
         if self.leases.epoch(run_id).is_none() {
             return Ok(());
         }
@@ -54,5 +40,15 @@ impl Ledger {
             let sql = "UPDATE supervisor_leases SET expires_at = ? WHERE run_id = ?";
             backend.execute("renewing a lease", sql, &[expires_at.into(), run_id.to_value()]).map(|_| ())
         })
+    }
+
+    /// Gives a lease of this handle back; another process may have it at once. Without a lease it does nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Superseded`] when another process was granted it.
+    pub fn release_lease(&self, run_id: RunId) -> Result<(), LedgerError> {
+        let released = self.renew_lease(run_id, 0.0);
+        self.leases.held().remove(&run_id);
+        released
     }
 }

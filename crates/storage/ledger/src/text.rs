@@ -4,7 +4,6 @@
 //! Only this module makes a [`StoredText`], and the backends take nothing else, so a ledger in SQLite and one in
 //! PostgreSQL hold the same, whatever a script printed.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -107,7 +106,7 @@ impl Door {
 
 /// Parameters of a condition, or of a statement about ids and closed lists: none of them is stored as text.
 pub(crate) fn parameters(values: &[Value]) -> Vec<Stored> {
-    values.iter().map(|value| value.as_ref().map(|text| StoredText(plain(text, TEXT_BYTES_MAX)))).collect()
+    values.iter().cloned().map(|value| value.map(|text| StoredText(plain(&text, TEXT_BYTES_MAX)))).collect()
 }
 
 /// Columns of a table of pairs: the name of a value decides whether it is secret.
@@ -123,21 +122,17 @@ fn pair_name(table: &Table, values: &[Value]) -> Option<String> {
     }
 }
 
+/// A text that both databases accept: without NUL and, where it is too long, cut at a character, with how long it was and
+/// its hash.
 fn plain(text: &str, bytes_max: usize) -> String {
-    let text =
-        if text.contains('\0') { Cow::Owned(text.replace('\0', NUL_MARK)) } else { Cow::Borrowed(text) };
-    cut(text, bytes_max).into_owned()
-}
-
-/// A text that is too long, cut at a character, with how long it was and its hash.
-fn cut(text: Cow<'_, str>, bytes_max: usize) -> Cow<'_, str> {
+    let text = text.replace('\0', NUL_MARK);
     if text.len() <= bytes_max {
         return text;
     }
     let hash = hex(&Sha256::digest(text.as_bytes()));
     let mark = format!("… [cut: {} bytes, sha256 {}]", text.len(), &hash[..CUT_HASH_DIGITS]);
     let end = (0..=bytes_max - mark.len()).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    Cow::Owned(format!("{}{mark}", &text[..end]))
+    format!("{}{mark}", &text[..end])
 }
 
 /// Makes every string plain, the names of fields too.

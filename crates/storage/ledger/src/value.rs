@@ -94,18 +94,6 @@ impl<T> Value<T> {
             Self::Timestamp(moment) => Value::Timestamp(moment),
         }
     }
-
-    /// The value with its text borrowed.
-    pub(crate) fn as_ref(&self) -> Value<&T> {
-        match self {
-            Self::Null => Value::Null,
-            Self::Text(inner) => Value::Text(inner),
-            Self::Integer(number) => Value::Integer(*number),
-            Self::Real(number) => Value::Real(*number),
-            Self::Boolean(truth) => Value::Boolean(*truth),
-            Self::Timestamp(moment) => Value::Timestamp(*moment),
-        }
-    }
 }
 
 impl From<&str> for Value {
@@ -160,27 +148,42 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Fields whose value is one variant of [`Value`] and needs no reading.
-macro_rules! plain_field {
-    ($type:ty, $kind:ident) => {
-        impl Field for $type {
-            const KIND: ColumnKind = ColumnKind::$kind;
+/// What a column holds: how it is written, and how it is read.
+macro_rules! field {
+    ($type:ty, $kind:ident, $this:ident => $to:expr, { $($value:pat => $read:expr),+ }, $what:expr, $blank:expr) => {
+        impl $crate::value::Field for $type {
+            const KIND: $crate::value::ColumnKind = $crate::value::ColumnKind::$kind;
 
-            fn to_value(&self) -> Value {
-                Value::$kind(self.clone())
+            fn to_value(&self) -> $crate::value::Value {
+                let $this = self;
+                $to
             }
 
-            fn from_value(value: Value) -> Result<Self, String> {
+            fn from_value(value: $crate::value::Value) -> Result<Self, String> {
                 match value {
-                    Value::$kind(inner) => Ok(inner),
-                    other => Err(format!("{other:?} is not a valid {}", Self::KIND.title())),
+                    $($value => $read,)+
+                    other => Err(format!("{other:?} is not {}", $what)),
                 }
             }
 
             fn blank() -> Self {
-                Self::default()
+                $blank
             }
         }
+    };
+}
+pub(crate) use field;
+
+/// Fields whose value is one variant of [`Value`] and needs no reading.
+macro_rules! plain_field {
+    ($type:ty, $kind:ident) => {
+        field!(
+            $type, $kind,
+            it => Value::$kind(it.clone()),
+            { Value::$kind(inner) => Ok(inner) },
+            format!("a valid {}", Self::KIND.title()),
+            Self::default()
+        );
     };
 }
 
@@ -189,50 +192,28 @@ plain_field!(i64, Integer);
 plain_field!(bool, Boolean);
 plain_field!(Timestamp, Timestamp);
 
-impl Field for f64 {
-    const KIND: ColumnKind = ColumnKind::Real;
-
-    /// NaN is null, because SQLite has no NaN and both backends must hold the same. Neither has it a zero below zero: what was sealed
-    /// must hash as what is read.
-    fn to_value(&self) -> Value {
-        if self.is_nan() { Value::Null } else { Value::Real(*self + 0.0) }
-    }
-
-    fn from_value(value: Value) -> Result<Self, String> {
-        match value {
-            Value::Real(number) => Ok(number),
-            Value::Null => Ok(Self::NAN),
-            other => Err(format!("{other:?} is not a real number")),
-        }
-    }
-
-    fn blank() -> Self {
-        0.0
-    }
-}
+// NaN is null, because SQLite has no NaN and both backends must hold the same. Neither has it a zero below zero: what was sealed must
+// hash as what is read.
+field!(
+    f64, Real,
+    it => if it.is_nan() { Value::Null } else { Value::Real(*it + 0.0) },
+    { Value::Real(number) => Ok(number), Value::Null => Ok(Self::NAN) },
+    "a real number",
+    0.0
+);
 
 macro_rules! integer_field {
     ($($type:ty),+) => { $(
-        impl Field for $type {
-            const KIND: ColumnKind = ColumnKind::Integer;
-
-            /// Numbers beyond `i64::MAX` are held as `i64::MAX`.
-            fn to_value(&self) -> Value {
-                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
-            }
-
-            fn from_value(value: Value) -> Result<Self, String> {
-                match value {
-                    Value::Integer(number) => Self::try_from(number)
-                        .map_err(|_| format!("{number} is out of range for {}", stringify!($type))),
-                    other => Err(format!("{other:?} is not an integer")),
-                }
-            }
-
-            fn blank() -> Self {
-                0
-            }
-        }
+        field!(
+            $type, Integer,
+            it => Value::Integer(i64::try_from(*it).unwrap_or(i64::MAX)),
+            {
+                Value::Integer(number) => Self::try_from(number)
+                    .map_err(|_| format!("{number} is out of range for {}", stringify!($type)))
+            },
+            "an integer",
+            0
+        );
     )+ };
 }
 
@@ -241,24 +222,13 @@ integer_field!(u64, u32, i32);
 /// Fields that are written as one string and read back by parsing it.
 macro_rules! word_field {
     ($type:ty, $blank:expr) => {
-        impl $crate::value::Field for $type {
-            const KIND: $crate::value::ColumnKind = $crate::value::ColumnKind::Word;
-
-            fn to_value(&self) -> $crate::value::Value {
-                $crate::value::Value::Text(self.to_string())
-            }
-
-            fn from_value(value: $crate::value::Value) -> Result<Self, String> {
-                match value {
-                    $crate::value::Value::Text(word) => word.parse().map_err(|error| format!("{error}")),
-                    other => Err(format!("{other:?} is not a string")),
-                }
-            }
-
-            fn blank() -> Self {
-                $blank
-            }
-        }
+        $crate::value::field!(
+            $type, Word,
+            it => $crate::value::Value::Text(it.to_string()),
+            { $crate::value::Value::Text(word) => word.parse().map_err(|error| format!("{error}")) },
+            "a string",
+            $blank
+        );
     };
 }
 pub(crate) use word_field;
@@ -287,24 +257,13 @@ const ZERO_ULID: &str = "_00000000000000000000000000";
 /// Fields that are stored as JSON text.
 macro_rules! json_field {
     ($type:ty) => {
-        impl Field for $type {
-            const KIND: ColumnKind = ColumnKind::Json;
-
-            fn to_value(&self) -> Value {
-                Value::Text(serde_json::to_string(self).expect("text keys and finite numbers are JSON"))
-            }
-
-            fn from_value(value: Value) -> Result<Self, String> {
-                match value {
-                    Value::Text(text) => serde_json::from_str(&text).map_err(|error| format!("{error}")),
-                    other => Err(format!("{other:?} is not a JSON string")),
-                }
-            }
-
-            fn blank() -> Self {
-                Self::default()
-            }
-        }
+        field!(
+            $type, Json,
+            it => Value::Text(serde_json::to_string(it).expect("text keys and finite numbers are JSON")),
+            { Value::Text(text) => serde_json::from_str(&text).map_err(|error| format!("{error}")) },
+            "a JSON string",
+            Self::default()
+        );
     };
 }
 
@@ -348,8 +307,12 @@ pub struct Table {
 
 /// A row as a plain struct.
 pub trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
-    /// Its table.
+    /// Its table; of rows that are in several tables with the same columns, the first.
     const TABLE: &'static Table;
+    /// The table that this row is in.
+    fn table(&self) -> &'static Table {
+        Self::TABLE
+    }
     /// The row's values in column order, before they passed the door for text.
     fn values(&self) -> Vec<Value>;
     /// The row from its values in column order, or which column holds what it must not.
@@ -360,7 +323,7 @@ pub trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
 
 /// Declares a row: the struct, its table's catalogue entry, and the way between both.
 macro_rules! record {
-    ($(#[doc = $doc:literal])+ $name:ident, $table:literal, key [$($key:literal),+],
+    ($(#[doc = $doc:literal])+ $name:ident, $table:literal $(or $table_of:path)?, key [$($key:literal),+],
      { $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty),+ $(,)? }) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -378,6 +341,10 @@ macro_rules! record {
                     doc: concat!($($field_doc),+),
                 }),+],
             };
+
+            $(fn table(&self) -> &'static $crate::value::Table {
+                $table_of(self.kind)
+            })?
 
             fn values(&self) -> Vec<$crate::value::Value> {
                 vec![$($crate::value::Field::to_value(&self.$field)),+]

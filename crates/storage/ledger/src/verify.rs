@@ -65,7 +65,7 @@ impl Ledger {
         run_id: Option<RunId>,
         after: &str,
     ) -> Result<Vec<EvaluationRow>, LedgerError> {
-        self.page_after("evaluation_id", run_id, after)
+        self.page_after(EvaluationRow::TABLE, "evaluation_id", run_id, after)
     }
 
     /// The receipts of gates, or those of one run, by id, after `after`; a page of them.
@@ -74,7 +74,7 @@ impl Ledger {
         run_id: Option<RunId>,
         after: &str,
     ) -> Result<Vec<GateReceiptRow>, LedgerError> {
-        self.page_after("gate_receipt_id", run_id, after)
+        self.page_after(GateReceiptRow::TABLE, "gate_receipt_id", run_id, after)
     }
 
     /// The checkpoints of all runs, or of one, by run and prefix, after `after`; a page of them.
@@ -98,6 +98,7 @@ impl Ledger {
 
     fn page_after<R: Record>(
         &self,
+        table: &Table,
         key: &str,
         run_id: Option<RunId>,
         after: &str,
@@ -106,7 +107,7 @@ impl Ledger {
         let tail = format!("WHERE {key} > ? {of_run}ORDER BY {key} LIMIT {PAGE_RECEIPTS}");
         let mut values = vec![Value::from(after)];
         values.extend(run_id.map(|run_id| run_id.to_value()));
-        self.backend().select(&tail, &values)
+        self.backend().select_from(table, &tail, &values)
     }
 
     fn page_of_receipts(
@@ -115,13 +116,9 @@ impl Ledger {
         run_id: Option<RunId>,
         after: &str,
     ) -> Result<Vec<AttemptSeal>, LedgerError> {
-        let mut backend = self.backend();
-        let of_run = if run_id.is_some() { "AND run_id = ? " } else { "" };
-        let tail = format!("WHERE attempt_id > ? {of_run}ORDER BY attempt_id LIMIT {PAGE_RECEIPTS}");
-        let mut values = vec![Value::from(after)];
-        values.extend(run_id.map(|run_id| run_id.to_value()));
-        let attempts: Vec<AttemptRow> = backend.select_from(table, &tail, &values)?;
+        let attempts: Vec<AttemptRow> = self.page_after(table, "attempt_id", run_id, after)?;
         let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else { return Ok(Vec::new()) };
+        let mut backend = self.backend();
         let range = [first.attempt_id.to_value(), last.attempt_id.to_value()];
         let mut metric_summaries = grouped(&mut backend, &range, |row: &MetricSummaryRow| row.attempt_id)?;
         let mut parameters = grouped(&mut backend, &range, |row: &ParameterRow| row.attempt_id)?;

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use trackway_files::{OwnedFolder, clone_file, open_own, open_regular};
+use trackway_files::{OwnedFolder, clone_file, open_own, open_regular, read_full};
 
 /// What offsets, lengths and addresses of direct I/O are multiples of.
 pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
@@ -176,17 +176,8 @@ impl DiskRead for RealFile {
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
         // A direct read that ends within a block met the end of the file, and must not be continued from there.
-        while done < bytes.len() && !(self.direct && done % DIRECT_ALIGNMENT_BYTES != 0) {
-            match self.file.read_at(&mut bytes[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(done)
+        read_full(&self.file, offset, bytes, if self.direct { DIRECT_ALIGNMENT_BYTES } else { 1 })
     }
 
     fn cached_bytes(&self) -> u64 {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Ids;
+use trackway_files::if_there;
 
 use crate::backend::{Backend, Created};
 use crate::disk::{Disk, RealDisk};
@@ -121,10 +122,8 @@ impl Backend for LocalBackend {
 
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.root.join(name);
-        let file = match self.disk.open(&path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            result => result.map_err(StoreError::io("open", &path))?,
-        };
+        let opened = if_there(self.disk.open(&path, false)).map_err(StoreError::io("open", &path))?;
+        let Some(file) = opened else { return Ok(None) };
         let size = file.size_bytes().map_err(StoreError::io("read", &path))?;
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(max_bytes.saturating_add(1))];
         let count = file.read_at(0, &mut bytes).map_err(StoreError::io("read", &path))?;
@@ -144,9 +143,6 @@ impl Backend for LocalBackend {
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.root.join(name);
-        match self.disk.remove_file(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            result => result.map_err(StoreError::io("remove", &path)),
-        }
+        if_there(self.disk.remove_file(&path)).map(drop).map_err(StoreError::io("remove", &path))
     }
 }

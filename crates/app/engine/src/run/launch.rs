@@ -161,7 +161,7 @@ pub fn launch_next(
     })?;
     let named = Ladder::of(&prepared.run)?.named;
     let placement = submit(context, &mut row, &spec)?;
-    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of([&row]));
     let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
     match launched.note_now(context) {
         Err(error) if !error.kind.is_passing() => return Err(error),
@@ -248,7 +248,7 @@ fn record_planned(
     previous: Option<&AttemptRow>,
 ) -> Result<(), AppError> {
     context.ledger_write(|ledger| ledger.insert_attempt(row))?;
-    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(row));
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of([row]));
     let Some(previous) = previous else { return Ok(()) };
     context.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))
 }

@@ -193,7 +193,7 @@ pub fn go_back(
         why: asked.why.clone(),
     };
     context.ledger_write(|ledger| ledger.insert_roll_back(&row))?;
-    context.keep(row.run_id, RowCopy::RollBack(row.attempt_id), &KeptRows::of_roll_back(&row));
+    context.keep(row.run_id, RowCopy::RollBack(row.attempt_id), &KeptRows::of([&row]));
     let beside =
         if listed.is_empty() { String::new() } else { format!("; no longer resumed from: {listed}") };
     let text = format!("{summary}{beside}: {}", asked.why);

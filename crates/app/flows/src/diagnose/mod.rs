@@ -103,7 +103,7 @@ pub fn diagnose(
         cost_usd: sealed.row.cost_usd,
     };
     context.ledger_write(|ledger| ledger.insert_diagnosis(&row))?;
-    context.keep(run_id, RowCopy::Diagnosis(row.diagnosis_run_id), &KeptRows::of_diagnosis(&row));
+    context.keep(run_id, RowCopy::Diagnosis(row.diagnosis_run_id), &KeptRows::of([&row]));
     wire(context, row)
 }
 

@@ -124,8 +124,7 @@ pub fn test_gates(context: &Context, tested: &[TestedGates]) -> Result<GateTests
     }
     context.ledger_write(|ledger| ledger.insert_gate_tests(&rows))?;
     if let Some(first) = rows.first() {
-        context
-            .keep_in_registry(&format!("gate-tests-{}", first.gate_test_id), &KeptRows::of_gate_tests(&rows));
+        context.keep_in_registry(&format!("gate-tests-{}", first.gate_test_id), &KeptRows::of(&rows));
     }
     let unverified = unverified(context, &rules)?;
     let verified = rules.into_iter().filter(|rule| !unverified.contains(rule)).collect();

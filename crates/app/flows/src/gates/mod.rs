@@ -106,10 +106,7 @@ fn keep_receipt(context: &Context, receipt: &GateReceiptRow) -> Result<(), AppEr
         Some(_) => Ok(()),
         None => {
             context.ledger_write(|ledger| ledger.insert_gate_receipt(receipt))?;
-            context.keep_in_registry(
-                &format!("gates-{}", receipt.gate_receipt_id),
-                &KeptRows::of_gate_receipt(receipt),
-            );
+            context.keep_in_registry(&format!("gates-{}", receipt.gate_receipt_id), &KeptRows::of([receipt]));
             Ok(())
         }
     }

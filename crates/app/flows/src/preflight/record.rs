@@ -43,7 +43,7 @@ pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Res
         ledger.insert_preflight_checks(&rows)?;
         ledger.insert_drift_results(&drift)
     })?;
-    context.keep(run_id, RowCopy::Checks, &KeptRows::of_checks(&rows, &drift));
+    context.keep(run_id, RowCopy::Checks, &KeptRows::of(&rows).and(&drift));
     report.rehearsals.iter().try_for_each(|rehearsal| context.is_for(*rehearsal, run_id))
 }
 

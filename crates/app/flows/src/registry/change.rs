@@ -364,8 +364,7 @@ pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, A
         why: request.why.as_ref().map(|why| context.redactor.text(why).into_owned()),
     };
     context.ledger_write(|ledger| ledger.insert_approval(&approval))?;
-    context
-        .keep_in_registry(&format!("approval-{}", approval.approval_id), &KeptRows::of_approval(&approval));
+    context.keep_in_registry(&format!("approval-{}", approval.approval_id), &KeptRows::of([&approval]));
     let facts = evidence::evidence(context, &model, version, None)?.facts;
     let refusals = refusals(ModelStage::Production, &facts, &model.standing.policy, at);
     Ok(Approved { approval: views::approval_of(approval), refusals })

@@ -4,8 +4,8 @@
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use trackway_adopt::{
 };
 use trackway_core::{Clock, Step, Timestamp};
 use trackway_formats::EventKind;
-use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_recorder::{Origin, SegmentWriter};
 use trackway_system::SystemIds;
 
 use super::saves::FinishedSaves;
+use super::side::{Records, SideThread};
 use crate::StoredLaunch;
-use crate::process::{all_processes, descendants};
+use crate::process::own_descendants;
 
 /// How often the paths are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -45,23 +46,12 @@ impl PrintedSteps {
     }
 }
 
-/// The thread that looks.
-#[derive(Debug)]
-pub(super) struct Adopting {
-    /// Closed once every process of the attempt has ended.
-    stop: Sender<()>,
-    /// Gets what looked, to look once more.
-    stopped: Receiver<Follower>,
-}
+/// The thread that looks. It is stopped once every process of the attempt has ended, and leaves what looked, to look once more.
+pub(super) struct Adopting(SideThread<Follower>);
 
 impl Adopting {
     /// Begins to look; to be called before the script starts. `None`: there is nothing to look for, or no thread can be had.
-    pub fn begin(
-        launch: &StoredLaunch,
-        records: PathBuf,
-        steps: PrintedSteps,
-        clock: Arc<dyn Clock>,
-    ) -> Option<Self> {
+    pub fn begin(launch: &StoredLaunch, steps: PrintedSteps, records: Records) -> Option<Self> {
         // The patterns were checked before the launch.
         let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
         let spec = AdopterSpec {
@@ -73,41 +63,24 @@ impl Adopting {
             parent: launch.continues_from.as_ref().map(|from| from.number),
             quiet_ns: QUIET_NS,
         };
-        let info = SegmentInfo {
-            run_id: launch.run_id.to_string(),
-            attempt_id: launch.attempt_id.to_string(),
-            origin: Origin::Telemetry,
-        };
-        let adopter = Adopter::new(spec, Arc::clone(&clock), Arc::new(SystemIds));
-        let (stop, stop_seen) = channel();
-        let (give_back, stopped) = channel();
-        let mut saves = FinishedSaves::new(records.clone());
+        let adopter = Adopter::new(spec, Arc::clone(&records.clock), Arc::new(SystemIds));
+        let mut saves = FinishedSaves::new(records.folder.clone());
         saves.watch(adopter.folders());
-        let work = move || {
+        let work = move |stopped: &Receiver<()>| {
             yield_to_others();
-            let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
-            let mut follower = Follower { adopter, writer, steps, saves, clock };
-            follower.follow(&stop_seen);
-            // The receiver is gone when the last look took too long.
-            give_back.send(follower).ok();
+            let writer = records.writer(Origin::Telemetry);
+            let mut follower = Follower { adopter, writer, steps, saves, clock: records.clock };
+            follower.follow(stopped);
+            follower
         };
-        std::thread::Builder::new().name("adopting".into()).spawn(work).ok()?;
-        Some(Self { stop, stopped })
+        SideThread::begin("adopting", LAST_LOOK, work).map(Self)
     }
 
     /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
     /// does it.
     pub fn finish(self) {
-        drop(self.stop);
-        let Ok(follower) = self.stopped.recv_timeout(LAST_LOOK) else { return };
-        let (tell, done) = channel();
-        let work = move || {
-            follower.finish();
-            tell.send(()).ok();
-        };
-        if std::thread::Builder::new().name("adopting-last".into()).spawn(work).is_ok() {
-            done.recv_timeout(LAST_LOOK).ok();
-        }
+        let Some(follower) = self.0.finish() else { return };
+        SideThread::begin("adopting-last", LAST_LOOK, |_| follower.finish()).and_then(SideThread::finish);
     }
 }
 
@@ -199,12 +172,8 @@ fn wanted_processors(stat: &str) -> usize {
 
 /// Whether a process of the attempt has one of the files open for writing; none if processes cannot be looked at.
 fn is_open_for_writing(files: &[(u64, u64)]) -> Option<bool> {
-    let processes = all_processes().ok()?;
-    let of_attempt = descendants(std::process::id() as i32, &processes);
-    Some(of_attempt.iter().any(|process| {
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
-        descriptors.map(|entry| entry.path()).any(|link| writes_to(&link, files))
-    }))
+    let of_attempt = own_descendants().ok()?;
+    Some(of_attempt.iter().any(|process| process.open_files().any(|link| writes_to(&link, files))))
 }
 
 /// The permissions of a link in `/proc/PID/fd` say how the file was opened.

@@ -13,26 +13,25 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use trackway_core::{Clock, Timestamp};
+use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
 use super::adopting::{Adopting, PrintedSteps};
 use super::ending::{Ending, Step, Tree};
-use super::events::EventFiles;
 use super::metrics::OutputMetrics;
 use super::opened::{OpenedFiles, Watch};
 use super::output::Output;
 use super::reserve::Reserved;
+use super::side::{Records, SideThread};
 use super::signals::{Request, next};
-use super::telemetry::Telemetry;
 use super::waking::Waking;
-use super::{Doing, ShimError, ShimRecord, oom, script};
+use super::{Doing, ShimError, ShimRecord, events, oom, script, telemetry};
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };
-use crate::files::{Durability, replace_file};
-use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
+use crate::process::{PidFd, ProcessIdentity, ProcessStat, own_descendants};
 use crate::{Isolation, StoredLaunch};
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
@@ -45,14 +44,15 @@ pub(super) struct Attempt<'a> {
     clock: Arc<dyn Clock>,
     redactor: &'a Redactor,
     files: AttemptLayout,
+    records: Records,
     launch: StoredLaunch,
     shim: ShimRecord,
     signals: SignalFd,
     reserved: Reserved,
     outputs: [Output<'a>; 2],
     metrics: OutputMetrics<'a>,
-    event_files: Option<EventFiles>,
-    telemetry: Option<Telemetry>,
+    event_files: Option<SideThread<u64>>,
+    telemetry: Option<SideThread>,
     opened_files: Option<OpenedFiles>,
     adopting: Option<Adopting>,
     steps: PrintedSteps,
@@ -82,14 +82,13 @@ impl<'a> Attempt<'a> {
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
         let steps = PrintedSteps::default();
-        let metrics = OutputMetrics::new(
-            steps.clone(),
-            files.records(),
-            launch.run_id.to_string(),
-            launch.attempt_id.to_string(),
-            Arc::clone(&clock),
-            redactor,
-        );
+        let records = Records {
+            folder: files.records(),
+            run_id: launch.run_id.to_string(),
+            attempt_id: launch.attempt_id.to_string(),
+            clock: Arc::clone(&clock),
+        };
+        let metrics = OutputMetrics::new(steps.clone(), records.clone(), redactor);
         let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
         shim.write(&files).doing("write shim.json")?;
         Ok(Self {
@@ -99,6 +98,7 @@ impl<'a> Attempt<'a> {
             ending: Ending::new(launch.grace_seconds, launch.linger_seconds),
             exit: ExitRecord { version: EXIT_VERSION, started_at: shim.started_at, ..ExitRecord::default() },
             files,
+            records,
             launch,
             shim,
             signals,
@@ -121,9 +121,8 @@ impl<'a> Attempt<'a> {
 
     /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
-        let (records, clock) = (self.files.records(), Arc::clone(&self.clock));
         // First, since it reads what is there: what is read from then on is read by the script.
-        self.adopting = Adopting::begin(&self.launch, records, self.steps.clone(), clock);
+        self.adopting = Adopting::begin(&self.launch, self.steps.clone(), self.records.clone());
         let watch = Watch::of(&self.launch);
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
@@ -139,31 +138,12 @@ impl<'a> Attempt<'a> {
                 // Only a help for readers: the first form of the file already shows that the attempt began.
                 self.shim.write(&self.files).ok();
                 let isolation = self.launch.isolation.as_ref();
-                self.event_files = EventFiles::follow(
-                    isolation.map_or_else(|| self.launch.working_directory.clone(), Isolation::upper),
-                    self.files.records(),
-                    self.launch.run_id.to_string(),
-                    self.launch.attempt_id.to_string(),
-                    self.shim.started_at,
-                    Arc::clone(&self.clock),
-                );
-                self.telemetry = Telemetry::begin(
-                    self.files.folder().to_owned(),
-                    self.files.records(),
-                    self.launch.run_id.to_string(),
-                    self.launch.attempt_id.to_string(),
-                    self.launch.devices.clone(),
-                    Arc::clone(&self.clock),
-                );
-                self.opened_files = watch.and_then(|watch| {
-                    OpenedFiles::begin(
-                        watch,
-                        self.files.records(),
-                        self.launch.run_id.to_string(),
-                        self.launch.attempt_id.to_string(),
-                        Arc::clone(&self.clock),
-                    )
-                });
+                let written =
+                    isolation.map_or_else(|| self.launch.working_directory.clone(), Isolation::upper);
+                self.event_files = events::follow(written, self.shim.started_at, self.records.clone());
+                let (folder, devices) = (self.files.folder().to_owned(), self.launch.devices.clone());
+                self.telemetry = telemetry::begin(folder, devices, self.records.clone());
+                self.opened_files = watch.and_then(|watch| OpenedFiles::begin(watch, self.records.clone()));
             }
             Err((error, at)) => {
                 let program = argv.first().map_or("", String::as_str);
@@ -293,8 +273,8 @@ impl<'a> Attempt<'a> {
     fn signal_tree(&mut self, signal: Signal, why: SignalReason) {
         let first = !self.exit.signals.iter().any(|sent| sent.signal == signal as i32 && sent.why == why);
         for process in self.living() {
-            let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };
-            let sent = PidFd::open(identity).ok().flatten().is_some_and(|fd| fd.signal(signal, None).is_ok());
+            let handle = PidFd::open(process.identity()).ok().flatten();
+            let sent = handle.is_some_and(|handle| handle.signal(signal as i32, None).is_ok());
             let leftover = self.main_succeeded.is_some() && sent;
             if leftover && self.ended_pids.len() < 100_000 && self.ended_pids.insert(process.pid) {
                 self.exit.tree.leftover_processes_ended += 1;
@@ -307,8 +287,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn living(&self) -> Vec<ProcessStat> {
-        let processes = all_processes().unwrap_or_default();
-        descendants(std::process::id() as i32, &processes)
+        own_descendants().unwrap_or_default()
     }
 
     fn note_signal(&mut self, signal: Signal, why: SignalReason) {
@@ -339,7 +318,7 @@ impl<'a> Attempt<'a> {
         if let Some(adopting) = self.adopting.take() {
             adopting.finish();
         }
-        let event_values = self.event_files.take().map_or(0, EventFiles::finish);
+        let event_values = self.event_files.take().and_then(SideThread::finish).unwrap_or(0);
         let [stdout, stderr] = &self.outputs;
         self.exit.stdout_bytes = stdout.bytes_read();
         self.exit.stderr_bytes = stderr.bytes_read();
@@ -368,7 +347,7 @@ impl<'a> Attempt<'a> {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(ERROR_FILE_READ_BYTES_MAX)]).into_owned();
         let clean = self.redactor.text(&text);
         if clean != text || bytes.len() > ERROR_FILE_READ_BYTES_MAX {
-            replace_file(&path, clean.as_bytes(), Durability::Process).ok();
+            TempFile::write_cache(&path, clean.as_bytes()).ok();
         }
         let end = clean.floor_char_boundary(ERROR_FILE_BYTES_MAX);
         Some(clean[..end].to_owned())

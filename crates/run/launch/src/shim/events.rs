@@ -10,15 +10,16 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use trackway_core::{Clock, Timestamp};
+use trackway_core::Timestamp;
 use trackway_formats::EventKind;
 use trackway_formats::tensorboard::{EventItem, EventReader};
-use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
 
+use super::side::{Records, SideThread};
 use crate::process::{all_processes, descendants};
 
 /// How often the folder is looked through.
@@ -44,61 +45,30 @@ const MARK: &str = "tfevents.";
 /// At most so many metrics of one event file are remembered for a restart.
 const NAMES_MAX: usize = 1024;
 
-/// The thread that follows the event files of one attempt.
-#[derive(Debug)]
-pub(super) struct EventFiles {
-    stop: Sender<()>,
-    done: Receiver<u64>,
-}
-
-impl EventFiles {
-    /// Begins to look. `None` when no thread can be had: the script continues without.
-    pub fn follow(
-        working_directory: PathBuf,
-        records: PathBuf,
-        run_id: String,
-        attempt_id: String,
-        started_at: Timestamp,
-        clock: Arc<dyn Clock>,
-    ) -> Option<Self> {
-        let (stop, stopped) = channel();
-        let (tell, done) = channel();
-        let follower = Follower {
-            root: working_directory,
-            records,
-            info: SegmentInfo { run_id, attempt_id, origin: Origin::TensorBoard },
-            started_seconds: started_at.as_micros().div_euclid(1_000_000),
-            clock,
-            redactor: Redactor::of_this_process(),
-            files: BTreeMap::new(),
-            foreign: BTreeSet::new(),
-            first_folder: None,
-            writer: None,
-            values: 0,
-        };
-        let work = move || {
-            let values = follower.run(&stopped);
-            // The receiver is gone when the last look took too long.
-            tell.send(values).ok();
-        };
-        std::thread::Builder::new().name("event-files".into()).spawn(work).ok()?;
-        Some(Self { stop, done })
-    }
-
-    /// Looks once more and ends; gives back how many values were found in all. A disk that does not answer ends the
-    /// wait.
-    pub fn finish(self) -> u64 {
-        drop(self.stop);
-        self.done.recv_timeout(LAST_LOOK).unwrap_or(0)
-    }
+/// Begins to follow the event files of one attempt. What is left is how many values were found in all.
+pub(super) fn follow(
+    working_directory: PathBuf,
+    started_at: Timestamp,
+    records: Records,
+) -> Option<SideThread<u64>> {
+    let follower = Follower {
+        root: working_directory,
+        records,
+        started_seconds: started_at.as_micros().div_euclid(1_000_000),
+        redactor: Redactor::of_this_process(),
+        files: BTreeMap::new(),
+        foreign: BTreeSet::new(),
+        first_folder: None,
+        writer: None,
+        values: 0,
+    };
+    SideThread::begin("event-files", LAST_LOOK, |stopped| follower.run(stopped))
 }
 
 struct Follower {
     root: PathBuf,
-    records: PathBuf,
-    info: SegmentInfo,
+    records: Records,
     started_seconds: i64,
-    clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
     files: BTreeMap<PathBuf, Followed>,
     /// Event files of other processes.
@@ -124,7 +94,7 @@ impl Follower {
         let mut rest = LOOK_EVERY;
         loop {
             let last = stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout);
-            let begun = self.clock.monotonic_micros();
+            let begun = self.records.clock.monotonic_micros();
             self.look();
             if last {
                 if let Some(writer) = &mut self.writer {
@@ -132,7 +102,7 @@ impl Follower {
                 }
                 return self.values;
             }
-            let took = u64::try_from(self.clock.monotonic_micros() - begun).unwrap_or(0);
+            let took = u64::try_from(self.records.clock.monotonic_micros() - begun).unwrap_or(0);
             rest = LOOK_EVERY.max(Duration::from_micros(took) * REST_PER_LOOK);
         }
     }
@@ -182,9 +152,7 @@ impl Follower {
     }
 
     fn write(&mut self, prefix: &str, names: &mut BTreeSet<String>, item: EventItem) {
-        let writer = self.writer.get_or_insert_with(|| {
-            SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
-        });
+        let writer = self.writer.get_or_insert_with(|| self.records.writer(Origin::TensorBoard));
         match item {
             EventItem::Scalar(scalar) => {
                 let name = format!("{prefix}{}", scalar.tag);

@@ -2,16 +2,16 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use trackway_core::{Clock, Timestamp};
+use trackway_core::Timestamp;
 use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
-use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
 
 use super::adopting::PrintedSteps;
+use super::side::Records;
 
 /// So many times, at each of the first outputs, it checks whether the script writes a record itself: most record a
 /// value right before they print it.
@@ -28,9 +28,7 @@ const OWN_NAMES: &str = "trackway/";
 pub(super) struct OutputMetrics<'a> {
     redactor: &'a Redactor,
     steps: PrintedSteps,
-    directory: PathBuf,
-    info: SegmentInfo,
-    clock: Arc<dyn Clock>,
+    records: Records,
     reader: PrintedReader,
     writer: Option<SegmentWriter>,
     found: Vec<PrintedMetrics>,
@@ -42,20 +40,11 @@ pub(super) struct OutputMetrics<'a> {
 
 impl<'a> OutputMetrics<'a> {
     /// Nothing is written before the first metric.
-    pub fn new(
-        steps: PrintedSteps,
-        directory: PathBuf,
-        run_id: String,
-        attempt_id: String,
-        clock: Arc<dyn Clock>,
-        redactor: &'a Redactor,
-    ) -> Self {
+    pub fn new(steps: PrintedSteps, records: Records, redactor: &'a Redactor) -> Self {
         Self {
             redactor,
             steps,
-            directory,
-            info: SegmentInfo { run_id, attempt_id, origin: Origin::Stdout },
-            clock,
+            records,
             reader: PrintedReader::default(),
             writer: None,
             found: Vec::new(),
@@ -82,7 +71,7 @@ impl<'a> OutputMetrics<'a> {
     pub fn finish(&mut self) {
         let found = &mut self.found;
         self.reader.finish(|metrics| found.push(metrics));
-        self.write_found(self.clock.now());
+        self.write_found(self.records.clock.now());
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }
@@ -90,23 +79,21 @@ impl<'a> OutputMetrics<'a> {
 
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
     fn look_for_recorder(&mut self) {
-        let now = self.clock.monotonic_micros();
+        let now = self.records.clock.monotonic_micros();
         let is_time = |at| now >= at || self.looks < LOOKS_AT_FIRST;
         if !self.look_at.is_some_and(is_time) {
             return;
         }
         self.looks += 1;
         self.look_at = Some(now + LOOK_EVERY_MICROS);
-        if records_metrics(&self.directory) {
+        if records_metrics(&self.records.folder) {
             self.look_at = None;
             self.reader.read_only_json();
         }
     }
 
     fn writer(&mut self) -> &mut SegmentWriter {
-        self.writer.get_or_insert_with(|| {
-            SegmentWriter::create(&self.directory, self.info.clone(), Arc::clone(&self.clock))
-        })
+        self.writer.get_or_insert_with(|| self.records.writer(Origin::Stdout))
     }
 
     fn write_found(&mut self, at: Timestamp) {

@@ -24,6 +24,7 @@ mod output;
 mod reserve;
 mod saves;
 mod script;
+mod side;
 mod signals;
 mod telemetry;
 mod times;
@@ -38,13 +39,13 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Timestamp};
-use trackway_files::open_own;
+use trackway_files::{TempFile, open_own};
 use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use crate::StoredLaunch;
-use crate::files::{Durability, read_json, replace_file};
+use crate::files::read_json;
 use crate::process::{MachineIdentity, ProcessIdentity};
 use attempt::Attempt;
 pub use log::BACKLOG_BYTES_MAX;
@@ -80,7 +81,7 @@ impl ShimRecord {
     }
 
     fn write(&self, files: &AttemptLayout) -> io::Result<()> {
-        replace_file(&files.shim_json(), &serde_json::to_vec_pretty(self)?, Durability::Process)
+        TempFile::write_cache(&files.shim_json(), &serde_json::to_vec_pretty(self)?)
     }
 }
 

@@ -16,19 +16,19 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use trackway_adopt::{Candidate, Commits, Committed};
-use trackway_core::Clock;
+use trackway_core::closed_list;
 use trackway_formats::EventKind;
-use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_recorder::{Origin, SegmentWriter};
 
+use super::side::{Records, SideThread};
 use crate::StoredLaunch;
-use crate::process::{all_processes, descendants};
+use crate::process::own_descendants;
 
 /// Of a data set at most so many files or folders are watched.
 const PLACES_MAX: usize = 4096;
@@ -39,26 +39,17 @@ const CHECKPOINTS_MAX: usize = 64;
 /// The longest the end of the attempt waits for the last event.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 
-/// Who opened it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Opener {
-    /// Nothing did.
-    None,
-    /// A process that was not identified.
-    Unknown,
-    /// A process of the attempt.
-    Attempt,
-}
-
-impl Opener {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Unknown => "unknown",
-            Self::Attempt => "attempt",
-        }
+closed_list!(
+    /// Who opened it.
+    Opener, "opener of a file", {
+        /// Nothing did.
+        None = "none",
+        /// A process that was not identified.
+        Unknown = "unknown",
+        /// A process of the attempt.
+        Attempt = "attempt",
     }
-}
+);
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,36 +78,25 @@ impl Subject {
 pub(super) struct OpenedFiles {
     /// Closed to end the wait.
     stop: UnixStream,
-    done: Receiver<()>,
+    thread: SideThread,
 }
 
 impl OpenedFiles {
     /// Begins to wait. `None` when no thread can be had: then nothing is known.
-    pub fn begin(
-        mut watch: Watch,
-        records: PathBuf,
-        run_id: String,
-        attempt_id: String,
-        clock: Arc<dyn Clock>,
-    ) -> Option<Self> {
-        let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
+    pub fn begin(mut watch: Watch, records: Records) -> Option<Self> {
         let (stop, stopped) = UnixStream::pair().ok()?;
-        let (tell, done) = channel();
-        let work = move || {
-            let mut writer = SegmentWriter::create(&records, info, clock);
+        let work = move |_: &Receiver<()>| {
+            let mut writer = records.writer(Origin::Telemetry);
             watch.run(&stopped, &mut writer);
             writer.finish();
-            // The receiver is gone when the last look took too long.
-            tell.send(()).ok();
         };
-        std::thread::Builder::new().name("opened-files".into()).spawn(work).ok()?;
-        Some(Self { stop, done })
+        Some(Self { stop, thread: SideThread::begin("opened-files", LAST_LOOK, work)? })
     }
 
     /// Writes what was never opened, and ends.
     pub fn finish(self) {
         drop(self.stop);
-        self.done.recv_timeout(LAST_LOOK).ok();
+        self.thread.finish();
     }
 }
 
@@ -302,11 +282,8 @@ fn record(writer: &mut SegmentWriter, set: &Watched) {
 
 /// Whether a process of the attempt has one of the files open now.
 fn is_open_in_attempt(set: &Watched) -> bool {
-    let processes = all_processes().unwrap_or_default();
-    descendants(std::process::id() as i32, &processes).iter().any(|process| {
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
-        descriptors.map(|entry| entry.path()).any(|link| is_of(set, &link))
-    })
+    let of_attempt = own_descendants().unwrap_or_default();
+    of_attempt.iter().any(|process| process.open_files().any(|link| is_of(set, &link)))
 }
 
 fn is_of(set: &Watched, link: &Path) -> bool {
@@ -321,6 +298,10 @@ fn is_of(set: &Watched, link: &Path) -> bool {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 mod tests {
+    use std::sync::Arc;
+
+    use trackway_recorder::SegmentInfo;
+
     use super::*;
 
     /// Proves that a checkpoint which is deleted, as by the retention of a script, does not count as read, and that one which is read does, also

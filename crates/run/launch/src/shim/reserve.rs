@@ -4,10 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use trackway_files::open_own;
+use trackway_files::{open_own, sync_parent};
 use trackway_formats::layout::AttemptLayout;
 
-use crate::files::sync_parent;
 use crate::{ERROR_FILE_BYTES_MAX, ExitRecord};
 
 /// Larger than any exit record with its bounded lists and its error file, control characters escaped.

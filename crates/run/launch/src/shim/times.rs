@@ -37,16 +37,10 @@ impl LineTime {
 
     /// Reads the records of a `*.times` file. A torn last record is left out.
     pub fn read_all(bytes: &[u8]) -> impl Iterator<Item = Self> {
-        bytes.chunks_exact(TIME_RECORD_BYTES).map(|record| {
-            let half = |from: usize| {
-                let mut half = [0; 8];
-                half.copy_from_slice(&record[from..from + 8]);
-                half
-            };
-            Self {
-                offset_bytes: u64::from_le_bytes(half(0)),
-                at: Timestamp::from_micros(i64::from_le_bytes(half(8))),
-            }
+        let (numbers, _) = bytes.as_chunks::<8>();
+        numbers.as_chunks().0.iter().map(|[offset_bytes, micros]| Self {
+            offset_bytes: u64::from_le_bytes(*offset_bytes),
+            at: Timestamp::from_micros(i64::from_le_bytes(*micros)),
         })
     }
 }

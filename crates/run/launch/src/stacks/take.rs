@@ -11,7 +11,7 @@ use trackway_system::SystemClock;
 use super::{
     DUMP_BYTES_MAX, PROCESSES_MAX, PROGRAM_BYTES_MAX, ProcessStack, STACK_SIGNAL, StackDump, kernel, program,
 };
-use crate::process::{PidFd, ProcessIdentity, ProcessStat};
+use crate::process::{PidFd, ProcessStat};
 
 /// How long a program may take to write its stacks.
 const ANSWER_MICROS_MAX: i64 = 500_000;
@@ -68,14 +68,13 @@ fn rank_of(proc_folder: &Path) -> Option<u32> {
 /// Makes a program write its stacks; none if it is not known to do so.
 fn ask(process: &ProcessStat, folder: &Path) -> io::Result<Vec<program::ProgramThread>> {
     let Some(path) = file_of(process, folder) else { return Ok(Vec::new()) };
-    let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };
-    let Some(handle) = PidFd::open(identity)? else { return Ok(Vec::new()) };
+    let Some(handle) = PidFd::open(process.identity())? else { return Ok(Vec::new()) };
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid))?;
     if !kernel::catches(&status, STACK_SIGNAL) {
         return Ok(Vec::new());
     }
     let before = std::fs::metadata(&path)?.len();
-    handle.signal_number(STACK_SIGNAL)?;
+    handle.signal(STACK_SIGNAL, None)?;
     wait_for_growth(&path, before)?;
     let mut file = File::open(&path)?;
     file.seek(SeekFrom::Start(before))?;

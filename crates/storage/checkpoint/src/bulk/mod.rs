@@ -21,7 +21,7 @@ mod memory;
 pub(crate) mod parallel;
 mod pinned;
 mod plan;
-mod read;
+pub(crate) mod read;
 mod reshard;
 mod safetensors;
 mod saver;
@@ -42,4 +42,5 @@ pub use read::{Fill, LoadError, LoadedFile, TensorView, read_files, read_header,
 pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, TensorInfo, TensorSlice};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
+pub(crate) use write::link;
 pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, Written, WrittenFile};

@@ -3,6 +3,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use trackway_files::if_there;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 use trackway_store::{Disk, DiskRead};
 
@@ -11,7 +12,7 @@ use crate::bulk::mapping::{BLOCK_BYTES, Buffer};
 use crate::bulk::memory::available_bytes;
 use crate::bulk::parallel::try_for_each;
 use crate::bulk::safetensors::{Header, LENGTH_BYTES, TensorInfo, header_bytes};
-use crate::error::{Defect, TensorError};
+use crate::error::{Defect, TensorError, check_hash, check_size};
 
 /// Chunks that are on their way at a time: while some are read, others are hashed.
 const READ_THREADS: usize = 4;
@@ -184,7 +185,7 @@ fn stream(
         .zip(&mut hashes)
         .flat_map(|((file, pieces), hashes)| tasks(disk, folder, file, pieces.into_iter().zip(hashes)));
     let largest = files.iter().map(|file| file.size_bytes).max().unwrap_or(0).min(CHUNK_BYTES as u64);
-    let buffer = || Buffer::new(largest as usize).map_err(|source| unreadable("a chunk", source));
+    let buffer = || Buffer::new(largest as usize).map_err(Defect::unreadable("a chunk"));
     try_for_each(threads_for(files), tasks, buffer, |buffer, task| {
         let (chunk, (pieces, hash)) = task?;
         *hash = chunk.hash_into(buffer.bytes_mut())?;
@@ -204,8 +205,7 @@ fn stream(
 /// file.
 pub fn read_header(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Header, LoadError> {
     let source = open(disk, folder, file, false)?;
-    let read =
-        |bytes: &mut [u8]| source.reader.read_at(0, bytes).map_err(|error| unreadable(&file.name, error));
+    let read = |bytes: &mut [u8]| source.reader.read_at(0, bytes).map_err(Defect::unreadable(&file.name));
     let header = || -> Result<Header, LoadError> {
         let mut first = [0; LENGTH_BYTES];
         read(&mut first)?;
@@ -232,10 +232,9 @@ pub enum LoadError {
 }
 
 /// A file that is open and has the size it must have.
-struct Source<'a> {
-    name: &'a str,
-    reader: Box<dyn DiskRead>,
-    size_bytes: u64,
+pub(crate) struct Source<'a> {
+    file: &'a ManifestFile,
+    pub reader: Box<dyn DiskRead>,
 }
 
 /// A part of a file that is read and hashed on its own. The file is closed with the last of its chunks.
@@ -247,10 +246,10 @@ struct Chunk<'a> {
 impl Chunk<'_> {
     /// Reads it to the front of `memory`, which extends at least to the end of its last block, and hashes it.
     fn hash_into(&self, memory: &mut [u8]) -> Result<ChunkHash, Defect> {
-        let Source { name, reader, size_bytes } = &*self.source;
+        let Source { file, reader } = &*self.source;
         let begin = (self.index * CHUNK_BYTES) as u64;
-        let expected = (size_bytes - begin).min(CHUNK_BYTES as u64) as usize;
-        let mut hasher = ChunkHasher::new(self.index, chunk_count(*size_bytes));
+        let expected = (file.size_bytes - begin).min(CHUNK_BYTES as u64) as usize;
+        let mut hasher = ChunkHasher::new(self.index, chunk_count(file.size_bytes));
         let piece_bytes = if reader.direct() { CHUNK_BYTES } else { CACHED_READ_BYTES };
         for done in (0..expected).step_by(piece_bytes) {
             let wanted = (expected - done).min(piece_bytes);
@@ -259,11 +258,10 @@ impl Chunk<'_> {
             let piece = &mut memory[done..done + asked];
             let count = reader.read_at(from, piece).map_err(|source| {
                 let bytes = format!("bytes {from} to {}: {source}", from + wanted as u64);
-                unreadable(name, io::Error::new(source.kind(), bytes))
+                Defect::unreadable(&file.name)(io::Error::new(source.kind(), bytes))
             })?;
             if count < wanted {
-                let found_bytes = from + count as u64;
-                return Err(Defect::Size { name: (*name).into(), expected_bytes: *size_bytes, found_bytes });
+                check_size(file, from + count as u64)?;
             }
             hasher.update(&piece[..wanted]);
         }
@@ -299,24 +297,25 @@ fn open_fast<'a>(disk: &dyn Disk, folder: &Path, file: &'a ManifestFile) -> Resu
     if file.size_bytes < DIRECT_BYTES_MIN || cached { Ok(source) } else { open(disk, folder, file, true) }
 }
 
-fn open<'a>(
+pub(crate) fn open<'a>(
     disk: &dyn Disk,
     folder: &Path,
     file: &'a ManifestFile,
     direct: bool,
 ) -> Result<Source<'a>, Defect> {
-    let name = file.name.as_str();
-    let reader = match disk.open(&folder.join(name), direct) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Defect::Missing { name: name.into() });
-        }
-        result => result.map_err(|source| unreadable(name, source))?,
-    };
-    let found_bytes = reader.size_bytes().map_err(|source| unreadable(name, source))?;
-    if found_bytes != file.size_bytes {
-        return Err(Defect::Size { name: name.into(), expected_bytes: file.size_bytes, found_bytes });
-    }
-    Ok(Source { name, reader, size_bytes: found_bytes })
+    let reader = open_named(disk, folder, &file.name, direct)?;
+    check_size(file, reader.size_bytes().map_err(Defect::unreadable(&file.name))?)?;
+    Ok(Source { file, reader })
+}
+
+pub(crate) fn open_named(
+    disk: &dyn Disk,
+    folder: &Path,
+    name: &str,
+    direct: bool,
+) -> Result<Box<dyn DiskRead>, Defect> {
+    let opened = if_there(disk.open(&folder.join(name), direct)).map_err(Defect::unreadable(name))?;
+    opened.ok_or_else(|| Defect::Missing { name: name.into() })
 }
 
 /// What is small is read on this thread before another one has started.
@@ -337,7 +336,7 @@ fn rooms_for(files: &[ManifestFile]) -> Result<Vec<LoadedFile>, Defect> {
     let room = |file: &ManifestFile| {
         let size_bytes = usize::try_from(file.size_bytes).ok().filter(|_| fits);
         let buffer = size_bytes.ok_or_else(|| io::ErrorKind::OutOfMemory.into()).and_then(Buffer::new);
-        let buffer = buffer.map_err(|source| unreadable(&file.name, source))?;
+        let buffer = buffer.map_err(Defect::unreadable(&file.name))?;
         Ok(LoadedFile {
             name: file.name.clone(),
             kind: file.kind,
@@ -354,14 +353,7 @@ fn no_hashes(files: &[ManifestFile]) -> Vec<Vec<ChunkHash>> {
 
 fn check_hashes(files: &[ManifestFile], hashes: &[Vec<ChunkHash>]) -> Result<(), Defect> {
     for (file, chunks) in files.iter().zip(hashes) {
-        let found = file_hash(chunks).to_hex().to_string();
-        if found != file.blake3 {
-            return Err(Defect::Hash { name: file.name.clone(), expected: file.blake3.clone(), found });
-        }
+        check_hash(file, &file_hash(chunks))?;
     }
     Ok(())
-}
-
-pub(crate) fn unreadable(name: &str, source: io::Error) -> Defect {
-    Defect::Unreadable { name: name.into(), source }
 }

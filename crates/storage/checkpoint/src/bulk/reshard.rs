@@ -9,9 +9,9 @@ use trackway_store::Disk;
 
 use crate::bulk::mapping::Buffer;
 use crate::bulk::memory::available_bytes;
-use crate::bulk::read::{LoadError, TensorView, read_files, read_header, unreadable};
+use crate::bulk::read::{LoadError, TensorView, read_files, read_header};
 use crate::bulk::safetensors::{Dtype, Header, TensorInfo, TensorSlice, check_slice};
-use crate::error::TensorError;
+use crate::error::{Defect, TensorError};
 
 /// Every tensor begins at a multiple of this; enough for any element and any vector unit.
 const TENSOR_ALIGNMENT_BYTES: usize = 64;
@@ -218,7 +218,7 @@ fn room_for(plans: &[Plan]) -> Result<Tensors, LoadError> {
         Ok(size_bytes) if available_bytes().is_none_or(|left| size_bytes <= left) => Buffer::new(size_bytes),
         _ => Err(io::ErrorKind::OutOfMemory.into()),
     };
-    let buffer = buffer.map_err(|source| unreadable("tensors", source))?;
+    let buffer = buffer.map_err(Defect::unreadable("tensors"))?;
     Ok(Tensors { buffer, infos })
 }
 

@@ -421,15 +421,8 @@ impl<'a> Save<'a> {
         if previous.blake3 != hash.to_hex().as_str() {
             return false;
         }
-        let disk = &self.writer.disk;
-        let theirs = parent.folder.join(&previous.name);
-        let link = || -> io::Result<bool> {
-            if disk.open(&theirs, false)?.size_bytes()? != previous.size_bytes {
-                return Ok(false);
-            }
-            disk.link(&theirs, &self.folder.join(job.file.name)).map(|()| true)
-        };
-        let shared = link().unwrap_or(false);
+        let (theirs, ours) = (parent.folder.join(&previous.name), self.folder.join(job.file.name));
+        let shared = link(self.writer.disk(), &theirs, &ours, previous.size_bytes);
         job.shared.store(shared, Ordering::Relaxed);
         shared
     }
@@ -481,4 +474,11 @@ impl<'a> Save<'a> {
         }
         written
     }
+}
+
+/// Links the parent's file, if it still has its size.
+pub(crate) fn link(disk: &dyn Disk, theirs: &Path, target: &Path, size_bytes: u64) -> bool {
+    let has_size =
+        disk.open(theirs, false).and_then(|file| file.size_bytes()).is_ok_and(|size| size == size_bytes);
+    has_size && disk.link(theirs, target).is_ok()
 }

@@ -1,6 +1,6 @@
 use std::io;
 
-use trackway_formats::checkpoint_manifest::ManifestError;
+use trackway_formats::checkpoint_manifest::{ManifestError, ManifestFile};
 
 /// How a checkpoint differs from what was committed.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +22,28 @@ pub enum Defect {
 }
 
 impl Defect {
+    pub(crate) fn unreadable(name: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Unreadable { name: name.into(), source }
+    }
+
     /// Whether the checkpoint itself is bad, rather than out of reach.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         !matches!(self, Self::Unreadable { .. })
     }
+}
+
+pub(crate) fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
+    if found_bytes == file.size_bytes {
+        return Ok(());
+    }
+    Err(Defect::Size { name: file.name.clone(), expected_bytes: file.size_bytes, found_bytes })
+}
+
+pub(crate) fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
+    let found = found.to_hex();
+    if found.as_str() == file.blake3 {
+        return Ok(());
+    }
+    Err(Defect::Hash { name: file.name.clone(), expected: file.blake3.clone(), found: found.to_string() })
 }

@@ -10,6 +10,7 @@ use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
 pub use defect::Defect;
+pub(crate) use defect::{check_hash, check_size};
 pub use kind::ErrorKind;
 pub use ranks::RankError;
 pub(crate) use ranks::named;

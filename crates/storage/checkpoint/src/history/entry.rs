@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::{AttemptId, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{is_object_prefix, object_prefix};
+use trackway_store::{Claim, new_ulid};
 
 use super::summary::Summary;
 
@@ -59,6 +60,20 @@ pub(crate) struct ClaimBody {
     pub epoch: u64,
     pub run_id: RunId,
     pub attempt_id: AttemptId,
+}
+
+impl ClaimBody {
+    /// As the store of the log compares it.
+    pub fn holder(&self) -> Claim {
+        Claim { epoch: self.epoch, holder: self.attempt_id.to_string() }
+    }
+
+    /// The begin of a checkpoint below a new prefix.
+    pub fn begin(&self, step: Step, ids: &dyn Ids) -> Begin {
+        let Self { epoch, run_id, attempt_id } = *self;
+        let object_prefix = object_prefix(step, epoch, &new_ulid(ids));
+        Begin { epoch, run_id, attempt_id, step, object_prefix, ranks: None }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,12 +8,13 @@ mod round;
 mod summary;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::Step;
+use trackway_core::{RunId, Step};
 use trackway_store::{Claim, Entry, Fold, Item};
 
-use crate::error::Fallback;
+use crate::error::{CheckpointError, Fallback};
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 pub use info::{CheckpointInfo, CheckpointState, PinInfo};
 pub(crate) use round::{RoundRecord, Stop, check_round};
@@ -120,7 +121,7 @@ impl Fold for History {
     }
 
     fn claim(&self) -> Option<Claim> {
-        self.claim.map(|claim| Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() })
+        self.claim.map(|claim| claim.holder())
     }
 
     fn summary(&self) -> Body {
@@ -142,6 +143,26 @@ impl Fold for History {
 impl History {
     pub fn claimed(&self) -> Option<ClaimBody> {
         self.claim
+    }
+
+    /// Refuses the log of another run; `root` is where it is.
+    pub fn check_run(&self, root: &Path, expected: RunId) -> Result<(), CheckpointError> {
+        match self.claim.map(|claim| claim.run_id) {
+            Some(found) if found != expected => {
+                Err(CheckpointError::WrongRun { root: root.into(), expected, found })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A commit whose files are not deleted; `root` is where the log is.
+    pub fn kept(&self, root: &Path, number: u64) -> Result<&CommitRecord, CheckpointError> {
+        let missing = || CheckpointError::NoSuchCommit { root: root.into(), number };
+        let record = self.commit(number).ok_or_else(missing)?;
+        if record.retired {
+            return Err(CheckpointError::NotHere { step: record.body.step, state: "retired" });
+        }
+        Ok(record)
     }
 
     pub fn round(&self) -> Option<&RoundRecord> {

@@ -12,7 +12,7 @@ use crate::ranks::decliner::Decliner;
 use crate::ranks::notice::Notices;
 use crate::ranks::vote::resume_folder;
 use crate::ranks::wait::wait_for;
-use crate::root::{CheckpointRoot, holder};
+use crate::root::CheckpointRoot;
 use crate::settings::Settings;
 use crate::view::CheckpointView;
 
@@ -103,7 +103,7 @@ impl RankedRoot {
 
     fn begin_round(&mut self) -> Result<(), CheckpointError> {
         let older = self.root.view.history().round().map(|record| (record.number, record.body));
-        let claim = holder(&self.root.claim);
+        let claim = self.root.claim.holder();
         let round = self.round;
         let begun = self.root.view.log.append(Writer::Trainer(&claim), |history: &History| {
             if let Some(epoch) = history.adopting() {
@@ -126,12 +126,8 @@ impl RankedRoot {
         let (clock, view) = (Arc::clone(&self.root.clock), &mut self.root.view);
         let is_current = wait_for(clock.as_ref(), seconds, || {
             view.refresh()?;
-            match view.history().claimed().map(|claim| claim.run_id) {
-                Some(found) if found != run_id => {
-                    Err(CheckpointError::WrongRun { root: view.root().into(), expected: run_id, found })
-                }
-                _ => Ok(round.is_current(view.history())?.then_some(())),
-            }
+            view.history().check_run(view.root(), run_id)?;
+            Ok(round.is_current(view.history())?.then_some(()))
         })?;
         let what = "begin a round of this attempt".to_owned();
         is_current.ok_or_else(|| RankError::Silent { ranks: vec![0], what, seconds }.into())

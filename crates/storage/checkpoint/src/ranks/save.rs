@@ -14,7 +14,7 @@ use crate::ranks::decliner::Decliner;
 use crate::ranks::root::RankedRoot;
 use crate::ranks::vote::{Agreed, Ballot, Ballots, SaveVote};
 use crate::ranks::wait::wait_for;
-use crate::root::{Commit, commit, holder, written_bytes};
+use crate::root::{Commit, commit, written_bytes};
 use crate::writer::CheckpointWriter;
 
 /// How many times as long as rank 0 waits for votes the others wait for its decision: it may reach its files later than
@@ -160,9 +160,7 @@ impl RankedRoot {
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Vec<ManifestFile>, CheckpointError> {
         let files = self.root.write_files(object_prefix, fill)?;
-        let folder = self.root.view.root().join(object_prefix);
-        let synced = self.root.view.disk().sync_folder(&folder);
-        synced.map_err(CheckpointError::storage("sync the folder", &folder))?;
+        self.root.view.sync_folder(&self.root.view.root().join(object_prefix))?;
         Ok(files)
     }
 
@@ -249,7 +247,7 @@ impl RankedRoot {
         object_prefix: &str,
         error: CheckpointError,
     ) -> Result<u64, CheckpointError> {
-        let claim = holder(&self.root.claim);
+        let claim = self.root.claim.holder();
         let why = format!("rank 0 failed: {error}");
         let mut number = None;
         let abandoned = self.root.view.log.append(Writer::Trainer(&claim), |history: &History| {
@@ -292,9 +290,7 @@ impl RankedRoot {
     /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. It must not be
     /// acknowledged while a power cut could still undo it.
     fn sync_log(&self) -> Result<(), CheckpointError> {
-        let folder = self.root.view.root().join("log");
-        let synced = self.root.view.disk().sync_folder(&folder);
-        synced.map_err(CheckpointError::storage("sync the folder", &folder))
+        self.root.view.sync_folder(&self.root.view.root().join("log"))
     }
 
     /// Votes that this rank failed, unless the others gave up before: then that is why it did. When that vote fails

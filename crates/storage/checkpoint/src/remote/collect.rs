@@ -10,6 +10,7 @@ use super::replica::{Replica, key, keys_of};
 use crate::error::CheckpointError;
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
+use crate::keeper::Verdict;
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan, plan_along};
 
 /// What a collection of garbage at the remote did, or would do.
@@ -56,19 +57,19 @@ impl Replica {
         }
         while !done.plan.retire.is_empty() {
             match self.enough_stay(&done.plan)? {
-                Stay::Enough => {
+                Verdict::Enough => {
                     done.plan = self.retire(policy, now, age)?;
                     if done.plan.retire.is_empty() {
                         done.refused = Some("the log changed in the meantime; collect again".into());
                     }
                     break;
                 }
-                Stay::TooFew => {
+                Verdict::TooFew => {
                     done.refused =
                         Some(format!("fewer than {MIN_KEPT} of the remaining checkpoints are intact there"));
                     done.plan.retire.clear();
                 }
-                Stay::Damaged { number, why } => {
+                Verdict::Damaged { number, why } => {
                     // Not one that another process retired while its objects were looked for.
                     if self.mark_suspect(number, &why)? {
                         done.suspects.push(number);
@@ -105,19 +106,19 @@ impl Replica {
     }
 
     /// Whether enough of what stays has all of its objects, looking at sizes, newest first.
-    fn enough_stay(&mut self, plan: &RetentionPlan) -> Result<Stay, CheckpointError> {
+    fn enough_stay(&mut self, plan: &RetentionPlan) -> Result<Verdict, CheckpointError> {
         let mut found = 0;
         let kept = uploaded_chain(self.remote()).into_iter().filter(|number| plan.keep.contains_key(number));
         for number in kept.take(MIN_KEPT).collect::<Vec<_>>() {
             if !self.seen_whole.contains(&number) {
                 if let Some(why) = self.missing_there(number)? {
-                    return Ok(Stay::Damaged { number, why });
+                    return Ok(Verdict::Damaged { number, why });
                 }
                 self.seen_whole.insert(number);
             }
             found += 1;
         }
-        Ok(if found == MIN_KEPT { Stay::Enough } else { Stay::TooFew })
+        Ok(if found == MIN_KEPT { Verdict::Enough } else { Verdict::TooFew })
     }
 
     /// What of a commit is not there as it was sent.
@@ -206,12 +207,6 @@ impl Replica {
         self.files.remove(&manifest_name)?;
         Ok(removed)
     }
-}
-
-enum Stay {
-    Enough,
-    TooFew,
-    Damaged { number: u64, why: String },
 }
 
 /// Every name below which a file of a checkpoint may be.

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 
 use super::gather::NotGathered;
-use super::replica::Replica;
-use super::truth::no_manifest;
+use super::replica::{Replica, no_manifest};
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
 use crate::error::CheckpointError;
@@ -37,7 +36,7 @@ impl Replica {
         let path = folder.join(MANIFEST_FILE_NAME);
         self.clear(&path)?;
         write_durably(self.view.disk().as_ref(), &path, &bytes)?;
-        self.sync(folder)?;
+        self.view.sync_folder(folder)?;
         Ok(manifest)
     }
 
@@ -68,6 +67,6 @@ impl Replica {
             self.fetch_file(folder, body, file, &arrived)?.map_err(damaged)
         };
         try_for_each(self.files.at_once(), files, || Ok(()), work)?;
-        self.sync(folder)
+        self.view.sync_folder(folder)
     }
 }

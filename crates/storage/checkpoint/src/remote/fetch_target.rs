@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, RunId, Step};
-use trackway_formats::checkpoint_manifest::object_prefix;
-use trackway_store::{Writer, new_ulid};
+use trackway_store::Writer;
 
 use super::gather::NotGathered;
-use super::replica::{Replica, by_prefix, holder};
+use super::replica::{Replica, by_prefix};
 use super::walk::{Stop, Walk};
 use crate::error::{CheckpointError, Fallback};
-use crate::history::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
+use crate::history::entry::{Adopt, Body, ClaimBody, CommitBody};
 use crate::history::{Candidate, CheckpointInfo};
 use crate::keeper::append;
 use crate::retention::Retention;
@@ -27,6 +26,13 @@ pub enum FetchSource {
     Local,
     /// At the remote.
     Remote,
+}
+
+impl FetchSource {
+    /// Where they are, of which so many come over the wire.
+    pub(super) fn of(fetched_bytes: u64) -> Self {
+        if fetched_bytes == 0 { Self::Local } else { Self::Remote }
+    }
 }
 
 /// The checkpoint that an attempt continues from.
@@ -100,19 +106,14 @@ impl Replica {
     ) -> Result<Fetched, CheckpointError> {
         self.refresh()?;
         self.refuse_empty_remote()?;
-        let handed_over = self.hand_over();
-        if let Err(error) = handed_over
-            && !matches!(error, CheckpointError::Fenced { .. })
-        {
-            return Err(error);
-        }
+        self.hand_over_unless_fenced()?;
         // Higher than what was claimed on this disk too: an attempt of a time before there was a remote.
         let local_epoch = self.local_history().claimed().map_or(0, |claim| claim.epoch);
         let mine = self.local_history().claimed().is_some_and(|claim| claim.attempt_id == attempt_id);
         let at_least = at_least.max(if mine { local_epoch } else { local_epoch + 1 });
         let epoch = self.claim_remote(run_id, attempt_id, at_least)?;
         let claim = ClaimBody { epoch, run_id, attempt_id };
-        self.view.log.claim(&holder(&claim), &Body::Claim(claim), |_| Ok::<_, CheckpointError>(()))?;
+        self.view.log.claim(&claim.holder(), &Body::Claim(claim), |_| Ok::<_, CheckpointError>(()))?;
         // Claimed at both places: no commit of an earlier epoch can be added any more.
         self.refresh()?;
         let fenced = self.fenced();
@@ -217,7 +218,7 @@ impl Replica {
             manifest_sha256: body.manifest_sha256.clone(),
             attempt_id: body.attempt_id,
             number_there: number,
-            source: if gathered.fetched_bytes == 0 { FetchSource::Local } else { FetchSource::Remote },
+            source: FetchSource::of(gathered.fetched_bytes),
             fetched_bytes: gathered.fetched_bytes,
         };
         Ok(Ok((target, gathered.folder)))
@@ -275,14 +276,10 @@ impl Replica {
         body: CommitBody,
         gathered: &Path,
     ) -> Result<Placed, CheckpointError> {
-        let ClaimBody { epoch, run_id, attempt_id } = *claim;
-        let ulid = new_ulid(self.ids.as_ref());
-        let folder = object_prefix(body.step, epoch, &ulid);
-        let begin =
-            Begin { epoch, run_id, attempt_id, step: body.step, object_prefix: folder.clone(), ranks: None };
-        append(&mut self.view, Writer::Trainer(&holder(claim)), |_| Some(Body::Begin(begin.clone())))?;
-        self.put_in_place(gathered, &folder)?;
-        Ok(Placed { number_there, body, folder })
+        let begin = claim.begin(body.step, self.ids.as_ref());
+        append(&mut self.view, Writer::Trainer(&claim.holder()), |_| Some(Body::Begin(begin.clone())))?;
+        self.put_in_place(gathered, &begin.object_prefix)?;
+        Ok(Placed { number_there, body, folder: begin.object_prefix })
     }
 
     /// Records in the local log what the attempt continues from, oldest first: nothing before these entries counts.
@@ -345,7 +342,7 @@ impl Replica {
 
     fn add_adopt(&mut self, claim: &ClaimBody, adopt: Adopt) -> Result<u64, CheckpointError> {
         let body = Body::Adopt(adopt);
-        let number = append(&mut self.view, Writer::Trainer(&holder(claim)), |_| Some(body.clone()))?;
+        let number = append(&mut self.view, Writer::Trainer(&claim.holder()), |_| Some(body.clone()))?;
         Ok(number.expect("the entry is always decided"))
     }
 }

@@ -5,15 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use trackway_files::if_there;
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 use trackway_store::DiskFile;
 
-use super::replica::{Replica, keys_of};
+use super::replica::{Replica, no_manifest};
 use crate::bulk::parallel::{lock, try_for_each};
 use crate::bulk::verify_files;
-use crate::error::{CheckpointError, Defect};
+use crate::error::{CheckpointError, Defect, check_hash, check_size};
 use crate::history::entry::CommitBody;
-use crate::verify::{check_hash, check_manifest, check_size, read_manifest};
+use crate::verify::{check_manifest, read_manifest};
 use crate::writer::write_durably;
 
 /// Below the root: checkpoints that are being assembled. What a kill left there is completed.
@@ -62,7 +63,7 @@ impl Replica {
         let path = folder.join(MANIFEST_FILE_NAME);
         self.clear(&path)?;
         write_durably(self.view.disk().as_ref(), &path, &bytes)?;
-        self.sync(&folder)?;
+        self.view.sync_folder(&folder)?;
         let Tally { fetched_bytes, whole_here, .. } = tally;
         Ok(Ok(Gathered { folder, fetched_bytes, whole_here }))
     }
@@ -75,7 +76,7 @@ impl Replica {
         from_remote: bool,
     ) -> Outcome<(Manifest, Vec<u8>)> {
         let checked = |bytes: Vec<u8>| check_manifest(&bytes, body).map(|manifest| (manifest, bytes));
-        let mut defect = Defect::Missing { name: MANIFEST_FILE_NAME.into() };
+        let mut defect = no_manifest();
         for folder in copies {
             match read_manifest(self.view.disk().as_ref(), folder).and_then(checked) {
                 Ok(manifest) => return Ok(Ok(manifest)),
@@ -86,7 +87,7 @@ impl Replica {
             return Ok(Err(NotGathered { defect, at_remote: false }));
         }
         let found = self.remote_manifest_bytes(body)?;
-        let found = found.ok_or_else(|| Defect::Missing { name: MANIFEST_FILE_NAME.into() });
+        let found = found.ok_or_else(no_manifest);
         Ok(found.and_then(checked).map_err(|defect| NotGathered { defect, at_remote: true }))
     }
 
@@ -109,7 +110,10 @@ impl Replica {
             if place.is_none() && !self.is_whole(folder, file) {
                 fetched = match from_remote {
                     true => self.fetch_file(folder, body, file, &|_| {})?,
-                    false => Err(NotGathered { defect: missing(file), at_remote: false }),
+                    false => {
+                        let defect = Defect::Missing { name: file.name.clone() };
+                        Err(NotGathered { defect, at_remote: false })
+                    }
                 };
                 let mut tally = lock(&tally);
                 tally.fetched_bytes += if fetched.is_ok() { file.size_bytes } else { 0 };
@@ -126,10 +130,9 @@ impl Replica {
     }
 
     fn incoming_folder(&self, prefix: &str) -> Result<PathBuf, CheckpointError> {
-        let disk = self.view.disk();
         let folder = self.incoming_path(prefix);
         for path in [self.view.root(), &self.view.root().join(INCOMING_FOLDER), &folder] {
-            disk.make_folder(path).map_err(CheckpointError::storage("make the folder", path))?;
+            self.view.make_folder(path)?;
         }
         Ok(folder)
     }
@@ -180,17 +183,17 @@ impl Replica {
         file: &ManifestFile,
         arrived: &(dyn Fn(u64) + Sync),
     ) -> Outcome<()> {
-        let mut defect = missing(file);
-        for name in keys_of(&body.object_prefix, file) {
+        let found = self.at_each_name(body, file, |name| {
+            let mut fetched = None;
             for _ in 0..MAX_FETCHES {
-                match self.fetch_object(&name, &folder.join(&file.name), file, arrived)? {
-                    None => break,
-                    Some(Ok(())) => return Ok(Ok(())),
-                    Some(Err(found)) => defect = found,
+                fetched = self.fetch_object(name, &folder.join(&file.name), file, arrived)?.or(fetched);
+                if !matches!(fetched, Some(Err(_))) {
+                    break;
                 }
             }
-        }
-        Ok(Err(NotGathered { defect, at_remote: true }))
+            Ok(fetched)
+        })?;
+        Ok(found.map_err(|defect| NotGathered { defect, at_remote: true }))
     }
 
     /// Writes and syncs one object as it comes, hashing it on the way. `None`: it is absent.
@@ -218,14 +221,8 @@ impl Replica {
     }
 
     pub(super) fn clear(&self, path: &Path) -> Result<(), CheckpointError> {
-        match self.view.disk().remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(CheckpointError::storage("remove", path)),
-        }
-    }
-
-    pub(super) fn sync(&self, folder: &Path) -> Result<(), CheckpointError> {
-        self.view.disk().sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))
+        let removed = if_there(self.view.disk().remove_file(path));
+        removed.map(drop).map_err(CheckpointError::storage("remove", path))
     }
 
     /// Moves what was assembled to its place, durably. No process knows the place yet.
@@ -233,11 +230,10 @@ impl Replica {
         let root = self.view.root();
         let folder = root.join(prefix);
         let step_folder = folder.parent().unwrap_or(root).to_owned();
-        let disk = self.view.disk();
-        disk.make_folder(&step_folder).map_err(CheckpointError::storage("make the folder", &step_folder))?;
-        disk.rename(gathered, &folder).map_err(CheckpointError::storage("rename", gathered))?;
-        self.sync(&step_folder)?;
-        self.sync(root)
+        self.view.make_folder(&step_folder)?;
+        self.view.disk().rename(gathered, &folder).map_err(CheckpointError::storage("rename", gathered))?;
+        self.view.sync_folder(&step_folder)?;
+        self.view.sync_folder(root)
     }
 
     /// Removes what unfinished downloads left behind. They only use space: no process reads them.
@@ -247,10 +243,6 @@ impl Replica {
             let _ = self.view.remove_folder(&folder);
         }
     }
-}
-
-fn missing(file: &ManifestFile) -> Defect {
-    Defect::Missing { name: file.name.clone() }
 }
 
 /// Where fetched bytes go.

@@ -30,6 +30,14 @@ impl Replica {
         Ok(waiting.len() as u64)
     }
 
+    /// The same for a caller that does not mind losing what still waits.
+    pub(super) fn hand_over_unless_fenced(&mut self) -> Result<(), CheckpointError> {
+        match self.hand_over() {
+            Ok(_) | Err(CheckpointError::Fenced { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Numbers of local commits that the remote's log does not have, oldest first.
     ///
     /// They were handed over in order, so the newest which is there determines where to continue: what is older and not

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
-use trackway_store::{Backend, Claim, Disk, Log, RealDisk};
+use trackway_store::{Backend, Disk, Log, RealDisk};
 
 use super::files::RemoteFiles;
 use crate::error::{CheckpointError, Defect};
@@ -169,14 +169,7 @@ impl Replica {
         at_least: u64,
     ) -> Result<u64, CheckpointError> {
         let location = self.location();
-        let wrong_run = |history: &History| match history.claimed() {
-            Some(found) if found.run_id != run_id => Err(CheckpointError::WrongRun {
-                root: location.clone().into(),
-                expected: run_id,
-                found: found.run_id,
-            }),
-            _ => Ok(()),
-        };
+        let own_run = |history: &History| history.check_run(location.as_ref(), run_id);
         let mut tries = 0;
         loop {
             tries += 1;
@@ -187,7 +180,7 @@ impl Replica {
                 None => at_least,
             };
             let body = ClaimBody { epoch, run_id, attempt_id };
-            match self.log.claim(&holder(&body), &Body::Claim(body), wrong_run) {
+            match self.log.claim(&body.holder(), &Body::Claim(body), own_run) {
                 Ok(()) => return Ok(epoch),
                 // Another process was faster: the next epoch is above its.
                 Err(CheckpointError::Fenced { .. }) if tries < MAX_CLAIM_TRIES => {}
@@ -241,10 +234,6 @@ pub(super) fn by_prefix(history: &History) -> BTreeMap<&str, u64> {
     history.commits().map(|(number, record)| (record.body.object_prefix.as_str(), number)).collect()
 }
 
-pub(super) fn holder(claim: &ClaimBody) -> Claim {
-    Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
-}
-
 /// The name of a file's object.
 pub(super) fn key(prefix: &str, name: &str) -> String {
     format!("{prefix}/{name}")
@@ -254,4 +243,8 @@ pub(super) fn key(prefix: &str, name: &str) -> String {
 pub(super) fn keys_of(prefix: &str, file: &ManifestFile) -> Vec<String> {
     let prefixes = [Some(prefix), file.stored_in.as_deref()];
     prefixes.into_iter().flatten().map(|prefix| key(prefix, &file.name)).collect()
+}
+
+pub(super) fn no_manifest() -> Defect {
+    Defect::Missing { name: MANIFEST_FILE_NAME.into() }
 }

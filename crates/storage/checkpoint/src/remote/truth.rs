@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trackway_core::{Step, Timestamp};
-use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::{Entry, Fold as _, Item, Writer};
 
 use super::fetch_target::FetchSource;
-use super::replica::{Replica, by_prefix, keys_of};
+use super::replica::{Replica, by_prefix, keys_of, no_manifest};
 use super::upload::Progress;
 use super::walk::{Stop, Walk};
 use crate::bulk::parallel::try_for_each;
-use crate::error::{CheckpointError, Defect, Fallback};
+use crate::error::{CheckpointError, Defect, Fallback, check_hash, check_size};
 use crate::history::entry::{Body, CommitBody, PinBody};
 use crate::history::{CheckpointInfo, History, PinInfo};
 use crate::housekeeper::pin_body;
 use crate::keeper::append;
 use crate::retention::Retention;
-use crate::verify::{check_hash, check_size, verify, verify_manifest};
+use crate::verify::{verify, verify_manifest};
 
 /// The state according to both logs together, as of the last call.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,12 +46,6 @@ pub struct Foreseen {
     pub fallbacks: Vec<Fallback>,
     /// Committed steps that would be trained again because of those.
     pub lost_steps: Step,
-}
-
-/// Where the bytes of a checkpoint are nearest.
-struct Nearest {
-    source: FetchSource,
-    fetch_bytes: u64,
 }
 
 impl Replica {
@@ -86,17 +80,13 @@ impl Replica {
             };
             match self.nearest(&body, uploaded)? {
                 Err(why) => fallbacks.push(Fallback { step: Some(body.step), why }),
-                Ok(Nearest { source, fetch_bytes }) => {
+                Ok(fetch_bytes) => {
                     let info = history.checkpoints().into_iter().find(|info| info.number == number);
                     let newest_step = walk.newest_step.unwrap_or(body.step);
                     let lost_steps = newest_step.saturating_sub(body.step);
-                    return Ok(info.map(|info| Foreseen {
-                        info,
-                        source,
-                        fetch_bytes,
-                        fallbacks,
-                        lost_steps,
-                    }));
+                    let source = FetchSource::of(fetch_bytes);
+                    let foreseen = |info| Foreseen { info, source, fetch_bytes, fallbacks, lost_steps };
+                    return Ok(info.map(foreseen));
                 }
             }
         }
@@ -111,7 +101,7 @@ impl Replica {
     pub fn verify_there(&self, prefix: &str, progress: &Progress<'_>) -> Result<(), CheckpointError> {
         let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
-        let manifest = self.remote_manifest(body)?.ok_or_else(|| damaged(no_manifest()))?.map_err(damaged)?;
+        let manifest = self.manifest(prefix)?;
         let read_bytes = AtomicU64::new(0);
         let arrived = |bytes: u64| {
             progress(read_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes, manifest.size_bytes());
@@ -136,20 +126,13 @@ impl Replica {
         why: &str,
         until: Option<Timestamp>,
     ) -> Result<PinInfo, CheckpointError> {
-        match self.hand_over() {
-            Ok(_) | Err(CheckpointError::Fenced { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        self.hand_over_unless_fenced()?;
         let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
         let body = pin_body(name, number, why, until)?;
         let root = self.location();
         self.log.append(Writer::Housekeeper, |history: &History| {
-            let missing = || CheckpointError::NoSuchCommit { root: root.clone().into(), number };
-            let record = history.commit(number).ok_or_else(missing)?;
-            if record.retired {
-                return Err(CheckpointError::NotHere { step: record.body.step, state: "retired" });
-            }
-            Ok(Some(Body::Pin(body.clone())))
+            history.kept(root.as_ref(), number)?;
+            Ok::<_, CheckpointError>(Some(Body::Pin(body.clone())))
         })?;
         if let Some(here) = by_prefix(self.local_history()).get(prefix).copied() {
             append(&mut self.view, Writer::Housekeeper, |history| {
@@ -181,10 +164,7 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::Store`] when the remote does not answer.
     pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
-        match self.hand_over() {
-            Ok(_) | Err(CheckpointError::Fenced { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        self.hand_over_unless_fenced()?;
         let later = self.remote().commits().filter(|(_, record)| record.body.step > step && !record.retired);
         let later: Vec<(u64, Step)> = later.map(|(number, record)| (number, record.body.step)).collect();
         let mut left = Vec::new();
@@ -242,26 +222,22 @@ impl Replica {
         (history, lost)
     }
 
-    /// Where the bytes of a commit are nearest, or why they cannot be fetched: the decision of
+    /// How many bytes of a commit must be fetched, or why they cannot be: the decision of
     /// [`Replica::gather`](super::gather) without the work.
-    fn nearest(&self, body: &CommitBody, uploaded: bool) -> Result<Result<Nearest, String>, CheckpointError> {
+    fn nearest(&self, body: &CommitBody, uploaded: bool) -> Result<Result<u64, String>, CheckpointError> {
         let disk = self.view.disk().as_ref();
         let mut defect = no_manifest();
         for folder in self.copies_here(&body.object_prefix) {
             match (verify(disk, &folder, body), self.suspect_here(&body.object_prefix)) {
                 (Ok(_), Some(why)) => return Ok(Err(format!("marked suspect on this disk: {why}"))),
-                (Ok(_), None) => return Ok(Ok(Nearest { source: FetchSource::Local, fetch_bytes: 0 })),
+                (Ok(_), None) => return Ok(Ok(0)),
                 (Err(found), _) => defect = found,
             }
         }
         if !uploaded {
             return Ok(Err(format!("its bytes never reached the remote, and here {defect}")));
         }
-        match self.fetch_bytes(body)? {
-            Ok(0) => Ok(Ok(Nearest { source: FetchSource::Local, fetch_bytes: 0 })),
-            Ok(fetch_bytes) => Ok(Ok(Nearest { source: FetchSource::Remote, fetch_bytes })),
-            Err(defect) => Ok(Err(format!("at the remote, {defect}"))),
-        }
+        Ok(self.fetch_bytes(body)?.map_err(|defect| format!("at the remote, {defect}")))
     }
 
     /// Bytes that must come from the remote to make a checkpoint whole here, or what of it is not there.
@@ -296,9 +272,21 @@ impl Replica {
         body: &CommitBody,
         file: &ManifestFile,
     ) -> Result<Result<(), Defect>, CheckpointError> {
+        self.at_each_name(body, file, |name| {
+            Ok(self.files.size_bytes(name)?.map(|found_bytes| check_size(file, found_bytes)))
+        })
+    }
+
+    /// Calls `look` with each name below which a file may be at the remote, until it is whole there.
+    pub(super) fn at_each_name(
+        &self,
+        body: &CommitBody,
+        file: &ManifestFile,
+        look: impl Fn(&str) -> Result<Option<Result<(), Defect>>, CheckpointError>,
+    ) -> Result<Result<(), Defect>, CheckpointError> {
         let mut defect = Defect::Missing { name: file.name.clone() };
         for name in keys_of(&body.object_prefix, file) {
-            match self.files.size_bytes(&name)?.map(|found_bytes| check_size(file, found_bytes)) {
+            match look(&name)? {
                 None => {}
                 Some(Ok(())) => return Ok(Ok(())),
                 Some(Err(found)) => defect = found,
@@ -314,10 +302,9 @@ impl Replica {
         file: &ManifestFile,
         arrived: &dyn Fn(u64),
     ) -> Result<Result<(), Defect>, CheckpointError> {
-        let mut defect = Defect::Missing { name: file.name.clone() };
-        for name in keys_of(&body.object_prefix, file) {
+        self.at_each_name(body, file, |name| {
             let mut hasher = blake3::Hasher::new();
-            let fetched = self.files.fetch(&name, file.size_bytes, &mut |bytes| {
+            let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| {
                 hasher.update(bytes);
                 arrived(bytes.len() as u64);
                 Ok(())
@@ -325,16 +312,7 @@ impl Replica {
             let checked = |found_bytes| {
                 check_size(file, found_bytes).and_then(|()| check_hash(file, &hasher.finalize()))
             };
-            match fetched.map(checked) {
-                None => {}
-                Some(Ok(())) => return Ok(Ok(())),
-                Some(Err(found)) => defect = found,
-            }
-        }
-        Ok(Err(defect))
+            Ok(fetched.map(checked))
+        })
     }
-}
-
-pub(super) fn no_manifest() -> Defect {
-    Defect::Missing { name: MANIFEST_FILE_NAME.into() }
 }

@@ -163,15 +163,19 @@ impl Walk<'_, '_, '_> {
         })
     }
 
-    /// The next byte that is not a space, if there is one.
-    fn next_token(&mut self) -> Result<Option<u8>, Fault> {
-        while let Some(byte) = self.reader.peek()? {
+    /// The next byte that is not a space, if there is one; it is not taken.
+    fn ahead(&mut self) -> Result<Option<u8>, Fault> {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.reader.peek()? {
             self.reader.skip(1)?;
-            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-                return Ok(Some(byte));
-            }
         }
-        Ok(None)
+        self.reader.peek()
+    }
+
+    /// The same, taken.
+    fn next_token(&mut self) -> Result<Option<u8>, Fault> {
+        let byte = self.ahead()?;
+        self.reader.skip(u64::from(byte.is_some()))?;
+        Ok(byte)
     }
 
     fn token(&mut self) -> Result<u8, Fault> {
@@ -180,17 +184,9 @@ impl Walk<'_, '_, '_> {
 
     /// Takes the next token if it is this one.
     fn next_is(&mut self, wanted: u8) -> Result<bool, Fault> {
-        while let Some(byte) = self.reader.peek()? {
-            if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-                self.reader.skip(1)?;
-            } else {
-                if byte == wanted {
-                    self.reader.skip(1)?;
-                }
-                return Ok(byte == wanted);
-            }
-        }
-        Err(Fault::Ends)
+        let is_next = self.ahead()?.ok_or(Fault::Ends)? == wanted;
+        self.reader.skip(u64::from(is_next))?;
+        Ok(is_next)
     }
 }
 

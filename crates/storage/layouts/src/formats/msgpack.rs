@@ -57,8 +57,6 @@ fn item(reader: &mut Reader) -> Result<Item, Fault> {
     let skipped = |reader: &mut Reader, length: u64| reader.skip(length).map(|()| Item::Other);
     let open =
         |map: bool, count: u64| Item::Open(Open { map, remaining: if map { count * 2 } else { count } });
-    let wide = |reader: &mut Reader| Ok::<_, Fault>(u64::from(u32::from_be_bytes(reader.array()?)));
-    let narrow = |reader: &mut Reader| Ok::<_, Fault>(u64::from(u16::from_be_bytes(reader.array()?)));
     let byte = reader.byte()?;
     Ok(match byte {
         0x00..=0x7f => Item::Integer(i64::from(byte)),
@@ -67,29 +65,13 @@ fn item(reader: &mut Reader) -> Result<Item, Fault> {
         0xa0..=0xbf => text(reader, u64::from(byte & 0x1f))?,
         0xc0 | 0xc2 | 0xc3 => Item::Other,
         0xc1 => return Err(Fault::malformed("it has a byte that MessagePack never uses")),
-        0xc4 => {
-            let length = u64::from(reader.byte()?);
-            skipped(reader, length)?
-        }
-        0xc5 => {
-            let length = narrow(reader)?;
-            skipped(reader, length)?
-        }
-        0xc6 => {
-            let length = wide(reader)?;
+        0xc4..=0xc6 => {
+            let length = sized(reader, byte - 0xc4)?;
             skipped(reader, length)?
         }
         // Extensions: a length, a type, then the bytes.
-        0xc7 => {
-            let length = u64::from(reader.byte()?);
-            skipped(reader, length + 1)?
-        }
-        0xc8 => {
-            let length = narrow(reader)?;
-            skipped(reader, length + 1)?
-        }
-        0xc9 => {
-            let length = wide(reader)?;
+        0xc7..=0xc9 => {
+            let length = sized(reader, byte - 0xc7)?;
             skipped(reader, length + 1)?
         }
         0xca => skipped(reader, 4)?,
@@ -103,23 +85,22 @@ fn item(reader: &mut Reader) -> Result<Item, Fault> {
         0xd2 => Item::Integer(i64::from(i32::from_be_bytes(reader.array()?))),
         0xd3 => Item::Integer(i64::from_be_bytes(reader.array()?)),
         0xd4..=0xd8 => skipped(reader, 1 + (1 << (byte - 0xd4)))?,
-        0xd9 => {
-            let length = u64::from(reader.byte()?);
+        0xd9..=0xdb => {
+            let length = sized(reader, byte - 0xd9)?;
             text(reader, length)?
         }
-        0xda => {
-            let length = narrow(reader)?;
-            text(reader, length)?
-        }
-        0xdb => {
-            let length = wide(reader)?;
-            text(reader, length)?
-        }
-        0xdc => open(false, narrow(reader)?),
-        0xdd => open(false, wide(reader)?),
-        0xde => open(true, narrow(reader)?),
-        0xdf => open(true, wide(reader)?),
+        0xdc | 0xdd => open(false, sized(reader, byte - 0xdb)?),
+        0xde | 0xdf => open(true, sized(reader, byte - 0xdd)?),
         0xe0..=0xff => Item::Integer(i64::from(byte.cast_signed())),
+    })
+}
+
+/// A length of one, two or four bytes.
+fn sized(reader: &mut Reader, width: u8) -> Result<u64, Fault> {
+    Ok(match width {
+        0 => u64::from(reader.byte()?),
+        1 => u64::from(u16::from_be_bytes(reader.array()?)),
+        _ => u64::from(u32::from_be_bytes(reader.array()?)),
     })
 }
 

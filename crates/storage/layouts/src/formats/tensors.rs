@@ -1,5 +1,7 @@
 //! safetensors, HDF5 and the manifests of OCDBT (Orbax): headers that say how long the file is.
 
+use std::cmp::Ordering;
+
 use super::json;
 use crate::limits::MAX_SAFETENSORS_HEADER_BYTES;
 use crate::source::{Fault, Reader};
@@ -22,11 +24,7 @@ pub(crate) fn safetensors(reader: &mut Reader, metadata: &mut dyn FnMut(&str, &s
         _ => {}
     })?;
     let said = end.checked_add(8 + length).filter(|_| !wrong);
-    match said.map(|said| said.cmp(&reader.len())) {
-        Some(std::cmp::Ordering::Equal) => Ok(()),
-        Some(std::cmp::Ordering::Greater) => Err(Fault::Ends),
-        _ => Err(Fault::malformed("its header says another length than it has")),
-    }
+    ends_at(reader, said.unwrap_or(0), "its header says another length than it has")
 }
 
 pub(crate) const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -56,13 +54,7 @@ pub(crate) fn hdf5(reader: &mut Reader) -> Result<(), Fault> {
     if base != 0 {
         return Err(Fault::Beyond("it begins after a block of its user".to_owned()));
     }
-    match end.cmp(&reader.len()) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Greater => Err(Fault::Ends),
-        std::cmp::Ordering::Less => {
-            Err(Fault::malformed("it is longer than its superblock says: not closed yet"))
-        }
-    }
+    ends_at(reader, end, "it is longer than its superblock says: not closed yet")
 }
 
 pub(crate) const OCDBT_MAGIC: &[u8] = b"\x0c\xdb\x3a\x2a";
@@ -71,9 +63,14 @@ pub(crate) const OCDBT_MAGIC: &[u8] = b"\x0c\xdb\x3a\x2a";
 pub(crate) fn ocdbt_manifest(reader: &mut Reader) -> Result<(), Fault> {
     reader.skip(4)?;
     let said = u64::from_le_bytes(reader.array()?);
+    ends_at(reader, said, "its header says another length than it has")
+}
+
+/// Compares the length of a file with the one it says; `longer`: what is wrong where it has more.
+fn ends_at(reader: &Reader, said: u64, longer: &str) -> Result<(), Fault> {
     match said.cmp(&reader.len()) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Greater => Err(Fault::Ends),
-        std::cmp::Ordering::Less => Err(Fault::malformed("its header says another length than it has")),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(Fault::Ends),
+        Ordering::Less => Err(Fault::malformed(longer)),
     }
 }

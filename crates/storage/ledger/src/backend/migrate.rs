@@ -70,13 +70,11 @@ impl Backend {
         let doing = "renewing the rules of tables";
         let dialect = self.dialect();
         let mut dropped = String::new();
-        let kinds = [ColumnKind::Text, ColumnKind::Text];
-        self.query(doing, rules::existing(dialect), &[], &kinds, &mut |values| {
-            if let [Value::Text(trigger), Value::Text(table)] = values.as_slice() {
+        for row in self.rows(doing, rules::existing(dialect), &[], &[ColumnKind::Text; 2])? {
+            if let [Value::Text(trigger), Value::Text(table)] = row.as_slice() {
                 dropped.push_str(&rules::dropped(dialect, trigger, table));
             }
-            Ok(())
-        })?;
+        }
         self.execute_script(doing, &(dropped + &rules::script(dialect)))
     }
 
@@ -123,14 +121,8 @@ impl Backend {
     }
 
     fn number(&mut self, sql: &str) -> Result<i64, LedgerError> {
-        let mut number = 0;
-        self.query("reading the version", sql, &[], &[ColumnKind::Integer], &mut |values| {
-            if let Some(Value::Integer(found)) = values.first() {
-                number = *found;
-            }
-            Ok(())
-        })?;
-        Ok(number)
+        let found = self.rows("reading the version", sql, &[], &[ColumnKind::Integer])?;
+        Ok(if let [Value::Integer(number)] = found.concat().as_slice() { *number } else { 0 })
     }
 }
 

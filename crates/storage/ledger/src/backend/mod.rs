@@ -15,9 +15,11 @@ pub(crate) use self::migrate::SCHEMA_VERSION;
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;
+use trackway_core::RunId;
+
 use crate::error::LedgerError;
 use crate::text::{self, Door, Stored};
-use crate::value::{ColumnKind, Record, Table, Value};
+use crate::value::{ColumnKind, Field, Record, Table, Value};
 
 /// A row as it comes: the values in the order of the query's columns.
 pub(crate) type Values = Vec<Value>;
@@ -129,9 +131,31 @@ impl Backend {
         matches!(self, Self::Sqlite(sqlite) if sqlite.is_read_only())
     }
 
+    /// Makes failures of the database itself from their reasons.
+    pub(crate) fn fault(&self, doing: &str) -> impl Fn(String) -> LedgerError + use<> {
+        let (location, doing) = (self.location().to_owned(), doing.to_owned());
+        move |why| LedgerError::Database { location: location.clone(), doing: doing.clone(), why }
+    }
+
     /// A refusal by a rule of the code.
     pub(crate) fn refuse(&self, doing: &str, why: impl Into<String>) -> LedgerError {
         LedgerError::Integrity { location: self.location().into(), doing: doing.into(), why: why.into() }
+    }
+
+    /// Every row of a query, for queries with few.
+    pub(crate) fn rows(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        parameters: &[Value],
+        kinds: &[ColumnKind],
+    ) -> Result<Vec<Values>, LedgerError> {
+        let mut rows = Vec::new();
+        self.query(doing, sql, parameters, kinds, &mut |values| {
+            rows.push(values);
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Every row of `tail` (`where … order by …`) of a record's table.
@@ -148,28 +172,56 @@ impl Backend {
     ) -> Result<Vec<R>, LedgerError> {
         let sql = format!("SELECT {} FROM {} {tail}", column_list(table), table.name);
         let kinds: Vec<ColumnKind> = table.columns.iter().map(|column| column.kind).collect();
-        let location = self.location().to_owned();
-        let mut rows = Vec::new();
         let doing = format!("reading {}", table.name);
+        let fault = self.fault(&doing);
+        let mut rows = Vec::new();
         self.query(&doing, &sql, parameters, &kinds, &mut |values| {
-            rows.push(R::from_values(values).map_err(|why| LedgerError::Database {
-                location: location.clone(),
-                doing: doing.clone(),
-                why,
-            })?);
+            rows.push(R::from_values(values).map_err(&fault)?);
             Ok(())
         })?;
         Ok(rows)
     }
 
-    /// Adds a row.
-    pub fn insert<R: Record>(&mut self, row: &R) -> Result<(), LedgerError> {
-        self.insert_into(R::TABLE, row)
+    /// The rows whose `column` has one of the values, and what `tail` says of them.
+    pub(crate) fn select_among<R: Record, F: Field>(
+        &mut self,
+        table: &Table,
+        column: &str,
+        values: &[F],
+        tail: &str,
+    ) -> Result<Vec<R>, LedgerError> {
+        // PostgreSQL has no empty list.
+        if values.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tail = format!("WHERE {column} IN ({}) {tail}", marks(values.len()));
+        self.select_from(table, &tail, &values.iter().map(F::to_value).collect::<Vec<_>>())
     }
 
-    /// Adds a row to a table with the columns of `R`.
-    pub(crate) fn insert_into<R: Record>(&mut self, table: &Table, row: &R) -> Result<(), LedgerError> {
-        self.insert_values(table, row.values())
+    /// The row of a run. In PostgreSQL it gets a lock of that kind; a transaction of SQLite is the only one that writes.
+    pub(crate) fn select_locked<R: Record>(
+        &mut self,
+        run_id: RunId,
+        lock: &str,
+    ) -> Result<Option<R>, LedgerError> {
+        let lock = if matches!(self, Self::Sqlite(_)) { "" } else { lock };
+        Ok(self.select(&format!("WHERE run_id = ? {lock}"), &[run_id.to_value()])?.pop())
+    }
+
+    /// The row that is there with the key of this one.
+    pub(crate) fn stored<R: Record>(&mut self, row: &R) -> Result<Option<R>, LedgerError> {
+        let table = row.table();
+        Ok(self.select_from(table, &key_filter(table), &key_values(row))?.pop())
+    }
+
+    /// Adds a row.
+    pub fn insert<R: Record>(&mut self, row: &R) -> Result<(), LedgerError> {
+        self.insert_values(row.table(), row.values())
+    }
+
+    /// Adds rows.
+    pub(crate) fn insert_all<R: Record>(&mut self, rows: &[R]) -> Result<(), LedgerError> {
+        rows.iter().try_for_each(|row| self.insert(row))
     }
 
     /// Adds a row by its values.
@@ -183,24 +235,12 @@ impl Backend {
     pub(crate) fn as_stored<R: Record>(&self, row: &R) -> Result<R, LedgerError> {
         let stored = self.door().row(R::TABLE, row.values());
         let values = stored.into_iter().map(|value| value.map(text::StoredText::into_string)).collect();
-        R::from_values(values).map_err(|why| LedgerError::Database {
-            location: self.location().into(),
-            doing: format!("writing {}", R::TABLE.name),
-            why,
-        })
+        R::from_values(values).map_err(self.fault(&format!("writing {}", R::TABLE.name)))
     }
 
     /// Adds a row unless a row with its key is there. True when it was added.
     pub(crate) fn insert_if_absent<R: Record>(&mut self, row: &R) -> Result<bool, LedgerError> {
-        self.insert_if_absent_into(R::TABLE, row)
-    }
-
-    /// Like [`Backend::insert_if_absent`], into another table with the same columns.
-    pub(crate) fn insert_if_absent_into<R: Record>(
-        &mut self,
-        table: &Table,
-        row: &R,
-    ) -> Result<bool, LedgerError> {
+        let table = row.table();
         let sql = format!("{} ON CONFLICT ({}) DO NOTHING", insert_sql(table), table.key.join(", "));
         let values = self.door().row(table, row.values());
         Ok(self.execute_stored(&format!("adding to {}", table.name), &sql, &values)? == 1)
@@ -208,26 +248,16 @@ impl Backend {
 
     /// Adds a row once: the same row again changes nothing, another row under its key is refused.
     pub(crate) fn insert_once<R: Record>(&mut self, row: &R) -> Result<bool, LedgerError> {
-        self.insert_once_into(R::TABLE, row)
-    }
-
-    /// Like [`Backend::insert_once`], into another table with the same columns.
-    pub(crate) fn insert_once_into<R: Record>(
-        &mut self,
-        table: &Table,
-        row: &R,
-    ) -> Result<bool, LedgerError> {
-        if self.insert_if_absent_into(table, row)? {
+        if self.insert_if_absent(row)? {
             return Ok(true);
         }
         let row = &self.as_stored(row)?;
-        let stored: Vec<R> = self.select_from(table, &key_filter(table), &key_values(row))?;
         // The stored row is redacted again: its writer may have known fewer secrets.
-        let stored = stored.first().map(|stored| self.as_stored(stored)).transpose()?;
+        let stored = self.stored(row)?.map(|stored| self.as_stored(&stored)).transpose()?;
         if stored.is_some_and(|stored| stored.values() == row.values()) {
             return Ok(false);
         }
-        let doing = format!("adding to {}", table.name);
+        let doing = format!("adding to {}", row.table().name);
         Err(self.refuse(&doing, format!("another row has the key {:?}", key_values(row))))
     }
 
@@ -251,23 +281,18 @@ impl Backend {
     }
 
     /// Writes every column of a row but its key and those in `keep`. False when there is no such row.
-    pub fn update_in<R: Record>(
-        &mut self,
-        table: &Table,
-        row: &R,
-        keep: &[&str],
-    ) -> Result<bool, LedgerError> {
-        self.update_where(table, row, keep, None)
+    pub fn update<R: Record>(&mut self, row: &R, keep: &[&str]) -> Result<bool, LedgerError> {
+        self.update_where(row, keep, None)
     }
 
     /// The same, where `expected` is a column and the value it must have; false also when it has another one.
     pub(crate) fn update_where<R: Record>(
         &mut self,
-        table: &Table,
         row: &R,
         keep: &[&str],
         expected: Option<(&str, Value)>,
     ) -> Result<bool, LedgerError> {
+        let table = row.table();
         let (mut sets, mut parameters, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for (column, value) in table.columns.iter().zip(self.door().row(table, row.values())) {
             if table.key.contains(&column.name) {

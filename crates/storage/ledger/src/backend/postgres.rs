@@ -20,7 +20,7 @@ use trackway_core::Timestamp;
 
 use self::tls::TlsSettings;
 use super::{Values, without_password};
-use crate::error::{INTEGRITY_MARK, LedgerError};
+use crate::error::LedgerError;
 use crate::text::{Door, Stored};
 use crate::value::{ColumnKind, Value};
 
@@ -38,15 +38,20 @@ const BUSY_SERVER_PAUSE_MILLIS: u64 = 200;
 /// A PostgreSQL database.
 pub struct PostgresBackend {
     client: Client,
-    config: Config,
-    /// What encrypts a connection; none over a Unix socket, or where the URL disables it.
-    tls: Option<MakeRustlsConnect>,
+    server: Server,
     location: String,
     door: Door,
-    lock_timeout_millis: u64,
     /// The connection is gone; the next call outside a transaction makes another one.
     lost: bool,
     in_transaction: bool,
+}
+
+/// How connections are made.
+struct Server {
+    config: Config,
+    /// What encrypts a connection; none over a Unix socket, or where the URL disables it.
+    tls: Option<MakeRustlsConnect>,
+    lock_timeout_millis: u64,
 }
 
 impl std::fmt::Debug for PostgresBackend {
@@ -77,18 +82,11 @@ impl PostgresBackend {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(Duration::from_secs(UNACKNOWLEDGED_SECONDS_MAX));
         }
-        let client = connect_patiently(&config, tls.as_ref(), lock_timeout_millis)
+        let server = Server { config, tls, lock_timeout_millis };
+        let client = server
+            .connect_patiently()
             .map_err(|source| error(format!("{} ({})", chain(&source), advice(&source))))?;
-        Ok(Self {
-            client,
-            config,
-            tls,
-            location,
-            door,
-            lock_timeout_millis,
-            lost: false,
-            in_transaction: false,
-        })
+        Ok(Self { client, server, location, door, lost: false, in_transaction: false })
     }
 
     /// The connection; another one when it was lost and no transaction depends on it.
@@ -98,8 +96,7 @@ impl PostgresBackend {
             if self.in_transaction {
                 return Err(away("the connection was lost within a transaction".into()));
             }
-            self.client = connect(&self.config, self.tls.as_ref(), self.lock_timeout_millis)
-                .map_err(|source| away(chain(&source)))?;
+            self.client = self.server.connect().map_err(|source| away(chain(&source)))?;
             self.lost = false;
         }
         Ok(&mut self.client)
@@ -174,54 +171,44 @@ impl PostgresBackend {
     }
 
     fn failed(&mut self, doing: &str, source: &postgres::Error) -> LedgerError {
-        let (location, doing, why) = (self.location.clone(), doing.into(), chain(source));
+        let (location, why) = (self.location.clone(), chain(source));
         if is_lost(source) || self.client.is_closed() {
             self.lost = true;
             return LedgerError::Unavailable { location, why };
         }
         if source.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-            let waited_seconds = self.lock_timeout_millis as f64 / 1e3;
+            let waited_seconds = self.server.lock_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location, waited_seconds };
         }
-        match why.split_once(INTEGRITY_MARK) {
-            Some((_, rule)) => LedgerError::Integrity { location, doing, why: rule.into() },
-            None if source.code().is_some_and(|code| code.code().starts_with("23")) => {
-                LedgerError::Integrity { location, doing, why }
-            }
-            None => LedgerError::Database { location, doing, why },
-        }
+        let is_constraint = source.code().is_some_and(|code| code.code().starts_with("23"));
+        LedgerError::of_database(location, doing.into(), why, is_constraint)
     }
 }
 
-fn connect(
-    config: &Config,
-    tls: Option<&MakeRustlsConnect>,
-    lock_timeout_millis: u64,
-) -> Result<Client, postgres::Error> {
-    let mut client = match tls {
-        Some(tls) => config.connect(tls.clone())?,
-        None => config.connect(NoTls)?,
-    };
-    let settings = format!("SET lock_timeout = {lock_timeout_millis}; SET client_min_messages = warning");
-    client.batch_execute(&settings)?;
-    Ok(client)
-}
-
-/// Tries a server again that reports that it will be ready soon.
-fn connect_patiently(
-    config: &Config,
-    tls: Option<&MakeRustlsConnect>,
-    lock_timeout_millis: u64,
-) -> Result<Client, postgres::Error> {
-    for _ in 1..BUSY_SERVER_TRIES {
-        match connect(config, tls, lock_timeout_millis) {
-            Err(source) if source.code().is_some_and(is_busy) => {
-                std::thread::sleep(Duration::from_millis(BUSY_SERVER_PAUSE_MILLIS));
-            }
-            done => return done,
-        }
+impl Server {
+    fn connect(&self) -> Result<Client, postgres::Error> {
+        let mut client = match &self.tls {
+            Some(tls) => self.config.connect(tls.clone())?,
+            None => self.config.connect(NoTls)?,
+        };
+        let wait_millis = self.lock_timeout_millis;
+        let settings = format!("SET lock_timeout = {wait_millis}; SET client_min_messages = warning");
+        client.batch_execute(&settings)?;
+        Ok(client)
     }
-    connect(config, tls, lock_timeout_millis)
+
+    /// Tries a server again that reports that it will be ready soon.
+    fn connect_patiently(&self) -> Result<Client, postgres::Error> {
+        for _ in 1..BUSY_SERVER_TRIES {
+            match self.connect() {
+                Err(source) if source.code().is_some_and(is_busy) => {
+                    std::thread::sleep(Duration::from_millis(BUSY_SERVER_PAUSE_MILLIS));
+                }
+                done => return done,
+            }
+        }
+        self.connect()
+    }
 }
 
 /// What to look at when no connection comes about.

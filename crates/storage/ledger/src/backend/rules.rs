@@ -4,50 +4,28 @@
 use super::dialect::Dialect;
 use crate::error::INTEGRITY_MARK;
 use crate::records::{
-    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, CheckpointRow, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow, EvaluationRow,
-    EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
-    ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
-    RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RungRow, SupervisorLeaseRow, TagRow, TestSetUseRow,
+    AttemptRow, CheckpointRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, LAUNCHES, ModelRow,
+    RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, SupervisorLeaseRow, TABLES,
 };
 use crate::value::{Record, Table};
 
-/// Tables to which rows are only added; adding the same row again changes nothing.
-const APPEND_ONLY: [&Table; 20] = [
-    EventRow::TABLE,
-    AmendmentRow::TABLE,
-    RunAmendmentRow::TABLE,
-    DataSnapshotRow::TABLE,
-    DataSnapshotFileRow::TABLE,
-    RunDataRow::TABLE,
-    ResumeProofRow::TABLE,
-    PreflightCheckRow::TABLE,
-    DriftResultRow::TABLE,
-    DetectionRow::TABLE,
-    DiagnosisRow::TABLE,
-    RollBackRow::TABLE,
-    EvaluationMetricRow::TABLE,
-    EvaluationSliceRow::TABLE,
-    TestSetUseRow::TABLE,
-    ModelVersionRow::TABLE,
-    ModelChangeRow::TABLE,
-    GateReceiptRow::TABLE,
-    GateTestRow::TABLE,
-    ApprovalRow::TABLE,
+/// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
+/// same row again changes nothing.
+const CHANGING: [&Table; 9] = [
+    RunRow::TABLE,
+    AttemptRow::TABLE,
+    LAUNCHES,
+    CheckpointRow::TABLE,
+    RetryRow::TABLE,
+    SupervisorLeaseRow::TABLE,
+    EvaluationRow::TABLE,
+    RungRow::TABLE,
+    ModelRow::TABLE,
 ];
 /// Tables of receipts, and what else names a row of them than its key.
 const RECEIPTS: [(&Table, &str); 2] = [
     (AttemptRow::TABLE, "run_id = NEW.run_id AND attempt_number = NEW.attempt_number"),
     (LAUNCHES, "run_id = NEW.run_id AND attempt_number = NEW.attempt_number AND kind = NEW.kind"),
-];
-/// Tables of what is sealed with a receipt.
-const SEALED_WITH_RECEIPT: [&Table; 6] = [
-    MetricSummaryRow::TABLE,
-    ParameterRow::TABLE,
-    RecordSegmentRow::TABLE,
-    CostRow::TABLE,
-    TagRow::TABLE,
-    ArtifactRow::TABLE,
 ];
 /// Tables whose rows change and stay, and what a deletion is answered with.
 const NOT_DELETED: [(&Table, &str); 5] = [
@@ -120,7 +98,9 @@ impl Rule {
 fn rules() -> Vec<Rule> {
     use Event::{Delete, Insert, Update};
     let mut rules = Vec::new();
-    for table in APPEND_ONLY {
+    let append_only =
+        TABLES.iter().filter(|table| !CHANGING.contains(table) && !SEALED_WITH_ATTEMPTS.contains(table));
+    for table in append_only {
         let message = format!("{} is append-only", table.name);
         rules.push(Rule::new(table, "append_only", &[Update, Delete], When::Always, &message));
         rules.push(Rule::new(table, "once", &[Insert], replaces_another(table, &[]), &message));
@@ -132,7 +112,7 @@ fn rules() -> Vec<Rule> {
             When::Replaces(format!("sealed_at IS NOT NULL AND (attempt_id = NEW.attempt_id OR ({same}))"));
         rules.push(Rule::new(table, "sealed_once", &[Insert], replaces, SEALED));
     }
-    for table in SEALED_WITH_RECEIPT {
+    for table in SEALED_WITH_ATTEMPTS {
         rules.push(Rule::new(table, "sealed", &[Insert, Update, Delete], When::ReceiptSealed, SEALED));
     }
     for (table, message) in NOT_DELETED {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use trackway_core::Timestamp;
 
 use super::Values;
-use crate::error::{INTEGRITY_MARK, LedgerError};
+use crate::error::LedgerError;
 use crate::text::{self, Door, Stored};
 use crate::value::{ColumnKind, Value};
 
@@ -52,18 +52,14 @@ impl SqliteBackend {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(|source| error(described(&source)))?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
-        let mut backend = Self {
-            connection,
-            location: location.clone(),
-            door,
-            busy_timeout_millis,
-            durable: false,
-            read_only: false,
-        };
-        backend.prepare_connection()?;
+        let mut backend = Self::connected(path, flags, location.clone(), busy_timeout_millis, door)?;
+        backend.switch_to_wal()?;
+        // NORMAL: a power cut may undo the newest commits, never tear one. Sealing uses FULL (`begin`). What a power
+        // cut undoes is computed again from the attempt's folder.
+        let pragmas = format!(
+            "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = {MAPPED_BYTES_MAX};"
+        );
+        backend.execute_script("opening", &pragmas)?;
         Ok(backend)
     }
 
@@ -71,49 +67,46 @@ impl SqliteBackend {
     /// immutable, because it would try to create one.
     fn open_read_only(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
-        let error = |why: String| LedgerError::Open { location: location.clone(), why };
         let beside = |end: &str| std::path::PathBuf::from(format!("{location}{end}"));
         let has_log = beside("-wal").metadata().is_ok_and(|log| log.len() > 0);
         if has_log && !beside("-shm").exists() {
             let why =
                 "it is read-only, and its last writer was killed: open it once as its owner, or copy it";
-            return Err(error(why.into()));
+            return Err(LedgerError::Open { location, why: why.into() });
         }
         let how = if has_log { "mode=ro" } else { "immutable=1" };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let encoded = absolute.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(format!("file:{encoded}?{how}"), flags)
-            .map_err(|source| error(described(&source)))?;
-        let backend = Self {
-            connection,
-            location: location.clone(),
-            door,
-            busy_timeout_millis,
-            durable: false,
-            read_only: true,
-        };
-        let timeout = Duration::from_millis(busy_timeout_millis);
-        backend.connection.busy_timeout(timeout).map_err(|source| backend.failed("opening", &source))?;
+        let name = format!("file:{encoded}?{how}");
+        let backend = Self::connected(name.as_ref(), flags, location, busy_timeout_millis, door)?;
+        Ok(Self { read_only: true, ..backend })
+    }
+
+    fn connected(
+        name: &Path,
+        flags: OpenFlags,
+        location: String,
+        busy_timeout_millis: u64,
+        door: Door,
+    ) -> Result<Self, LedgerError> {
+        let connection = Connection::open_with_flags(name, flags).map_err(|source| {
+            let why = described(&source);
+            LedgerError::Open { location: location.clone(), why }
+        })?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
+        let backend =
+            Self { connection, location, door, busy_timeout_millis, durable: false, read_only: false };
+        backend
+            .connection
+            .busy_timeout(Duration::from_millis(busy_timeout_millis))
+            .map_err(|source| backend.failed("setting the timeout", &source))?;
         Ok(backend)
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
-    }
-
-    fn prepare_connection(&mut self) -> Result<(), LedgerError> {
-        self.connection
-            .busy_timeout(Duration::from_millis(self.busy_timeout_millis))
-            .map_err(|source| self.failed("setting the timeout", &source))?;
-        self.switch_to_wal()?;
-        // NORMAL: a power cut may undo the newest commits, never tear one. Sealing uses FULL (`begin`). What a power
-        // cut undoes is computed again from the attempt's folder.
-        let pragmas = format!(
-            "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = {MAPPED_BYTES_MAX};"
-        );
-        self.connection.execute_batch(&pragmas).map_err(|source| self.failed("opening", &source))
     }
 
     /// The switch needs exclusive access for a short time and SQLite does not wait for that, so it is tried again.
@@ -217,12 +210,8 @@ impl SqliteBackend {
             let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location: self.location.clone(), waited_seconds };
         }
-        let (location, doing, why) = (self.location.clone(), doing.into(), described(source));
-        match why.split_once(INTEGRITY_MARK) {
-            Some((_, rule)) => LedgerError::Integrity { location, doing, why: rule.into() },
-            None if is_constraint(source) => LedgerError::Integrity { location, doing, why },
-            None => LedgerError::Database { location, doing, why },
-        }
+        let is_constraint = source.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+        LedgerError::of_database(self.location.clone(), doing.into(), described(source), is_constraint)
     }
 }
 
@@ -234,10 +223,6 @@ fn may_only_be_read(path: &Path) -> bool {
 
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-fn is_constraint(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
 /// SQLite's message, with what to do where that is known.

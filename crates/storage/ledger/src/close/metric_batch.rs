@@ -8,12 +8,13 @@ use arrow::array::{
 use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
 
-use super::{NamedSegment, Subject};
+use super::NamedSegment;
+use crate::records::AttemptRow;
 use crate::schema::metric_schema;
 
 /// The metric points of one segment as rows of `metrics`, in file order. Live and closed records are both read
 /// through this, so closing changes no row.
-pub fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<RecordBatch, ArrowError> {
+pub fn metric_batch(attempt: &AttemptRow, named: &NamedSegment) -> Result<RecordBatch, ArrowError> {
     let mut names = StringBuilder::new();
     let mut steps = Int64Builder::new();
     let mut values = Float64Builder::new();
@@ -30,16 +31,16 @@ pub fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<RecordBat
     let rows = steps.len();
     let same =
         |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows))) };
-    let number = PrimitiveArray::<Int64Type>::from_value(i64::from(subject.attempt_number), rows);
+    let number = PrimitiveArray::<Int64Type>::from_value(i64::from(attempt.attempt_number), rows);
     let origin = named.origin().map_or_else(|| "unknown".into(), |origin| origin.to_string());
     RecordBatch::try_new(
         metric_schema(),
         vec![
-            same(&subject.run_id.to_string()),
-            same(&subject.attempt_id.to_string()),
+            same(&attempt.run_id.to_string()),
+            same(&attempt.attempt_id.to_string()),
             Arc::new(number),
-            same(subject.kind.as_str()),
-            same(&subject.rung),
+            same(attempt.kind.as_str()),
+            same(&attempt.rung),
             same(&origin),
             same(&named.name),
             Arc::new(names.finish()),

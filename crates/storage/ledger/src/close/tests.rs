@@ -1,8 +1,8 @@
 //! What closing a record finds in segments of several writers.
 
 use serde_json::json;
-use trackway_core::SequentialIds;
 use trackway_core::name::{Name, Named};
+use trackway_core::{LaunchKind, RunId, SequentialIds};
 use trackway_formats::record::{Encoder, SegmentHeader};
 
 use super::*;

@@ -87,6 +87,17 @@ pub struct ForeignRun {
     pub metrics: BTreeMap<String, Vec<ForeignPoint>>,
 }
 
+impl ForeignRun {
+    /// With the times of its first and last point where the store has none of the run.
+    fn with_times_of_points(mut self) -> Self {
+        let times = || self.metrics.values().flatten().map(|point| point.at);
+        let (first, last) = (times().min(), times().max());
+        self.started_at = self.started_at.or(first);
+        self.ended_at = self.ended_at.or(last);
+        self
+    }
+}
+
 /// What was found in a store.
 #[derive(Debug, Clone, Default)]
 pub struct ForeignStore {
@@ -127,17 +138,13 @@ fn no_store(tool: ForeignTool, path: &Path) -> LedgerError {
 fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, LedgerError> {
     /// Folders deeper than this are not looked at.
     const DEPTH_MAX: usize = 12;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| LedgerError::File { doing: "read", path, source }
-    };
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if std::fs::metadata(path).map_err(failed(path))?.is_file() {
+    if std::fs::metadata(path).map_err(LedgerError::file("read", path))?.is_file() {
         return Ok(if wanted(&name_of(path)) { vec![path.to_owned()] } else { Vec::new() });
     }
     let (mut found, mut folders) = (Vec::new(), vec![(path.to_owned(), 0)]);
     while let Some((folder, depth)) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).map_err(failed(&folder))?.flatten() {
+        for entry in std::fs::read_dir(&folder).map_err(LedgerError::file("read", &folder))?.flatten() {
             match entry.file_type() {
                 // Links are not followed: `latest-run` names a run a second time.
                 Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => folders.push((entry.path(), depth + 1)),
@@ -151,7 +158,7 @@ fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, LedgerError> {
-    std::fs::read(path).map_err(|source| LedgerError::File { doing: "read", path: path.into(), source })
+    std::fs::read(path).map_err(LedgerError::file("read", path))
 }
 
 fn at_seconds(seconds: f64) -> Timestamp {

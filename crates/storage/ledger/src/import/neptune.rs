@@ -3,10 +3,11 @@
 //! Source: `neptune_exporter/model.py`. Steps are decimals; times are milliseconds.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -19,21 +20,18 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     let mut store = ForeignStore::default();
     let mut runs: BTreeMap<String, ForeignRun> = BTreeMap::new();
     for file in files_below(path, &|name| name.ends_with(".parquet"))? {
-        let read = contained(|| read_part(&file, &mut runs));
+        let read = contained(|| read_part(&file, &mut runs).map_err(|error| error.to_string()));
         if let Err(why) = read.unwrap_or_else(|panic| Err(format!("decoding it failed: {panic}"))) {
             store.passed.push((file, why));
         }
     }
-    store.runs = runs.into_values().map(finished).collect();
+    store.runs = runs.into_values().map(ForeignRun::with_times_of_points).collect();
     Ok(store)
 }
 
-fn read_part(path: &Path, runs: &mut BTreeMap<String, ForeignRun>) -> Result<(), String> {
-    let message = |error: &dyn std::fmt::Display| error.to_string();
-    let file = File::open(path).map_err(|error| message(&error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| message(&error))?;
-    for batch in reader.build().map_err(|error| message(&error))? {
-        let batch = batch.map_err(|error| message(&error))?;
+fn read_part(path: &Path, runs: &mut BTreeMap<String, ForeignRun>) -> Result<(), Box<dyn Error>> {
+    for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.build()? {
+        let batch = batch?;
         let rows = Rows::of(&batch)?;
         (0..batch.num_rows()).for_each(|row| rows.take(row, runs));
     }
@@ -42,30 +40,26 @@ fn read_part(path: &Path, runs: &mut BTreeMap<String, ForeignRun>) -> Result<(),
 
 /// The columns of a batch that are read, in plain types.
 struct Rows {
-    texts: BTreeMap<&'static str, arrow::array::ArrayRef>,
-    step: arrow::array::ArrayRef,
-    at: arrow::array::ArrayRef,
-    float: arrow::array::ArrayRef,
-    set: Option<arrow::array::ArrayRef>,
+    texts: BTreeMap<&'static str, ArrayRef>,
+    step: ArrayRef,
+    at: ArrayRef,
+    float: ArrayRef,
+    set: Option<ArrayRef>,
 }
 
 impl Rows {
-    fn of(batch: &RecordBatch) -> Result<Self, String> {
-        let column = |name: &str, kind: DataType| {
-            let column =
-                batch.column_by_name(name).ok_or_else(|| format!("the column `{name}` is missing"))?;
-            cast(column, &kind).map_err(|error| error.to_string())
+    fn of(batch: &RecordBatch) -> Result<Self, Box<dyn Error>> {
+        let column = |name: &str, kind: DataType| -> Result<ArrayRef, Box<dyn Error>> {
+            let missing = || format!("the column `{name}` is missing");
+            Ok(cast(batch.column_by_name(name).ok_or_else(missing)?, &kind)?)
         };
-        let mut texts = BTreeMap::new();
         let names = [
             "project_id", "run_id", "attribute_path", "attribute_type", "int_value", "string_value",
             "bool_value", "datetime_value",
         ];
-        for name in names {
-            texts.insert(name, column(name, DataType::Utf8)?);
-        }
+        let texts = names.into_iter().map(|name| Ok((name, column(name, DataType::Utf8)?)));
         Ok(Self {
-            texts,
+            texts: texts.collect::<Result<_, Box<dyn Error>>>()?,
             step: column("step", DataType::Int64)?,
             at: column("timestamp", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())))?,
             float: column("float_value", DataType::Float64)?,
@@ -79,7 +73,7 @@ impl Rows {
     }
 
     fn take(&self, row: usize, runs: &mut BTreeMap<String, ForeignRun>) {
-        let text = |name| self.text(name, row);
+        let text = |name: &str| self.text(name, row);
         let (Some(project), Some(id), Some(path)) =
             (text("project_id"), text("run_id"), text("attribute_path"))
         else {
@@ -103,17 +97,10 @@ impl Rows {
                 run.metrics.entry(path).or_default().push(ForeignPoint { step, at, value });
             }
             (Some("float"), Some(value)) => take_attribute(run, path, value.to_string()),
-            (Some("int"), _) => {
-                text("int_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it))
-            }
-            (Some("string"), _) => {
-                text("string_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it));
-            }
-            (Some("bool"), _) => {
-                text("bool_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it))
-            }
-            (Some("datetime"), _) => {
-                text("datetime_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it));
+            (Some(kind @ ("int" | "string" | "bool" | "datetime")), _) => {
+                if let Some(value) = text(&format!("{kind}_value")) {
+                    take_attribute(run, path, value);
+                }
             }
             (Some("string_set"), _) if path == "sys/tags" => run.tags.extend(self.labels(row)),
             _ => {}
@@ -135,24 +122,12 @@ fn take_attribute(run: &mut ForeignRun, path: String, value: String) {
         "sys/name" => run.name = value,
         "sys/owner" => run.owner = Some(value),
         "sys/hostname" => run.host = Some(value),
-        "sys/creation_time" => run.started_at = time_of(&value),
-        "sys/modification_time" => run.ended_at = time_of(&value),
+        "sys/creation_time" => run.started_at = value.parse().ok(),
+        "sys/modification_time" => run.ended_at = value.parse().ok(),
         "sys/failed" if value == "true" => run.end = ForeignEnd::Failed,
         "sys/failed" => run.end = ForeignEnd::Completed,
         "source_code/git" => run.git_commit = Some(value),
         _ if path.starts_with("sys/") => {}
         _ => run.parameters.push((path, value)),
     }
-}
-
-fn time_of(text: &str) -> Option<trackway_core::Timestamp> {
-    text.parse().ok()
-}
-
-fn finished(mut run: ForeignRun) -> ForeignRun {
-    let times = || run.metrics.values().flatten().map(|point| point.at);
-    let (first, last) = (times().min(), times().max());
-    run.started_at = run.started_at.or(first);
-    run.ended_at = run.ended_at.or(last);
-    run
 }

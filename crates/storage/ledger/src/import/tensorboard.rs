@@ -42,9 +42,7 @@ fn read_folder(root: &Path, folder: &Path, files: &[PathBuf]) -> Result<ForeignR
         let mut reader = EventReader::default();
         reader.push(&read_file(file)?, |item| take(&mut run, item));
     }
-    let times = || run.metrics.values().flatten().map(|point| point.at);
-    (run.started_at, run.ended_at) = (times().min(), times().max());
-    Ok(run)
+    Ok(run.with_times_of_points())
 }
 
 fn take(run: &mut ForeignRun, item: EventItem) {

@@ -138,11 +138,7 @@ fn run_row(
     });
     let config_sha256 = hex(&Sha256::digest(json!(parameters).to_string()));
     let began = foreign.started_at.unwrap_or(now);
-    let state = match foreign.end {
-        ForeignEnd::Completed => RunState::Completed,
-        ForeignEnd::Failed => RunState::Failed,
-        ForeignEnd::Stopped | ForeignEnd::Unknown => RunState::Stopped,
-    };
+    let (state, reason, _) = meaning(foreign.end);
     RunRow {
         state,
         owner: foreign.owner.clone(),
@@ -154,7 +150,7 @@ fn run_row(
         started_at: Some(began),
         ended_at: Some(foreign.ended_at.unwrap_or(began).max(began)),
         attempt_count: 1,
-        termination_reason: Some(reason_of(foreign.end)),
+        termination_reason: Some(reason),
         wall_seconds: wall_seconds(foreign).unwrap_or(0.0),
         ..RunRow::planned(run_id, name, &config_sha256, config, began)
     }
@@ -167,12 +163,7 @@ fn attempt_row(
     tool: ForeignTool,
     foreign: &ForeignRun,
 ) -> AttemptRow {
-    let ending = match foreign.end {
-        ForeignEnd::Completed => "it completed",
-        ForeignEnd::Failed => "it failed",
-        ForeignEnd::Stopped => "it was stopped",
-        ForeignEnd::Unknown => "no end was recorded",
-    };
+    let (.., ending) = meaning(foreign.end);
     let evidence = json!([{ "source": tool.as_str(), "line_number": null, "text": format!("according to {}, {ending}", tool.as_str()) }]);
     AttemptRow {
         started_at: run.started_at,
@@ -194,12 +185,14 @@ fn attempt_row(
     }
 }
 
-fn reason_of(end: ForeignEnd) -> TerminationReason {
+/// The state of a run that ended so, the reason, and the end as a text.
+fn meaning(end: ForeignEnd) -> (RunState, TerminationReason, &'static str) {
     match end {
-        ForeignEnd::Completed => TerminationReason::Completed,
-        ForeignEnd::Stopped => TerminationReason::Cancelled,
+        ForeignEnd::Completed => (RunState::Completed, TerminationReason::Completed, "it completed"),
         // Failure alone is not a reason; the store has none.
-        ForeignEnd::Failed | ForeignEnd::Unknown => TerminationReason::Unknown,
+        ForeignEnd::Failed => (RunState::Failed, TerminationReason::Unknown, "it failed"),
+        ForeignEnd::Stopped => (RunState::Stopped, TerminationReason::Cancelled, "it was stopped"),
+        ForeignEnd::Unknown => (RunState::Stopped, TerminationReason::Unknown, "no end was recorded"),
     }
 }
 
@@ -211,11 +204,7 @@ fn wall_seconds(foreign: &ForeignRun) -> Option<f64> {
 /// Parameters, tags and metrics as segments of origin `import`. Written again after a crash, they are the same.
 fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Result<(), LedgerError> {
     let folder = HomeLayout::new(home).attempt(attempt.attempt_id).records();
-    fs::create_dir_all(&folder).map_err(|source| LedgerError::File {
-        doing: "make",
-        path: folder.clone(),
-        source,
-    })?;
+    fs::create_dir_all(&folder).map_err(LedgerError::file("make", &folder))?;
     let began = attempt.started_at.unwrap_or(Timestamp::from_micros(0));
     let mut segments =
         Segments { folder: &folder, attempt, began, sequence: 0, encoder: Encoder::new(), bytes: Vec::new() };
@@ -305,6 +294,6 @@ impl Segments<'_> {
         self.encoder.close(&mut self.bytes, &Close { at: self.began, dropped_frames: 0 });
         let path = self.folder.join(format!("import-{:06}.twfr", self.sequence));
         let bytes = std::mem::take(&mut self.bytes);
-        fs::write(&path, bytes).map_err(|source| LedgerError::File { doing: "write", path, source })
+        fs::write(&path, bytes).map_err(LedgerError::file("write", &path))
     }
 }

@@ -21,7 +21,7 @@ words!(
 
 record!(
     /// One launch of a run's training script: the receipt. Holds kind `train` only; sealed rows cannot change.
-    AttemptRow, "training_attempts", key ["attempt_id"], {
+    AttemptRow, "training_attempts" or Self::table_of, key ["attempt_id"], {
         /// The attempt.
         attempt_id: AttemptId,
         /// The run it belongs to.

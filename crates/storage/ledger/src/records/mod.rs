@@ -84,3 +84,13 @@ pub const VIEWS: &[&Table] = &[
     RunTagRow::TABLE,
     RunCostRow::TABLE,
 ];
+
+/// Tables whose rows of an attempt are sealed with it.
+pub(crate) const SEALED_WITH_ATTEMPTS: [&Table; 6] = [
+    MetricSummaryRow::TABLE,
+    ParameterRow::TABLE,
+    TagRow::TABLE,
+    ArtifactRow::TABLE,
+    RecordSegmentRow::TABLE,
+    CostRow::TABLE,
+];

@@ -98,7 +98,7 @@ fn seal(
     let mut attempt = AttemptRow { receipt_sha256: Some(seal.receipt_sha256()), ..seal.attempt };
     attempt.state = AttemptState::Sealed;
     attempt.sealed_at = attempt.ended_at;
-    backend.update_in(AttemptRow::TABLE, &attempt, &["run_id", "kind"])?;
+    backend.update(&attempt, &["run_id", "kind"])?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Rows of a database as Arrow columns, without a detour over [`Value`]s where the database allows it.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -8,11 +9,13 @@ use arrow::array::{
 };
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rusqlite::types::ValueRef;
 use trackway_ledger::scan::{Column, ColumnKind, UTC, Value, schema_of};
 
 /// Rows per batch: large enough to work on in one go, small enough for a processor's cache.
-pub(super) const BATCH_ROWS: usize = 16_384;
+const BATCH_ROWS: usize = 16_384;
 
 /// One column in the making.
 enum Builder {
@@ -21,6 +24,18 @@ enum Builder {
     Real(Float64Builder),
     Boolean(BooleanBuilder),
     Timestamp(TimestampMicrosecondBuilder),
+}
+
+macro_rules! each_kind {
+    ($it:expr, $builder:ident => $done:expr) => {
+        match $it {
+            Self::Text($builder) => $done,
+            Self::Integer($builder) => $done,
+            Self::Real($builder) => $done,
+            Self::Boolean($builder) => $done,
+            Self::Timestamp($builder) => $done,
+        }
+    };
 }
 
 impl Builder {
@@ -62,23 +77,11 @@ impl Builder {
     }
 
     fn take_null(&mut self) {
-        match self {
-            Self::Text(builder) => builder.append_null(),
-            Self::Integer(builder) => builder.append_null(),
-            Self::Real(builder) => builder.append_null(),
-            Self::Boolean(builder) => builder.append_null(),
-            Self::Timestamp(builder) => builder.append_null(),
-        }
+        each_kind!(self, builder => builder.append_null());
     }
 
     fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Text(builder) => Arc::new(builder.finish()),
-            Self::Integer(builder) => Arc::new(builder.finish()),
-            Self::Real(builder) => Arc::new(builder.finish()),
-            Self::Boolean(builder) => Arc::new(builder.finish()),
-            Self::Timestamp(builder) => Arc::new(builder.finish()),
-        }
+        each_kind!(self, builder => Arc::new(builder.finish()))
     }
 }
 
@@ -133,6 +136,18 @@ impl Batches {
         }
         Ok(self.done)
     }
+}
+
+/// Calls `take` with these columns of each batch.
+pub(super) fn each_batch<'n>(
+    builder: ParquetRecordBatchReaderBuilder<File>,
+    names: impl IntoIterator<Item = &'n str>,
+    mut take: impl FnMut(RecordBatch) -> Result<(), ArrowError>,
+) -> Result<(), String> {
+    let mask = ProjectionMask::columns(builder.parquet_schema(), names);
+    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+    let mut reader = reader.map_err(|error| error.to_string())?;
+    reader.try_for_each(|batch| take(batch?)).map_err(|error| error.to_string())
 }
 
 /// Why a row could not be taken.

@@ -17,25 +17,23 @@ use arrow::datatypes::{Int64Type, SchemaRef};
 use arrow::error::ArrowError;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
 use trackway_formats::record::OriginOfEach;
 use trackway_ledger::scan::{
-    Column, METRIC_COLUMNS, NamedSegment, Points, Record as _, Subject, TELEMETRY_COLUMNS, Value,
-    metric_batch, origins_of, read_segments, schema_of,
+    Column, METRIC_COLUMNS, NamedSegment, Points, Record as _, TELEMETRY_COLUMNS, Value, metric_batch,
+    origins_of, read_segments, schema_of,
 };
 use trackway_ledger::{AttemptRow, LAUNCHES, Ledger, LedgerError};
 
-use super::arrow_rows::BATCH_ROWS;
+use super::arrow_rows::each_batch;
 use super::origins;
 use super::restarts::{self, Restart};
-use super::tables::{projected, pushed_down, usable};
+use super::tables::{projected, pushed_down, scanned, usable};
 use crate::filter::{Filter, FilterOperator, Test};
 
 /// Every value recorded.
@@ -158,7 +156,7 @@ pub(super) struct MetricsTable {
 
 /// An attempt whose record is to be read.
 struct Source {
-    subject: Subject,
+    attempt: AttemptRow,
     /// Steps beyond this one were trained again by a later attempt; -1: all of them.
     last_effective_step: Option<i64>,
 }
@@ -186,12 +184,12 @@ impl MetricsTable {
         }
         let cut = if self.rows == Rows::Effective { cut_offs(&attempts) } else { HashMap::new() };
         let wanted =
-            |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
-        let source = |attempt: &AttemptRow| Source {
-            subject: Subject::of(attempt),
+            |attempt: &AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
+        let source = |attempt: AttemptRow| Source {
             last_effective_step: cut.get(&attempt.attempt_id).copied(),
+            attempt,
         };
-        Ok(attempts.iter().filter(wanted).map(source).collect())
+        Ok(attempts.into_iter().filter(wanted).map(source).collect())
     }
 
     /// The runs that the filters name, directly or by one of their attempts; `None` when any run may match.
@@ -252,7 +250,7 @@ impl MetricsTable {
                     .map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
                 Record::Live(segments) => {
                     for named in &segments {
-                        metric_batch(&source.subject, named)
+                        metric_batch(&source.attempt, named)
                             .and_then(|batch| needed.cut(&batch))
                             .and_then(&mut admit)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
@@ -265,11 +263,11 @@ impl MetricsTable {
 
     fn record_of(&self, source: &Source) -> Result<Record, LedgerError> {
         let points = self.rows.points();
-        let path = points.path(&self.home, source.subject.attempt_id);
+        let path = points.path(&self.home, source.attempt.attempt_id);
         match File::open(&path) {
             Ok(file) => Ok(Record::Closed(path, file)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mut segments = read_segments(&self.home, source.subject.attempt_id)?;
+                let mut segments = read_segments(&self.home, source.attempt.attempt_id)?;
                 segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
                 Ok(Record::Live(segments))
             }
@@ -298,7 +296,7 @@ impl MetricsTable {
     fn restarts(&self, source: &Source, record: &Record) -> Result<Vec<Restart>, LedgerError> {
         match record {
             _ if self.rows != Rows::Effective => Ok(Vec::new()),
-            Record::Closed(..) => Restart::of_events(&self.ledger, source.subject.attempt_id),
+            Record::Closed(..) => Restart::of_events(&self.ledger, source.attempt.attempt_id),
             Record::Live(segments) => Ok(Restart::of_segments(segments)),
         }
     }
@@ -352,13 +350,8 @@ impl TableProvider for MetricsTable {
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let filters = usable(filters, self.rows.columns());
-        let read = || self.read(&filters, projection);
-        // The client of PostgreSQL starts a runtime, which must not start inside of ours.
-        let batches = std::thread::scope(|scope| scope.spawn(read).join())
-            .map_err(|_| DataFusionError::Execution("reading the records panicked".into()))?
-            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         let schema = schema_of(&projected(self.rows.columns(), projection));
-        Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
+        scanned("records", schema, || self.read(&filters, projection))
     }
 }
 
@@ -425,39 +418,22 @@ fn decode_closed(
     take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,
 ) -> Result<(), String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), needed.names());
-    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-    for batch in reader.map_err(|error| error.to_string())? {
-        let batch = batch.map_err(|error| error.to_string())?;
-        needed.named(&batch).and_then(&mut *take).map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    each_batch(builder, needed.names(), |batch| needed.named(&batch).and_then(&mut *take))
 }
 
 /// The rows that the filters and the cut-off admit.
 fn keep(batch: &RecordBatch, filters: &[Filter<'_>], void: &Void) -> Result<RecordBatch, ArrowError> {
-    let mut mask: Option<BooleanArray> = None;
+    let mut masks = Vec::new();
     for filter in filters {
-        if let Some(admitted) = admitted(batch, filter)? {
-            mask = Some(match mask {
-                Some(mask) => and(&mask, &admitted)?,
-                None => admitted,
-            });
-        }
+        masks.extend(admitted(batch, filter)?);
     }
-    let mut counting = Vec::new();
     if let (Some(last_step), Some(steps)) = (void.after_step, batch.column_by_name("step")) {
         let steps = steps.as_primitive::<Int64Type>();
-        counting.push(cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?);
+        masks.push(cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?);
     }
-    counting.extend(restarts::counting(batch, &void.restarts));
-    counting.extend(void.origins.as_ref().and_then(|origins| origins::counting(batch, origins)));
-    for admitted in counting {
-        mask = Some(match mask {
-            Some(mask) => and(&mask, &admitted)?,
-            None => admitted,
-        });
-    }
+    masks.extend(restarts::counting(batch, &void.restarts));
+    masks.extend(void.origins.as_ref().and_then(|origins| origins::counting(batch, origins)));
+    let mask = masks.into_iter().map(Ok).reduce(|left, right| and(&left?, &right?)).transpose()?;
     mask.map_or_else(|| Ok(batch.clone()), |mask| filter_record_batch(batch, &mask))
 }
 

@@ -128,7 +128,7 @@ fn register(
             TELEMETRY => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Telemetry)),
             name => match TABLES.iter().chain(VIEWS).find(|table| table.name == name) {
                 Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
-                None => return Err(no_table(name)),
+                None => return Err(none_called("table", name, known_names())),
             },
         };
         let reference = TableReference::bare(name);
@@ -137,16 +137,16 @@ fn register(
     Ok(())
 }
 
-fn known_names() -> impl Iterator<Item = &'static str> {
+fn known_names() -> impl Iterator<Item = &'static str> + Clone {
     TABLES.iter().chain(VIEWS).map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS, TELEMETRY])
 }
 
-fn no_table(name: &str) -> LedgerError {
-    let hint = match nearest(name, known_names()) {
+fn none_called<'n>(kind: &str, name: &str, names: impl Iterator<Item = &'n str> + Clone) -> LedgerError {
+    let hint = match nearest(name, names.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", known_names().collect::<Vec<_>>().join(", ")),
+        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
     };
-    LedgerError::Query(format!("no table `{name}`: {hint}"))
+    LedgerError::Query(format!("no {kind} `{name}`: {hint}"))
 }
 
 /// The error of the query engine in one line, with what to do.
@@ -164,20 +164,12 @@ fn query_error(error: &DataFusionError) -> LedgerError {
         }
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => {
-                let names: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
-                return no_column(&field.name, &names);
+                let names = valid_fields.iter().map(|column| column.name.as_str());
+                return none_called("column", &field.name, names);
             }
             other => other.to_string(),
         },
         root => root.strip_backtrace(),
     };
     LedgerError::Query(format!("the query failed: {text}"))
-}
-
-fn no_column(name: &str, names: &[&str]) -> LedgerError {
-    let hint = match nearest(name, names.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", names.join(", ")),
-    };
-    LedgerError::Query(format!("no column `{name}`: {hint}"))
 }

@@ -4,13 +4,12 @@
 use std::fs::File;
 
 use arrow::array::{Array as _, AsArray, BooleanArray, RecordBatch};
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::statistics::Statistics;
 use trackway_formats::record::{Origin, OriginOfEach};
 
-use super::arrow_rows::BATCH_ROWS;
+use super::arrow_rows::each_batch;
 
 /// The columns that decide which points count.
 pub(super) const COLUMNS: [&str; 2] = ["origin", "name"];
@@ -21,13 +20,11 @@ pub(super) fn of_closed(file: File) -> Result<Option<OriginOfEach>, String> {
     if has_one_origin(builder.metadata()) {
         return Ok(None);
     }
-    let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
-    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
     let mut origins = OriginOfEach::default();
-    for batch in reader.map_err(|error| error.to_string())? {
-        let batch = batch.map_err(|error| error.to_string())?;
+    each_batch(builder, COLUMNS, |batch| {
         take(&batch, &mut origins);
-    }
+        Ok(())
+    })?;
     Ok(Some(origins))
 }
 

@@ -57,13 +57,22 @@ impl TableProvider for LedgerTable {
         // Without any column only the number of rows is requested, as in `count(*)`.
         let list = if names.is_empty() { "1".into() } else { names.join(", ") };
         let sql = format!("SELECT {list} FROM {}{filter}{limit}", self.table.name);
-        // The client of PostgreSQL starts a runtime, which must not start inside of ours.
         let read = || read(&mut self.ledger.backend(), &sql, &parameters, &columns);
-        let batches = std::thread::scope(|scope| scope.spawn(read).join())
-            .map_err(|_| DataFusionError::Execution("reading the ledger panicked".into()))?
-            .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        Ok(MemorySourceConfig::try_new_exec(&[batches], schema_of(&columns), None)?)
+        scanned("ledger", schema_of(&columns), read)
     }
+}
+
+/// The plan of a scan that gives these batches.
+pub(super) fn scanned(
+    what: &str,
+    schema: SchemaRef,
+    read: impl FnOnce() -> Result<Vec<RecordBatch>, LedgerError> + Send,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    // The client of PostgreSQL starts a runtime, which must not start inside of ours.
+    let batches = std::thread::scope(|scope| scope.spawn(read).join())
+        .map_err(|_| DataFusionError::Execution(format!("reading the {what} panicked")))?
+        .map_err(|error| DataFusionError::External(Box::new(error)))?;
+    Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
 }
 
 /// What DataFusion shall do with each filter: again, when the scan uses it; alone, when it cannot.

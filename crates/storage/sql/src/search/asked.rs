@@ -6,6 +6,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, RunTagRow};
 
+use super::found;
 use super::live::{Live, LiveText};
 
 /// Which value of a metric a name means.
@@ -156,14 +157,13 @@ impl<'a> Names<'a> {
             Some(source) => source,
             None => return Err(self.unknown(name)?),
         };
-        let numbers = match &source {
-            Source::Text(table, key) => self.numbers_of(table, key)?,
-            Source::Run(_) | Source::Metric(..) => None,
-        };
-        let kind = match &source {
-            Source::Run(column) => RunRow::TABLE.columns[*column].kind,
-            Source::Text(..) if numbers.is_none() => ColumnKind::Text,
-            Source::Metric(..) | Source::Text(..) => ColumnKind::Real,
+        let (kind, numbers) = match &source {
+            Source::Run(column) => (RunRow::TABLE.columns[*column].kind, None),
+            Source::Metric(..) => (ColumnKind::Real, None),
+            Source::Text(table, key) => match self.numbers_of(table, key)? {
+                None => (ColumnKind::Text, None),
+                numbers => (ColumnKind::Real, numbers),
+            },
         };
         self.asked.push(Asked { name: name.into(), source, kind, numbers: numbers.unwrap_or_default() });
         Ok(self.asked.len() - 1)
@@ -204,25 +204,20 @@ impl<'a> Names<'a> {
     }
 
     fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
-        let (table, name) = match source {
+        let (table, name, is_live) = match source {
             Source::Run(_) => return Ok(true),
-            Source::Metric(name, _)
-                if self.live.metrics(self.ledger, self.home)?.iter().any(|row| row.name == *name) =>
-            {
-                return Ok(true);
+            Source::Metric(name, _) => {
+                let live = self.live.metrics(self.ledger, self.home)?;
+                (MetricSummaryRow::TABLE, name, live.iter().any(|row| row.name == *name))
             }
-            Source::Text(table, name)
-                if self
-                    .live
-                    .texts(self.ledger)?
-                    .iter()
-                    .any(|row| row.table == table.name && row.name == *name) =>
-            {
-                return Ok(true);
+            Source::Text(table, name) => {
+                let live = self.live.texts(self.ledger)?;
+                (*table, name, live.iter().any(|row| row.table == table.name && row.name == *name))
             }
-            Source::Metric(name, _) => (MetricSummaryRow::TABLE, name),
-            Source::Text(table, name) => (*table, name),
         };
+        if is_live {
+            return Ok(true);
+        }
         let sql = format!("SELECT name FROM {} WHERE name = ? LIMIT 1", table.name);
         Ok(!self.texts_of(&sql, &[Value::Text(name.clone())])?.is_empty())
     }
@@ -302,15 +297,10 @@ impl<'a> Names<'a> {
     }
 
     fn texts_of(&self, sql: &str, values: &[Value]) -> Result<Vec<String>, LedgerError> {
-        let mut texts = Vec::new();
-        self.ledger.backend().query("searching", sql, values, &[ColumnKind::Text], &mut |row| {
-            texts.extend(row.into_iter().filter_map(|value| match value {
-                Value::Text(text) => Some(text),
-                _ => None,
-            }));
-            Ok(())
-        })?;
-        Ok(texts)
+        found(self.ledger, sql, values, &[ColumnKind::Text], |mut row| match row.pop() {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        })
     }
 }
 
@@ -338,18 +328,7 @@ impl Number {
     /// The strings of a name that are numbers, in no order.
     fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
         let kinds = [ColumnKind::Text, ColumnKind::Integer];
-        let mut found = Vec::new();
-        ledger.backend().query(
-            "searching",
-            &Self::grouped(table),
-            &[Value::from(name)],
-            &kinds,
-            &mut |row| {
-                found.extend(Self::of(row));
-                Ok(())
-            },
-        )?;
-        Ok(found)
+        found(ledger, &Self::grouped(table), &[Value::from(name)], &kinds, Self::of)
     }
 }
 

@@ -127,13 +127,9 @@ fn value_test(
     let mut parameters = vec![Value::from(name.as_str())];
     parameters.extend(values.iter().cloned());
     let found = format!("SELECT run_id FROM {} WHERE name = ? AND {of_column}", table.name);
-    let mut passing = 0;
     let count = format!("{found} LIMIT {}", FEW_RUNS + 1);
-    ledger.backend().query("searching", &count, &parameters, &[ColumnKind::Text], &mut |_| {
-        passing += 1;
-        Ok(())
-    })?;
-    let is_narrow = passing <= FEW_RUNS;
+    let passing = super::found(ledger, &count, &parameters, &[ColumnKind::Text], Some)?;
+    let is_narrow = passing.len() <= FEW_RUNS;
     let run_id = if is_narrow { "run_id" } else { RUN_ID };
     let of_live = match live.len() {
         0 => String::new(),

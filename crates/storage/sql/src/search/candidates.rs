@@ -8,6 +8,7 @@ use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Number, Source};
 use super::before::Before;
+use super::found;
 use super::rows::{Row, Rows, compare_values};
 
 /// A text is compared by so many bytes before its run is read as a whole, and a few more where they would halve a
@@ -175,16 +176,13 @@ impl Rows<'_> {
         parameters: &[Value],
         asked: &Asked,
     ) -> Result<Vec<Candidate>, LedgerError> {
-        let mut found = Vec::new();
         let kinds = [ColumnKind::Text, asked.stored_kind(), ColumnKind::Timestamp];
-        self.ledger.backend().query("searching", sql, parameters, &kinds, &mut |row| {
-            if let Ok([Value::Text(run_id), key, Value::Timestamp(created_at)]) = <[Value; 3]>::try_from(row)
-            {
-                found.push(Candidate::new(asked.value_of(key), created_at, run_id));
+        found(self.ledger, sql, parameters, &kinds, |row| match <[Value; 3]>::try_from(row) {
+            Ok([Value::Text(run_id), key, Value::Timestamp(created_at)]) => {
+                Some(Candidate::new(asked.value_of(key), created_at, run_id))
             }
-            Ok(())
-        })?;
-        Ok(found)
+            _ => None,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
-use trackway_ledger::scan::Value;
+use trackway_ledger::scan::{ColumnKind, Value};
 use trackway_ledger::{Ledger, LedgerError, RunRow};
 
 use self::asked::Names;
@@ -145,6 +145,22 @@ pub fn search_runs(ledger: &Ledger, home: &Path, search: &RunSearch) -> Result<F
     }
     answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
     Ok(answer)
+}
+
+/// What `of` makes of each row of a query.
+fn found<T>(
+    ledger: &Ledger,
+    sql: &str,
+    parameters: &[Value],
+    kinds: &[ColumnKind],
+    of: impl Fn(Vec<Value>) -> Option<T>,
+) -> Result<Vec<T>, LedgerError> {
+    let mut found = Vec::new();
+    ledger.backend().query("searching", sql, parameters, kinds, &mut |row| {
+        found.extend(of(row));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// The way through the runs of a ledger to those of a page.

@@ -16,6 +16,7 @@ use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Pick, Source};
 use super::before::Before;
+use super::found;
 use super::live::Live;
 use crate::query::RowPredicate;
 
@@ -63,19 +64,16 @@ impl Rows<'_> {
         names.extend(of_runs.iter().map(|(_, column)| columns[*column].name));
         kinds.extend(of_runs.iter().map(|(_, column)| columns[*column].kind));
         let sql = format!("SELECT {} FROM runs {clause}", names.join(", "));
-        let mut rows = Vec::new();
-        self.ledger.backend().query("searching", &sql, parameters, &kinds, &mut |values| {
+        let mut rows = found(self.ledger, &sql, parameters, &kinds, |values| {
             let mut values = values.into_iter();
-            if let (Some(Value::Text(run_id)), Some(Value::Timestamp(created_at))) =
-                (values.next(), values.next())
-            {
-                let mut row = Row { run_id, created_at, values: vec![Value::Null; self.asked.len()] };
-                for ((place, _), value) in of_runs.iter().zip(values) {
-                    row.values[*place] = value;
-                }
-                rows.push(row);
+            let (Value::Text(run_id), Value::Timestamp(created_at)) = (values.next()?, values.next()?) else {
+                return None;
+            };
+            let mut row = Row { run_id, created_at, values: vec![Value::Null; self.asked.len()] };
+            for ((place, _), value) in of_runs.iter().zip(values) {
+                row.values[*place] = value;
             }
-            Ok(())
+            Some(row)
         })?;
         self.fill(&mut rows)?;
         Ok(rows)

@@ -76,8 +76,16 @@ impl Answer {
 }
 
 /// Whether an object is absent; an absent bucket does not count, or a typing error would start a run over.
-pub(super) fn is_absent(error: &Error) -> bool {
+fn is_absent(error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && !Answer::of(error).no_bucket()
+}
+
+/// What was done with an object; `None`: it is absent.
+pub(super) fn if_there<T>(done: Result<T, Error>) -> Result<Option<T>, Error> {
+    match done {
+        Err(error) if is_absent(&error) => Ok(None),
+        done => done.map(Some),
+    }
 }
 
 /// The error that callers get.

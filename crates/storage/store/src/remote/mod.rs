@@ -82,6 +82,13 @@ impl Remote {
             .map_err(|error| error::failed("name", self.location_of(name))(error.into()))
     }
 
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.path(name)?;
+        self.wait("remove", name, async {
+            error::if_there(self.connection.small.delete(&path).await).map(drop)
+        })
+    }
+
     fn location_of(&self, name: &str) -> String {
         format!("{}/{name}", self.connection.location)
     }
@@ -167,10 +174,7 @@ async fn read_some(
     path: &Path,
     max_bytes: usize,
 ) -> object_store::Result<Option<Vec<u8>>> {
-    let object = match store.get(path).await {
-        Err(error) if error::is_absent(&error) => return Ok(None),
-        result => result?,
-    };
+    let Some(object) = error::if_there(store.get(path).await)? else { return Ok(None) };
     let limit = max_bytes.saturating_add(1);
     let expected = usize::try_from(object.meta.size).unwrap_or(usize::MAX).min(limit);
     let mut bytes = Vec::with_capacity(expected);
@@ -208,14 +212,6 @@ impl Backend for RemoteBackend {
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.remote.path(name)?;
-        self.remote.wait("remove", name, remove_object(self.store(), &path))
-    }
-}
-
-async fn remove_object(store: &dyn ObjectStore, path: &Path) -> object_store::Result<()> {
-    match store.delete(path).await {
-        Err(error) if error::is_absent(&error) => Ok(()),
-        result => result,
+        self.remote.remove(name)
     }
 }

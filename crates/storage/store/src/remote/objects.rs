@@ -52,11 +52,7 @@ impl Objects {
     pub fn head(&self, name: &str) -> Result<Option<Object>, StoreError> {
         let path = self.path(name)?;
         self.remote.wait("look at", name, async {
-            match self.remote.connection.small.head(&path).await {
-                Ok(meta) => Ok(Some(Object::of(meta))),
-                Err(error) if error::is_absent(&error) => Ok(None),
-                Err(error) => Err(error),
-            }
+            Ok(error::if_there(self.remote.connection.small.head(&path).await)?.map(Object::of))
         })
     }
 

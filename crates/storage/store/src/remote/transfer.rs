@@ -74,18 +74,14 @@ impl Transfer {
     pub fn head(&self, name: &str) -> Result<Option<Head>, StoreError> {
         let path = self.remote.path(name)?;
         self.remote.wait("look at", name, async {
-            match self.remote.connection.small.head(&path).await {
-                Ok(meta) => Ok(Some(Head { size_bytes: meta.size })),
-                Err(error) if error::is_absent(&error) => Ok(None),
-                Err(error) => Err(error),
-            }
+            let meta = error::if_there(self.remote.connection.small.head(&path).await)?;
+            Ok(meta.map(|meta| Head { size_bytes: meta.size }))
         })
     }
 
     /// Removes an object; an absent one is fine.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.remote.path(name)?;
-        self.remote.wait("remove", name, super::remove_object(self.remote.connection.small.as_ref(), &path))
+        self.remote.remove(name)
     }
 
     /// Makes an object of a file. Its bytes are read once, in order, as [`TransferObserver::bytes`] sees them: a caller that

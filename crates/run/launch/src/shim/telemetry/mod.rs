@@ -9,13 +9,12 @@ mod procfs;
 mod reading;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use trackway_core::Clock;
-use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_recorder::{Origin, SegmentWriter};
 
+use super::side::{Records, SideThread};
 use gpus::Gpus;
 use reading::{Reading, values};
 
@@ -27,54 +26,21 @@ const REST_PER_SAMPLE: u32 = 50;
 /// The longest the end of the attempt waits for the sample that is being taken.
 const LAST_SAMPLE: Duration = Duration::from_secs(2);
 
-/// The thread that takes samples of one attempt.
-#[derive(Debug)]
-pub(super) struct Telemetry {
-    stop: Sender<()>,
-    done: Receiver<()>,
-}
-
-impl Telemetry {
-    /// Begins to take samples. `None` when no thread can be had: the script continues without.
-    pub fn begin(
-        directory: PathBuf,
-        records: PathBuf,
-        run_id: String,
-        attempt_id: String,
-        devices: Vec<String>,
-        clock: Arc<dyn Clock>,
-    ) -> Option<Self> {
-        let (stop, stopped) = channel();
-        let (tell, done) = channel();
-        let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
-        let sampler = Sampler { directory, records, info, devices, clock };
-        let work = move || {
-            sampler.run(&stopped);
-            // The receiver is gone when the last sample took too long.
-            tell.send(()).ok();
-        };
-        std::thread::Builder::new().name("telemetry".into()).spawn(work).ok()?;
-        Some(Self { stop, done })
-    }
-
-    /// Ends the record. A sample that does not end is left behind.
-    pub fn finish(self) {
-        drop(self.stop);
-        self.done.recv_timeout(LAST_SAMPLE).ok();
-    }
+/// Begins to take samples of one attempt.
+pub(super) fn begin(directory: PathBuf, devices: Vec<String>, records: Records) -> Option<SideThread> {
+    let sampler = Sampler { directory, devices, records };
+    SideThread::begin("telemetry", LAST_SAMPLE, move |stopped| sampler.run(stopped))
 }
 
 struct Sampler {
     directory: PathBuf,
-    records: PathBuf,
-    info: SegmentInfo,
     devices: Vec<String>,
-    clock: Arc<dyn Clock>,
+    records: Records,
 }
 
 impl Sampler {
     fn run(&self, stopped: &Receiver<()>) {
-        let began_micros = self.clock.monotonic_micros();
+        let began_micros = self.records.clock.monotonic_micros();
         let mut before = self.read();
         let mut writer: Option<SegmentWriter> = None;
         let mut gpus: Option<Gpus> = None;
@@ -82,19 +48,17 @@ impl Sampler {
         while stopped.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
             // An attempt that ends within a second does not pay for the driver's session.
             let gpus = gpus.get_or_insert_with(|| Gpus::of(&self.devices));
-            let asked_micros = self.clock.monotonic_micros();
+            let asked_micros = self.records.clock.monotonic_micros();
             let now = self.read();
             let mut sampled = values(&before, &now);
             sampled.extend(gpus.values(&now.pids()));
             let named: Vec<(&str, f64)> =
                 sampled.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-            let writer = writer.get_or_insert_with(|| {
-                SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
-            });
+            let writer = writer.get_or_insert_with(|| self.records.writer(Origin::Telemetry));
             let elapsed_micros = (now.at_micros - began_micros).max(0);
             writer.metrics(u64::try_from(elapsed_micros / 1_000_000).unwrap_or(0), &named);
             before = now;
-            let took = u64::try_from(self.clock.monotonic_micros() - asked_micros).unwrap_or(0);
+            let took = u64::try_from(self.records.clock.monotonic_micros() - asked_micros).unwrap_or(0);
             rest = SAMPLE_EVERY.max(Duration::from_micros(took) * REST_PER_SAMPLE);
         }
         if let Some(writer) = &mut writer {
@@ -103,6 +67,6 @@ impl Sampler {
     }
 
     fn read(&self) -> Reading {
-        procfs::read(&self.directory, self.clock.monotonic_micros())
+        procfs::read(&self.directory, self.records.clock.monotonic_micros())
     }
 }

@@ -6,13 +6,12 @@ use nix::unistd::{SysconfVar, sysconf};
 use trackway_checkpoint::bulk::available_bytes;
 
 use super::reading::{Process, Reading};
-use crate::process::{ProcessIdentity, ProcessStat, all_processes, descendants};
+use crate::process::{ProcessIdentity, ProcessStat, own_descendants};
 
 /// The counters now. What cannot be read is left out.
 pub(super) fn read(directory: &Path, at_micros: i64) -> Reading {
     let units = Units::of_this_machine();
-    let all = all_processes().unwrap_or_default();
-    let own = descendants(std::process::id() as i32, &all);
+    let own = own_descendants().unwrap_or_default();
     Reading {
         at_micros,
         processes: own.iter().map(|stat| process(stat, &units)).collect(),
@@ -48,14 +47,13 @@ impl Units {
 }
 
 fn process(stat: &ProcessStat, units: &Units) -> (ProcessIdentity, Process) {
-    let identity = ProcessIdentity { pid: stat.pid, start_ticks: stat.start_ticks };
     let process = Process {
         cpu_seconds: stat.cpu_ticks as f64 / units.ticks_per_second,
         resident_bytes: stat.resident_pages * units.page_bytes,
         threads: stat.threads,
         disk_bytes: text(&format!("/proc/{}/io", stat.pid)).and_then(|text| disk(&text)),
     };
-    (identity, process)
+    (stat.identity(), process)
 }
 
 /// `/proc/stat`, first line: user, nice, system, idle, iowait, irq, softirq, steal, and guests that are in user

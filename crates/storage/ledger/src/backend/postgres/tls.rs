@@ -144,7 +144,7 @@ impl TlsSettings {
         let schemes = provider.signature_verification_algorithms.supported_schemes();
         let issuers = match (self.mode, &self.issuers) {
             (Mode::Disable | Mode::Prefer, _) | (Mode::Require, None) => {
-                return Ok(Arc::new(AnyServer { schemes }));
+                return Ok(Arc::new(Lenient { issuers: None, schemes }));
             }
             (_, None) => &Issuers::System,
             (_, Some(issuers)) => issuers,
@@ -155,7 +155,7 @@ impl TlsSettings {
             .map_err(|error| format!("the issuers of `sslrootcert` cannot be used: {error}"))?;
         Ok(match self.mode {
             Mode::VerifyFull => verifier,
-            _ => Arc::new(AnyName { verifier }),
+            _ => Arc::new(Lenient { issuers: Some(verifier), schemes }),
         })
     }
 }
@@ -220,54 +220,16 @@ impl Issuers {
     }
 }
 
-/// Encrypts without checking the identity of the server: protects against eavesdropping, not against impersonation.
+/// Accepts servers that `verify-full` refuses.
 #[derive(Debug)]
-struct AnyServer {
+struct Lenient {
+    /// Decides about certificates, except whether they name the server; without one, every server is accepted: `prefer` and
+    /// `require` encrypt only.
+    issuers: Option<Arc<WebPkiServerVerifier>>,
     schemes: Vec<SignatureScheme>,
 }
 
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes.clone()
-    }
-}
-
-/// A certificate of a trusted issuer, for whatever host.
-#[derive(Debug)]
-struct AnyName {
-    verifier: Arc<WebPkiServerVerifier>,
-}
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -276,8 +238,8 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // The name is what is checked last.
-        match self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let Some(issuers) = &self.issuers else { return Ok(ServerCertVerified::assertion()) };
+        match issuers.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -291,7 +253,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, certificate, signature)
+        match &self.issuers {
+            Some(issuers) => issuers.verify_tls12_signature(message, certificate, signature),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn verify_tls13_signature(
@@ -300,11 +265,14 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, certificate, signature)
+        match &self.issuers {
+            Some(issuers) => issuers.verify_tls13_signature(message, certificate, signature),
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+        self.schemes.clone()
     }
 }
 
