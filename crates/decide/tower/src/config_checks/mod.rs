@@ -14,7 +14,7 @@ mod optimisation;
 mod tests;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 
 pub use self::measured::{Compile, Interruptions, Logging, Measurements, SaveTime};
 use crate::cost::CostPlan;
@@ -138,7 +138,23 @@ fn warning(check: &str, setting: &str, message: impl Into<String>, action: &str)
     Finding::new(check, Severity::Warn, message).about(setting).action(action)
 }
 
-/// The run must not start: what to do instead.
-fn block(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Finding {
-    Finding::new(check, Severity::Block, message).about(setting).action(action)
+/// What the check found, if anything.
+fn found(check: &str, findings: Vec<Finding>) -> CheckResult {
+    CheckResult::about(check, NoRows::Settings, findings)
+}
+
+/// The check found nothing to change, for this reason.
+fn passed(check: &str, why: impl Into<String>) -> CheckResult {
+    found(check, Vec::new()).because(why)
+}
+
+/// The check warns about one setting.
+fn warned(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+    found(check, vec![warning(check, setting, message, action)])
+}
+
+/// The run must not start with this setting.
+fn blocked(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+    let finding = Finding::new(check, Severity::Block, message).about(setting).action(action);
+    found(check, vec![finding])
 }
