@@ -16,6 +16,8 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 
+pub use trackway_formats::runfile::training::Strategy;
+
 pub use self::measured::{Compile, Interruptions, Logging, Measurements, SaveTime};
 use crate::cost::CostPlan;
 use crate::memory::{MemorySpec, Precision};
@@ -78,20 +80,6 @@ pub struct Loader {
     pub prefetch: Option<u32>,
     /// Workers live through epochs.
     pub persistent_workers: Option<bool>,
-}
-
-/// How a run is spread over devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// One device.
-    Single,
-    /// Every device holds everything (DDP).
-    DataParallel,
-    /// All states are sharded over the devices (FSDP, ZeRO 3).
-    FullySharded,
-    /// Some is kept in the host's memory (DeepSpeed offload).
-    Offloaded,
 }
 
 /// A measured rate against that of one device.
