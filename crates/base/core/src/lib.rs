@@ -43,8 +43,10 @@ pub type Step = u64;
 
 closed_list!(
     /// What a process launch is for. Only launches of kind `train` appear in `training_attempts`.
+    #[derive(Default)]
     LaunchKind, "kind of launch", {
         /// A training attempt.
+        #[default]
         Train = "train",
         /// A rehearsal with one batch.
         OneBatch = "one_batch",

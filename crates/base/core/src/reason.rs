@@ -36,6 +36,8 @@ macro_rules! closed_list {
         impl $name {
             /// Every value of the list, in its documented order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// Their words, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// The value as it is in the ledger and in JSON.
             #[must_use]
@@ -56,7 +58,7 @@ macro_rules! closed_list {
             fn from_str(word: &str) -> Result<Self, $crate::UnknownWord> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err($crate::UnknownWord::new(word, $list, &[$($word),+])),
+                    _ => Err($crate::UnknownWord::new(word, $list, Self::WORDS)),
                 }
             }
         }

@@ -118,7 +118,7 @@ pub struct Manifest {
     /// The epoch of its writer.
     pub epoch: u64,
     /// When it was written.
-    #[serde(with = "rfc3339")]
+    #[serde(serialize_with = "in_milliseconds")]
     pub created_at: Timestamp,
     /// Where it is, below the checkpoint root.
     pub object_prefix: String,
@@ -306,17 +306,9 @@ pub fn is_hex_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-mod rfc3339 {
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-    use trackway_core::Timestamp;
-
-    pub fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&at.to_rfc3339())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
+/// A time of a manifest has milliseconds.
+fn in_milliseconds<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&at.to_rfc3339())
 }
 
 mod metric_values {

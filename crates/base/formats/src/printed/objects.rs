@@ -1,7 +1,5 @@
 //! JSON objects, one per line, and what counts of an object's fields.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use super::named::Named;
@@ -42,19 +40,8 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
 
 /// A number as a JSON value; what JSON cannot express is marked.
 pub(super) fn number(number: f64) -> Value {
-    serde_json::Number::from_f64(number).map_or_else(
-        || {
-            let text = if number.is_nan() {
-                "nan"
-            } else if number > 0.0 {
-                "inf"
-            } else {
-                "-inf"
-            };
-            Value::String(format!("\0 {text}"))
-        },
-        Value::Number,
-    )
+    serde_json::Number::from_f64(number)
+        .map_or_else(|| Value::String(format!("{NON_FINITE_MARK}{number}")), Value::Number)
 }
 
 fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) {
@@ -79,28 +66,22 @@ fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {
 }
 
 /// Marks a number that JSON cannot write and Python does. Its blank distinguishes it from what scripts print.
-const NON_FINITE: [(&str, &str, f64); 3] = [
-    ("-Infinity", "\"\\u0000 -inf\"", f64::NEG_INFINITY),
-    ("Infinity", "\"\\u0000 inf\"", f64::INFINITY),
-    ("NaN", "\"\\u0000 nan\"", f64::NAN),
-];
+const NON_FINITE_MARK: &str = "\0 ";
+/// How Python writes such a number, and what replaces it in JSON.
+const NON_FINITE: [(&str, &str); 3] =
+    [("-Infinity", "\"\\u0000 -inf\""), ("Infinity", "\"\\u0000 inf\""), ("NaN", "\"\\u0000 NaN\"")];
 
 fn non_finite(text: &str) -> Option<f64> {
-    match text.strip_prefix("\0 ")? {
-        "-inf" => Some(f64::NEG_INFINITY),
-        "inf" => Some(f64::INFINITY),
-        "nan" => Some(f64::NAN),
-        _ => None,
-    }
+    text.strip_prefix(NON_FINITE_MARK)?.parse().ok().filter(|number: &f64| !number.is_finite())
 }
 
 /// Makes Python's `NaN` and `Infinity` readable: a diverged loss is the last metric that may be lost.
-fn quote_non_finite(line: &[u8]) -> Cow<'_, [u8]> {
+fn quote_non_finite(line: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(line.len() + 32);
     let (mut in_string, mut escaped, mut at) = (false, false, 0);
     while at < line.len() {
-        let word = NON_FINITE.iter().find(|(word, ..)| !in_string && line[at..].starts_with(word.as_bytes()));
-        if let Some((word, replacement, _)) = word {
+        let word = NON_FINITE.iter().find(|(word, _)| !in_string && line[at..].starts_with(word.as_bytes()));
+        if let Some((word, replacement)) = word {
             quoted.extend_from_slice(replacement.as_bytes());
             at += word.len();
             continue;
@@ -111,7 +92,7 @@ fn quote_non_finite(line: &[u8]) -> Cow<'_, [u8]> {
         quoted.push(byte);
         at += 1;
     }
-    Cow::Owned(quoted)
+    quoted
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
 const STEP_MAX: u64 = 1_000_000_000_000_000;
 
 /// A bar or a count that begins again in each epoch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Track {
     name: String,
     total: Option<u64>,
@@ -220,17 +220,7 @@ impl Steps {
 
 impl Track {
     fn new(name: &str, total: Option<u64>) -> Self {
-        Self {
-            name: name.into(),
-            total,
-            first_epoch: None,
-            before: 0,
-            done: 0,
-            has_values: false,
-            pending: None,
-            reported: Vec::new(),
-            reported_step: None,
-        }
+        Self { name: name.into(), total, ..Self::default() }
     }
 
     fn is(&self, key: &(String, Option<u64>)) -> bool {

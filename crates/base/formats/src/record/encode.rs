@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use trackway_core::{Step, Timestamp};
 
-use super::frame::{CheckpointFrame, Close, ControlAck, Event, Heartbeat, NameId, Param, SegmentHeader};
+use super::frame::{CheckpointFrame, Close, ControlAck, Event, Heartbeat, Param, SegmentHeader};
 use super::layout::{
     FILE_MAGIC, FORMAT_VERSION, HEADER_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES, MAX_NAMES_PER_SEGMENT,
     MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, crc32c, frame_type, header_check,
@@ -132,9 +132,8 @@ impl Encoder {
     }
 
     fn definition(&mut self, out: &mut Vec<u8>, id: u32, name: &str) {
-        let id = NameId(id);
         self.frame(out, frame_type::NAME_DEFINITION, |payload| {
-            put_u32(payload, id.0);
+            put_u32(payload, id);
             put_name(payload, name);
         });
     }
@@ -304,12 +303,5 @@ fn put_text(payload: &mut Payload<'_>, text: &str) {
 
 /// The longest beginning of `text` that has at most `max_bytes` bytes and ends at a character.
 fn cut(text: &str, max_bytes: usize) -> &str {
-    if text.len() <= max_bytes {
-        return text;
-    }
-    let mut end = max_bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(max_bytes)]
 }

@@ -3,6 +3,7 @@
 
 use super::Event;
 use crate::EventKind;
+use crate::checkpoint_manifest::is_hex_hash;
 
 /// The field `names` of [`EventKind::TensorboardRestart`]; `None` when it is not such a list.
 #[must_use]
@@ -73,7 +74,7 @@ impl Event {
     /// What was kept, when this is an artifact. A hash that could lead out of the folder is none.
     #[must_use]
     pub fn as_artifact(&self) -> Option<ArtifactEvent<'_>> {
-        let blake3 = self.field("blake3").filter(|hash| hash.len() == 64 && is_hex(hash));
+        let blake3 = self.field("blake3").filter(|hash| is_hex_hash(hash));
         (EventKind::Artifact.is(&self.kind)).then(|| {
             Some(ArtifactEvent {
                 name: self.field("name")?,
@@ -82,8 +83,4 @@ impl Event {
             })
         })?
     }
-}
-
-fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -20,14 +20,8 @@ impl Origin {
     /// The writer that a word means.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
-        match word {
-            "sdk" => Some(Self::Sdk),
-            "stdout" => Some(Self::Stdout),
-            "tensorboard" => Some(Self::TensorBoard),
-            "import" => Some(Self::Import),
-            "telemetry" => Some(Self::Telemetry),
-            _ => None,
-        }
+        let mut known = (0..=u8::MAX).map(Self::from_code).filter(|origin| !matches!(origin, Self::Other(_)));
+        known.find(|origin| origin.as_str() == word)
     }
 }
 

@@ -152,6 +152,16 @@ impl<O> Condition<O> {
             Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.visit(take)),
         }
     }
+
+    /// Its result, from the results of its comparisons in their order: the least of those that must all hold, the
+    /// greatest of those of which one must.
+    pub fn verdict<V: Ord>(&self, judged: &mut impl Iterator<Item = V>) -> Option<V> {
+        match self {
+            Self::Compare(_) => judged.next(),
+            Self::All(parts) => parts.iter().filter_map(|part| part.verdict(judged)).min(),
+            Self::Any(parts) => parts.iter().filter_map(|part| part.verdict(judged)).max(),
+        }
+    }
 }
 
 impl<O: Operand> RuleComparison<O> {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use trackway_core::checks::Severity;
 use trackway_core::{SignOff, closed_list};
 
+use super::training::{Attention, Loss, Master, Optimizer, Precision, Recompute, Strategy};
+
 /// What is checked before the launch, beside everything that is cheap and applicable.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,8 +57,8 @@ pub struct TrainingSection {
     pub parameters: Option<u64>,
     /// The model's `config.json` of Hugging Face, or a folder with one; relative to the run file's folder.
     pub model_config: Option<String>,
-    /// The type of the matrix products: `fp32`, `bf16`, `fp16` or `fp8`.
-    pub precision: Option<String>,
+    /// The type of the matrix products.
+    pub precision: Option<Precision>,
     /// fp16 gradients are scaled.
     pub loss_scaling: Option<bool>,
     /// The norm that gradients are cut to; 0: they are not.
@@ -65,8 +67,8 @@ pub struct TrainingSection {
     pub warmup_steps: Option<u64>,
     /// Steps in all.
     pub total_steps: Option<u64>,
-    /// `single`, `data_parallel`, `fully_sharded` or `offloaded`.
-    pub strategy: Option<String>,
+    /// How it is spread over devices.
+    pub strategy: Option<Strategy>,
     /// Machines.
     pub nodes: Option<u32>,
     /// The devices may be taken away.
@@ -77,16 +79,16 @@ pub struct TrainingSection {
     pub accumulate: Option<u64>,
     /// Tokens of a sample.
     pub sequence_length: Option<u64>,
-    /// Such as `adamw`.
-    pub optimizer: Option<String>,
-    /// Where 32-bit weights are: `copy`, `weights` or `none`.
-    pub master_weights: Option<String>,
-    /// Activations that are computed again: `none`, `selective` or `full`.
-    pub recompute: Option<String>,
-    /// `flash` or `eager`.
-    pub attention: Option<String>,
-    /// `eager`, `compiled`, `chunked` or `classes`.
-    pub loss: Option<String>,
+    /// What turns gradients into updates.
+    pub optimizer: Option<Optimizer>,
+    /// Where 32-bit weights are.
+    pub master_weights: Option<Master>,
+    /// Activations that are computed again.
+    pub recompute: Option<Recompute>,
+    /// How attention is computed.
+    pub attention: Option<Attention>,
+    /// How the loss is computed.
+    pub loss: Option<Loss>,
     /// The rank of low-rank adapters; without it every parameter is trained.
     pub lora_rank: Option<u64>,
     /// How batches are loaded.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::detect::{DetectionPolicy, Detector};
 
 use super::tree::{Node, Place, Value};
-use super::values::{amount, count, word};
+use super::values::{amount, count, one_of};
 use super::walker::{Problems, Scope};
 
 /// The detectors that the run file names; the others are left at their defaults.
@@ -42,9 +42,6 @@ impl DetectSection {
         self.detectors.get(&detector).and_then(|settings| settings.policy)
     }
 }
-
-/// The policies, as a run file writes them.
-const POLICIES: &[&str] = &["off", "note", "checkpoint", "stop", "roll_back"];
 
 pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
     let mut detectors: BTreeMap<Detector, DetectorSettings> = BTreeMap::new();
@@ -101,9 +98,8 @@ fn policy(node: &Node) -> Result<DetectionPolicy, super::walker::Fault> {
     if !matches!(node.value, Value::Text(_)) {
         return Err(node.not("a policy").hint(format!(
             "such as `\"note\"`, or a table such as `{{ policy = \"stop\", patience = 3 }}`; policies are {}",
-            super::schema::quoted_list(POLICIES)
+            super::schema::quoted_list(DetectionPolicy::WORDS)
         )));
     }
-    let word = word(POLICIES)(node)?;
-    Ok(word.parse().expect("the values of the list are those of the policies"))
+    one_of(DetectionPolicy::WORDS)(node)
 }

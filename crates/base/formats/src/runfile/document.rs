@@ -35,35 +35,26 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         let hint = "write `[run]`, then `name = \"…\"` and `command = [\"python\", \"train.py\"]` below it";
         problems.add(root.place.clone(), "the section `[run]` is missing".into(), Some(hint.into()));
     }
-    let data = section(&top, "data", problems, data).unwrap_or_default();
+    let data = top.part("data", problems, data).unwrap_or_default();
     let plan = Plan {
         version: PLAN_VERSION,
-        run: section(&top, "run", problems, run).unwrap_or_default(),
-        resources: section(&top, "resources", problems, resources).unwrap_or_default(),
-        container: section(&top, "container", problems, container).flatten(),
-        preflight: section(&top, "preflight", problems, preflight),
-        governance: section(&top, "governance", problems, governance).unwrap_or_default(),
-        training: section(&top, "training", problems, training),
-        ladder: section(&top, "ladder", problems, ladder),
-        checkpoint: section(&top, "checkpoint", problems, checkpoint).unwrap_or_default(),
-        retry: section(&top, "retry", problems, retry).unwrap_or_default(),
-        supervise: section(&top, "supervise", problems, supervise).unwrap_or_default(),
-        detect: section(&top, "detect", problems, detect).unwrap_or_default(),
-        early_stop: section(&top, "early_stop", problems, early_stop),
-        evaluate: section(&top, "evaluate", problems, |scope, problems| evaluate(scope, &data, problems)),
-        notify: section(&top, "notify", problems, notify),
-        owner: section(&top, "owner", problems, owner).unwrap_or_default(),
-        launch: section(&top, "launch", problems, launch).unwrap_or_default(),
+        run: top.part("run", problems, run).unwrap_or_default(),
+        resources: top.part("resources", problems, resources).unwrap_or_default(),
+        container: top.part("container", problems, container).flatten(),
+        preflight: top.part("preflight", problems, preflight),
+        governance: top.part("governance", problems, governance).unwrap_or_default(),
+        training: top.part("training", problems, training),
+        ladder: top.part("ladder", problems, ladder),
+        checkpoint: top.part("checkpoint", problems, checkpoint).unwrap_or_default(),
+        retry: top.part("retry", problems, retry).unwrap_or_default(),
+        supervise: top.part("supervise", problems, supervise).unwrap_or_default(),
+        detect: top.part("detect", problems, detect).unwrap_or_default(),
+        early_stop: top.part("early_stop", problems, early_stop),
+        evaluate: top.part("evaluate", problems, |scope, problems| evaluate(scope, &data, problems)),
+        notify: top.part("notify", problems, notify),
+        owner: top.part("owner", problems, owner).unwrap_or_default(),
+        launch: top.part("launch", problems, launch).unwrap_or_default(),
         data,
     };
     Some(RunFile { plan, unsupported: unsupported::find(&top) })
-}
-
-fn section<'t, T>(
-    top: &Scope<'t>,
-    key: &str,
-    problems: &mut Problems,
-    read: impl FnOnce(&Scope<'t>, &mut Problems) -> T,
-) -> Option<T> {
-    top.section(key, problems).map(|scope| read(&scope, problems))
 }

@@ -9,7 +9,7 @@ use trackway_core::{MissingPredictions, UnmatchedTasks};
 use super::read::{attempts_and_backoff, one_or_more_texts, rule};
 use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
-use super::values::{amount, command, flag, list, positive_duration, text, whole, word};
+use super::values::{amount, command, flag, list, one_of, positive_duration, text, whole};
 use super::walker::{Fault, Problems, Scope};
 use crate::gate::{BLIND_SPOT, Number, PROBE};
 use crate::shell::quoted;
@@ -359,8 +359,6 @@ fn scorer(node: &Node) -> Result<String, Fault> {
 }
 
 fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
-    let slices = scope.section("slices", problems);
-    let retry = scope.section("retry", problems);
     EvaluateSection {
         command: scope.read("command", problems, command).unwrap_or_default(),
         scorer: scope.read("scorer", problems, scorer),
@@ -369,37 +367,36 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         skip: scope.read("skip", problems, list(1, text)).unwrap_or_default(),
         task_set: scope.read("task_set", problems, text),
         task_set_version: scope.read("task_set_version", problems, text),
-        slices: slices.map(|slices| slices_of(&slices, problems)).unwrap_or_default(),
+        slices: scope.part("slices", problems, slices_of).unwrap_or_default(),
         metric: scope.read("metric", problems, text),
         recall: scope.read("recall", problems, recall),
         support_min: scope.read("support_min", problems, whole(1, u64::MAX)),
         width_max: scope.read("width_max", problems, amount(false)),
         margin: scope.read("margin", problems, amount(false)),
-        costs: scope.section("costs", problems).map(|costs| costs_of(&costs, problems)).unwrap_or_default(),
+        costs: scope.part("costs", problems, costs_of).unwrap_or_default(),
         blind_spots: scope.read("blind_spots", problems, flag),
         probe_rows: scope.read("probe_rows", problems, whole(0, PROBE_ROWS_MAX)),
-        test_sets: scope
-            .section("test_sets", problems)
-            .map(|sets| test_sets_of(&sets, problems))
-            .unwrap_or_default(),
+        test_sets: scope.part("test_sets", problems, test_sets_of).unwrap_or_default(),
         checkpoint: scope.read("checkpoint", problems, checkpoint),
         gates: scope.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
         label: scope.read("label", problems, text),
         positive: scope.read("positive", problems, text),
         prediction: scope.read("prediction", problems, text),
         score: scope.read("score", problems, text),
-        missing: scope.read("missing", problems, missing).unwrap_or_default(),
-        unmatched_tasks: scope.read("unmatched_tasks", problems, unmatched_tasks).unwrap_or_default(),
+        missing: scope.read("missing", problems, one_of(MissingPredictions::WORDS)).unwrap_or_default(),
+        unmatched_tasks: scope
+            .read("unmatched_tasks", problems, one_of(UnmatchedTasks::WORDS))
+            .unwrap_or_default(),
         group: scope.read("group", problems, text),
         fairness: scope.read("fairness", problems, one_or_more_texts).unwrap_or_default(),
         baseline: scope.read("baseline", problems, text).filter(|named| named != NO_BASELINE),
         decoding: scope.read("decoding", problems, decoding).unwrap_or_default(),
-        judge: scope.section("judge", problems).map(|judge| judge_of(&judge, problems)),
+        judge: scope.part("judge", problems, judge_of),
         seed: scope.read("seed", problems, whole(0, u64::MAX)),
         timeout_seconds: scope
             .read("timeout", problems, positive_duration)
             .unwrap_or(DEFAULT_EVALUATION_TIMEOUT_SECONDS),
-        retry: retry.map(|retry| attempts_and_backoff(&retry, problems)),
+        retry: scope.part("retry", problems, attempts_and_backoff),
         after: scope.read("after", problems, flag).unwrap_or(true),
     }
 }
@@ -408,16 +405,6 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
 fn recall(node: &Node) -> Result<f64, Fault> {
     let value = amount(false)(node)?;
     if value <= 1.0 { Ok(value) } else { Err(node.fault(format!("must be at most 1, not {value}"))) }
-}
-
-fn missing(node: &Node) -> Result<MissingPredictions, Fault> {
-    let known = word(&["wrong", "inconclusive"])(node)?;
-    known.parse().map_err(|_| node.not("`wrong` or `inconclusive`"))
-}
-
-fn unmatched_tasks(node: &Node) -> Result<UnmatchedTasks, Fault> {
-    let known = word(&["inconclusive", "accepted"])(node)?;
-    known.parse().map_err(|_| node.not("`inconclusive` or `accepted`"))
 }
 
 /// A table of tables of numbers.

@@ -20,6 +20,7 @@ mod schema;
 mod sections;
 #[cfg(test)]
 mod tests;
+pub mod training;
 mod tree;
 mod unsupported;
 mod values;
@@ -40,7 +41,6 @@ pub use evaluate::{
 pub use notify::{NotifyOn, NotifySection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
-pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
 pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{

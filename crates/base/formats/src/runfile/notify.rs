@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::tree::{Node, Value};
-use super::values::{check_variable_name, list, text, word};
+use super::values::{check_variable_name, list, one_of, text};
 use super::walker::{Fault, Problems, Scope};
 
 closed_list!(
@@ -38,13 +38,10 @@ impl Default for NotifySection {
 pub(super) fn notify(scope: &Scope, problems: &mut Problems) -> NotifySection {
     NotifySection {
         webhook: scope.read("webhook", problems, variable_reference),
-        on: scope.read("on", problems, list(1, kind)).unwrap_or_else(|| NotifyOn::ALL.to_vec()),
+        on: scope
+            .read("on", problems, list(1, one_of(NotifyOn::WORDS)))
+            .unwrap_or_else(|| NotifyOn::ALL.to_vec()),
     }
-}
-
-fn kind(node: &Node) -> Result<NotifyOn, Fault> {
-    let word = word(&["end", "detection", "gate"])(node)?;
-    word.parse::<NotifyOn>().map_err(|error| node.fault(format!("{error}")))
 }
 
 /// `{ env = "NAME" }`: the name of the variable.

@@ -20,7 +20,7 @@ pub const PLAN_VERSION: u32 = 1;
 /// The immutable intent of a run: every value the run file decided, defaults filled in, maps in key order.
 ///
 /// A plan holds values as the user wrote them; redact it before it is stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// [`PLAN_VERSION`] of the writer.
     pub version: u32,
@@ -71,26 +71,7 @@ impl Plan {
     #[must_use]
     pub fn for_command(argv: &[String]) -> Self {
         let run = RunSection { name: name_of(argv), command: argv.to_vec(), ..RunSection::default() };
-        Self {
-            version: PLAN_VERSION,
-            run,
-            resources: ResourcesSection::default(),
-            container: None,
-            data: BTreeMap::new(),
-            preflight: None,
-            governance: GovernanceSection::default(),
-            training: None,
-            ladder: None,
-            checkpoint: CheckpointSection::default(),
-            retry: RetrySection::default(),
-            supervise: SuperviseSection::default(),
-            detect: DetectSection::default(),
-            early_stop: None,
-            evaluate: None,
-            notify: None,
-            owner: OwnerSection::default(),
-            launch: LaunchSection::default(),
-        }
+        Self { version: PLAN_VERSION, run, ..Self::default() }
     }
 
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.

@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Rung, TerminationReason};
 
-use super::read_checks::role;
+use super::checks::DataRole;
+use super::read_checks::tables;
 use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchSection, OwnerSection, ResumeSection, RetryRule, RetrySection, RunSection,
-    SuperviseSection,
+    LadderSection, LaunchSection, OnDataChange, OwnerSection, ResumeSection, RetryRule, RetrySection,
+    RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
 use super::values::{
-    amount, byte_size, command, count, duration, duration_range, flag, given, list, percentage, plain_text,
-    positive_duration, run_name, text, variable_name, variables, whole, word,
+    amount, byte_size, command, count, duration, duration_range, flag, given, list, one_of, percentage,
+    plain_text, positive_duration, run_name, text, variable_name, variables, whole,
 };
 use super::walker::{Fault, Problems, Scope};
 use crate::promotion::Operand;
@@ -114,7 +115,7 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
     scope.require("path", "\"data/train.csv\"", problems);
     DataSpec {
         path: scope.read("path", problems, text).unwrap_or_default(),
-        format: scope.read("format", problems, data_format),
+        format: scope.read("format", problems, one_of(DataFormat::WORDS)),
         label: scope.read("label", problems, text),
         group: scope.read("group", problems, text),
         time: scope.read("time", problems, text),
@@ -129,17 +130,8 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         ignore: scope.read("ignore", problems, one_or_more_texts).unwrap_or_default(),
         masks: scope.read("masks", problems, text),
         labels: scope.read("labels", problems, text),
-        role: scope.read("role", problems, role),
+        role: scope.read("role", problems, one_of(DataRole::WORDS)),
     }
-}
-
-fn data_format(node: &Node) -> Result<DataFormat, Fault> {
-    Ok(match word(&["parquet", "csv", "jsonl", "other"])(node)? {
-        "parquet" => DataFormat::Parquet,
-        "csv" => DataFormat::Csv,
-        "jsonl" => DataFormat::Jsonl,
-        _ => DataFormat::Other,
-    })
 }
 
 fn columns(node: &Node) -> Result<Vec<String>, Fault> {
@@ -408,29 +400,17 @@ fn refill(node: &Node) -> Result<f64, Fault> {
 }
 
 fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<PlanEntry> {
-    let Some(node) = scope.node("plan") else { return Vec::new() };
-    let Value::List(items) = &node.value else {
-        scope.read("plan", problems, |node| {
-            Err::<(), _>(node.not("a list such as `[{ set = { BATCH = \"16\" } }]`"))
-        });
-        return Vec::new();
-    };
-    let mut plan = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let path = format!("{}[{index}]", scope.path_of("plan"));
-        if let Some(entry) = Scope::open(item, "retry.*.plan", path, item.place.clone(), problems) {
-            if ["resources", "placement", "launcher"].iter().all(|key| entry.node(key).is_none()) {
-                entry.require("set", "{ BATCH = \"16\" }", problems);
-            }
-            plan.push(PlanEntry {
-                set: entry.read("set", problems, variables).unwrap_or_default(),
-                resources: resources_change(&entry, problems),
-                placement: placement_change(&entry, problems),
-                launcher: entry.read("launcher", problems, launcher),
-            });
+    tables(scope, "plan", "retry.*.plan", "{ set = { BATCH = \"16\" } }", problems, |entry, problems| {
+        if ["resources", "placement", "launcher"].iter().all(|key| entry.node(key).is_none()) {
+            entry.require("set", "{ BATCH = \"16\" }", problems);
         }
-    }
-    plan
+        PlanEntry {
+            set: entry.read("set", problems, variables).unwrap_or_default(),
+            resources: resources_change(entry, problems),
+            placement: placement_change(entry, problems),
+            launcher: entry.read("launcher", problems, one_of(LaunchOn::WORDS)),
+        }
+    })
 }
 
 fn resources_change(entry: &Scope, problems: &mut Problems) -> ResourcesChange {
@@ -461,8 +441,7 @@ pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSect
         timeout_seconds: scope.read("timeout", problems, positive_duration),
         hang_after_seconds: scope.read("hang_after", problems, positive_duration),
         on_data_change: scope
-            .read("on_data_change", problems, word(&["warn", "block"]))
-            .and_then(|word| word.parse().ok())
+            .read("on_data_change", problems, one_of(OnDataChange::WORDS))
             .unwrap_or_default(),
     }
 }
@@ -472,15 +451,5 @@ pub(super) fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
 }
 
 pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
-    LaunchSection { on: scope.read("on", problems, launcher).unwrap_or_default() }
-}
-
-fn launcher(node: &Node) -> Result<LaunchOn, Fault> {
-    let on = word(&["local", "slurm", "kubernetes", "ray"])(node)?;
-    Ok(match on {
-        "slurm" => LaunchOn::Slurm,
-        "kubernetes" => LaunchOn::Kubernetes,
-        "ray" => LaunchOn::Ray,
-        _ => LaunchOn::Local,
-    })
+    LaunchSection { on: scope.read("on", problems, one_of(LaunchOn::WORDS)).unwrap_or_default() }
 }

@@ -5,27 +5,11 @@ use std::collections::BTreeMap;
 use trackway_core::SignOff;
 use trackway_core::checks::Severity;
 
-use super::checks::{
-    DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection,
-};
+use super::checks::{GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
+use super::training::{Attention, Loss, Master, Optimizer, Precision, Recompute, Strategy};
 use super::tree::{Node, Value};
-use super::values::{amount, count, flag, list, positive_duration, text, whole, word};
+use super::values::{amount, count, flag, list, one_of, positive_duration, text, whole};
 use super::walker::{Fault, Problems, Scope};
-
-/// Types of matrix products, the same values as `trackway memory --precision`.
-pub const PRECISIONS: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
-/// Ways to spread a run over devices.
-pub const STRATEGIES: &[&str] = &["single", "data_parallel", "fully_sharded", "offloaded"];
-/// The same values as `trackway memory --optimizer`.
-pub const OPTIMIZERS: &[&str] = &["adamw", "adamw-8bit", "sgd", "momentum", "adafactor", "lion", "muon"];
-/// The same values as `trackway memory --master-weights`.
-pub const MASTER_WEIGHTS: &[&str] = &["copy", "weights", "none"];
-/// The same values as `trackway memory --recompute`.
-pub const RECOMPUTES: &[&str] = &["none", "selective", "full"];
-/// The same values as `trackway memory --attention`.
-pub const ATTENTIONS: &[&str] = &["flash", "eager"];
-/// The same values as `trackway memory --loss`.
-pub const LOSSES: &[&str] = &["eager", "compiled", "chunked", "classes"];
 
 /// No run has more of anything that is counted in a step.
 const MAX_COUNT: u64 = 1 << 24;
@@ -47,10 +31,7 @@ pub(super) fn preflight(scope: &Scope, problems: &mut Problems) -> PreflightSect
             problems,
             skip,
         ),
-        severity: scope
-            .section("severity", problems)
-            .map(|names| severities(&names, problems))
-            .unwrap_or_default(),
+        severity: scope.part("severity", problems, severities).unwrap_or_default(),
         rehearsal_timeout_seconds: scope.read("rehearsal_timeout", problems, positive_duration),
         target_loss: scope.read("target_loss", problems, amount(true)),
     }
@@ -68,18 +49,10 @@ fn skip(scope: &Scope, problems: &mut Problems) -> SkippedCheck {
 fn severities(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, Severity> {
     let mut severities = BTreeMap::new();
     for (name, _) in scope.entries() {
-        let severity = scope.read(name, problems, severity);
+        let severity = scope.read(name, problems, one_of(Severity::WORDS));
         severities.extend(severity.map(|severity| (name.clone(), severity)));
     }
     severities
-}
-
-fn severity(node: &Node) -> Result<Severity, Fault> {
-    Ok(match word(&["note", "warn", "block"])(node)? {
-        "note" => Severity::Note,
-        "warn" => Severity::Warn,
-        _ => Severity::Block,
-    })
 }
 
 pub(super) fn governance(scope: &Scope, problems: &mut Problems) -> GovernanceSection {
@@ -123,7 +96,7 @@ fn day(node: &Node) -> Result<String, Fault> {
 }
 
 /// A list of tables that all obey one schema.
-fn tables<T>(
+pub(super) fn tables<T>(
     scope: &Scope,
     key: &str,
     schema: &str,
@@ -149,30 +122,27 @@ fn tables<T>(
 pub(super) fn training(scope: &Scope, problems: &mut Problems) -> TrainingSection {
     let counted = |key: &str, problems: &mut Problems| scope.read(key, problems, whole(1, MAX_COUNT));
     let number = |key: &str, problems: &mut Problems| scope.read(key, problems, amount(true));
-    let one_of = |key: &str, words: &'static [&'static str], problems: &mut Problems| {
-        scope.read(key, problems, word(words)).map(str::to_owned)
-    };
     TrainingSection {
         parameters: scope.read("parameters", problems, parameters),
         model_config: scope.read("model_config", problems, text),
-        precision: one_of("precision", PRECISIONS, problems),
+        precision: scope.read("precision", problems, one_of(Precision::WORDS)),
         loss_scaling: scope.read("loss_scaling", problems, flag),
         gradient_clip_norm: number("gradient_clip_norm", problems),
         warmup_steps: scope.read("warmup_steps", problems, whole(0, u64::MAX)),
         total_steps: scope.read("total_steps", problems, whole(1, u64::MAX)),
-        strategy: one_of("strategy", STRATEGIES, problems),
+        strategy: scope.read("strategy", problems, one_of(Strategy::WORDS)),
         nodes: scope.read("nodes", problems, count(1)),
         preemptible: scope.read("preemptible", problems, flag),
         micro_batch: counted("micro_batch", problems),
         accumulate: counted("accumulate", problems),
         sequence_length: counted("sequence_length", problems),
-        optimizer: one_of("optimizer", OPTIMIZERS, problems),
-        master_weights: one_of("master_weights", MASTER_WEIGHTS, problems),
-        recompute: one_of("recompute", RECOMPUTES, problems),
-        attention: one_of("attention", ATTENTIONS, problems),
-        loss: one_of("loss", LOSSES, problems),
+        optimizer: scope.read("optimizer", problems, one_of(Optimizer::WORDS)),
+        master_weights: scope.read("master_weights", problems, one_of(Master::WORDS)),
+        recompute: scope.read("recompute", problems, one_of(Recompute::WORDS)),
+        attention: scope.read("attention", problems, one_of(Attention::WORDS)),
+        loss: scope.read("loss", problems, one_of(Loss::WORDS)),
         lora_rank: scope.read("lora_rank", problems, whole(1, MAX_RANK)),
-        loader: scope.section("loader", problems).map(|loader| loader_facts(&loader, problems)),
+        loader: scope.part("loader", problems, loader_facts),
         hours_expected: number("hours_expected", problems),
         stored_gb: number("stored_gb", problems),
         usd_per_stored_gb: number("usd_per_stored_gb", problems),
@@ -198,12 +168,4 @@ fn loader_facts(scope: &Scope, problems: &mut Problems) -> LoaderFacts {
         prefetch: scope.read("prefetch", problems, count(0)),
         persistent_workers: scope.read("persistent_workers", problems, flag),
     }
-}
-
-pub(super) fn role(node: &Node) -> Result<DataRole, Fault> {
-    Ok(match word(&["train", "validation", "test"])(node)? {
-        "train" => DataRole::Train,
-        "validation" => DataRole::Validation,
-        _ => DataRole::Test,
-    })
 }

@@ -71,19 +71,19 @@ pub enum ContainerEngine {
     None,
 }
 
-/// How a data file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DataFormat {
-    /// Apache Parquet.
-    Parquet,
-    /// Separated values with quotes.
-    Csv,
-    /// One JSON object per line.
-    Jsonl,
-    /// Anything else: size and hash only.
-    Other,
-}
+closed_list!(
+    /// How a data file is read.
+    DataFormat, "format of data", {
+        /// Apache Parquet.
+        Parquet = "parquet",
+        /// Separated values with quotes.
+        Csv = "csv",
+        /// One JSON object per line.
+        Jsonl = "jsonl",
+        /// Anything else: size and hash only.
+        Other = "other",
+    }
+);
 
 /// One named data set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

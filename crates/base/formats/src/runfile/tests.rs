@@ -167,8 +167,8 @@ fn every_key_reaches_its_value() {
     let training = file.training.unwrap();
     assert_eq!((training.parameters, training.gradient_clip_norm), (Some(7_000_000_000), Some(1.0)));
     assert_eq!(
-        (training.strategy.as_deref(), training.loader.unwrap().workers),
-        (Some("fully_sharded"), Some(4))
+        (training.strategy, training.loader.unwrap().workers),
+        (Some(training::Strategy::FullySharded), Some(4))
     );
     assert_eq!(file.ladder.unwrap().rungs, [0.01, 0.1, 1.0]);
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));

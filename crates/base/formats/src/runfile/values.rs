@@ -1,6 +1,7 @@
 //! The kinds of value a key may have, each as a function from a node to a value or a fault.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use trackway_core::name::{Name, Named};
 
@@ -78,11 +79,11 @@ pub(super) fn amount(zero: bool) -> impl Fn(&Node) -> Result<f64, Fault> {
     }
 }
 
-/// One value of a closed list.
-pub(super) fn word(words: &'static [&'static str]) -> impl Fn(&Node) -> Result<&'static str, Fault> {
+/// A value of a closed list, of which these are the words.
+pub(super) fn one_of<T: FromStr>(words: &'static [&'static str]) -> impl Fn(&Node) -> Result<T, Fault> {
     move |node| {
         let given = text(node)?;
-        words.iter().find(|word| **word == given).copied().ok_or_else(|| {
+        given.parse().map_err(|_| {
             let fault = node.fault(format!("must be one of {}, not `{given}`", quoted_list(words)));
             match nearest(&given, words.iter().copied()) {
                 Some(nearest) => fault.hint(format!("did you mean `{nearest}`?")),

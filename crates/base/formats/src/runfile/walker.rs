@@ -101,6 +101,16 @@ impl<'t> Scope<'t> {
         Scope::open(&entry.node, &path, path.clone(), entry.key_place.clone(), problems)
     }
 
+    /// What `read` makes of the section of that key, if it is there.
+    pub(super) fn part<T>(
+        &self,
+        key: &str,
+        problems: &mut Problems,
+        read: impl FnOnce(&Scope<'t>, &mut Problems) -> T,
+    ) -> Option<T> {
+        self.section(key, problems).map(|scope| read(&scope, problems))
+    }
+
     /// As [`Self::section`], of a table that obeys another schema than its path names, such as `detect.*`.
     pub(super) fn table_of(&self, key: &str, schema: &str, problems: &mut Problems) -> Option<Scope<'t>> {
         let entry = self.table.get(key)?;

@@ -4,7 +4,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::{Stream, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
-use super::placed::{Placed, item};
+use super::placed::Placed;
 use super::rule::FactRule;
 use crate::scan::Handling;
 use crate::signatures::{Role, collective, completion};
@@ -23,62 +23,54 @@ const MESSAGE_LINES: u64 = 14;
 /// The last statement that the work reached its end, if it is the last word of the log.
 pub(super) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let is_statement = |found: &&Placed<'_>| {
-        found.hit.role == Role::Completion
-            && found.hit.handling == Handling::Open
-            && (found.hit.signature != completion::BARE_WORD || closes(found, evidence))
+        found.role == Role::Completion
+            && found.is_open()
+            && (found.signature != completion::BARE_WORD || closes(found, evidence))
     };
     let last = placed.iter().rfind(is_statement)?;
     // A script's own words for it may speak of one of its parts.
-    let on_its_line = placed
-        .iter()
-        .filter(is_statement)
-        .filter(|found| found.stream == last.stream && found.hit.line_number == last.hit.line_number);
+    let on_its_line = placed.iter().filter(is_statement).filter(|found| found.is_on_line_of(last));
     let last = on_its_line.min_by_key(|found| is_loose(found)).unwrap_or(last);
     if placed.iter().any(|other| speaks_against(other, last)) {
         return None;
     }
     let is_loose = is_loose(last);
     let confidence = if is_loose { Confidence::Guess } else { Confidence::Likely };
-    let mut finding = TerminationFinding::new(Reason::Completed, last.hit.signature, confidence);
-    finding.items.push(item(*last));
-    Some(finding)
+    Some(last.finding(confidence))
 }
 
 /// Whether `other` failed after the statement, or was an end of another kind before it. Across streams nothing is known of before and
 /// after.
 fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
-    let is_failure =
-        matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception | Role::Consequence)
-            && other.hit.handling == Handling::Open;
-    let reach = match statement.hit.signature {
+    let is_failure = other.is_failure() && other.is_open();
+    let reach = match statement.signature {
         completion::TRACKER => u64::MAX,
         _ if is_loose(statement) => LOOSE_REACH_LINES,
         _ => 0,
     };
     let was_survived = other.stream == statement.stream
         && other.order < statement.order
-        && statement.hit.line_number - other.hit.line_number >= reach;
+        && statement.line_number - other.line_number >= reach;
     is_failure && !(was_survived && can_be_survived(other))
 }
 
 /// Whether the statement is a script's own words, which wrappers print after failures too.
 fn is_loose(statement: &Placed<'_>) -> bool {
-    matches!(statement.hit.signature, completion::STATED | completion::BARE_WORD | completion::TRACKER)
+    matches!(statement.signature, completion::STATED | completion::BARE_WORD | completion::TRACKER)
 }
 
 /// Whether the stream ends with this line, a line or two aside, after results of the work.
 fn closes(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
     evidence.logs.iter().filter(|log| Some(log.stream) == found.stream).any(|log| {
-        let is_last = found.hit.line_number + AFTERWORD_LINES > log.log.line_count;
+        let is_last = found.line_number + AFTERWORD_LINES > log.log.line_count;
         is_last && log.log.ending.has_results
     })
 }
 
 /// The last count of epochs or steps that is complete, if nothing in the logs failed.
 pub(super) fn counted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let has_failure = placed.iter().any(|found| {
-        is_doubt(found) || (found.hit.role == Role::Hint && found.hit.handling == Handling::Open)
-    });
+    let has_failure =
+        placed.iter().any(|found| is_doubt(found) || (found.role == Role::Hint && found.is_open()));
     let ending =
         evidence.logs.iter().map(|log| (log.stream, &log.log.ending)).find(|(_, end)| end.complete_at > 0);
     let (stream, ending) = ending.filter(|_| !has_failure)?;
@@ -110,9 +102,8 @@ pub(super) fn has_doubts(
     telling: &[Placed<'_>],
     evidence: &TerminationEvidence,
 ) -> bool {
-    let firm_end = placed.iter().rfind(|found| {
-        found.hit.role == Role::Completion && found.hit.handling == Handling::Open && !is_loose(found)
-    });
+    let firm_end =
+        placed.iter().rfind(|found| found.role == Role::Completion && found.is_open() && !is_loose(found));
     let counts = |found: &Placed<'_>| match firm_end {
         Some(end) => !can_be_survived(found) || found.order > end.order || found.stream != end.stream,
         None => true,
@@ -121,42 +112,38 @@ pub(super) fn has_doubts(
     let has_words = firm_end.is_none() && evidence.logs.iter().any(|log| log.log.ending.speaks_of_stop);
     has_words
         || placed.iter().any(|found| is_doubt(found) && counts(found))
-        || telling.iter().any(|found| found.hit.role == Role::Hint && counts(found))
+        || telling.iter().any(|found| found.role == Role::Hint && counts(found))
 }
 
 /// Whether this was not dealt with.
 pub(super) fn is_doubt(found: &Placed<'_>) -> bool {
-    matches!(found.hit.role, Role::Verdict | Role::Cause | Role::Exception | Role::Consequence)
-        && matches!(found.hit.handling, Handling::Open | Handling::Warned)
+    found.is_failure() && matches!(found.handling, Handling::Open | Handling::Warned)
 }
 
 /// A stop that was not the end of the plan, near the end of its stream and without a statement of a normal end after it. Scripts exit with
 /// code 0 after it too.
 pub(super) fn stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let last = placed.iter().find(|found| is_stop(found) && is_near_end(found, evidence))?;
+    let last = placed.iter().find(|found| is_stop(found) && found.is_within(evidence, NEAR_END_LINES))?;
     let is_ended_well = placed.iter().any(|other| {
-        other.hit.role == Role::Completion
-            && other.hit.handling == Handling::Open
+        other.role == Role::Completion
+            && other.is_open()
             && other.stream == last.stream
             && other.order > last.order
     });
     if is_ended_well {
         return None;
     }
-    let mut finding = TerminationFinding::new(last.hit.reason, last.hit.signature, Confidence::Likely);
-    finding.items.push(item(*last));
-    Some(finding)
+    Some(last.finding(Confidence::Likely))
 }
 
 fn is_stop(found: &Placed<'_>) -> bool {
-    let speaks_of_stop = says_stop(&found.hit.text);
-    let is_open =
-        found.hit.handling == Handling::Open || (found.hit.handling == Handling::Warned && speaks_of_stop);
+    let speaks_of_stop = says_stop(&found.text);
+    let is_open = found.is_open() || (found.handling == Handling::Warned && speaks_of_stop);
     is_open
-        && match (found.hit.reason, found.hit.role) {
+        && match (found.reason, found.role) {
             (Reason::Cancelled | Reason::Preempted, Role::Verdict | Role::Cause)
             | (Reason::BudgetExhausted, Role::Verdict) => true,
-            (Reason::Timeout, Role::Verdict) => !is_own_plan(&found.hit.text),
+            (Reason::Timeout, Role::Verdict) => !is_own_plan(&found.text),
             (Reason::NumericDivergence, Role::Cause) => speaks_of_stop,
             _ => false,
         }
@@ -172,19 +159,17 @@ fn is_own_plan(text: &str) -> bool {
 /// progress and no statement of an end follow, and the count of the work is not complete.
 pub(super) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let is_complete = evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
-        || placed.iter().any(|found| found.hit.role == Role::Completion);
+        || placed.iter().any(|found| found.role == Role::Completion);
     let gave_up = |found: &&Placed<'_>| {
-        let is_firm = !matches!(found.hit.reason, Reason::NetworkError | Reason::Hang | Reason::EarlyStopped);
-        matches!(found.hit.role, Role::Cause | Role::Verdict)
+        let is_firm = !matches!(found.reason, Reason::NetworkError | Reason::Hang | Reason::EarlyStopped);
+        matches!(found.role, Role::Cause | Role::Verdict)
             && is_doubt(found)
             && is_firm
-            && is_error_line(&found.hit.text)
-            && is_within(found, evidence, AFTERWORD_LINES)
+            && is_error_line(&found.text)
+            && found.is_within(evidence, AFTERWORD_LINES)
     };
     let last = placed.iter().find(gave_up).filter(|_| !is_complete)?;
-    let mut finding = TerminationFinding::new(last.hit.reason, last.hit.signature, Confidence::Likely);
-    finding.items.push(item(*last));
-    Some(finding)
+    Some(last.finding(Confidence::Likely))
 }
 
 /// Whether a logger wrote the line at the level of an error.
@@ -196,19 +181,6 @@ fn is_error_line(text: &str) -> bool {
     })
 }
 
-fn is_near_end(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
-    is_within(found, evidence, NEAR_END_LINES)
-}
-
-/// Whether it is in so many last lines of its stream.
-fn is_within(found: &Placed<'_>, evidence: &TerminationEvidence, last_lines: u64) -> bool {
-    evidence
-        .logs
-        .iter()
-        .filter(|log| Some(log.stream) == found.stream)
-        .any(|log| found.hit.line_number + last_lines > log.log.line_count)
-}
-
 /// Whether the line speaks of an end and not only of what happened.
 fn says_stop(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
@@ -217,9 +189,9 @@ fn says_stop(text: &str) -> bool {
 
 /// Whether a run continues to its normal end after this: it can after an error, but not after a stop on purpose or a lost loss.
 fn can_be_survived(other: &Placed<'_>) -> bool {
-    other.hit.role != Role::Verdict
+    other.role != Role::Verdict
         && !matches!(
-            other.hit.reason,
+            other.reason,
             Reason::EarlyStopped | Reason::Cancelled | Reason::Timeout | Reason::NumericDivergence
         )
 }
@@ -227,20 +199,20 @@ fn can_be_survived(other: &Placed<'_>) -> bool {
 /// Whether a stream ends with the exception that ended the main program, or with a launcher's report of a failed child, and
 /// nothing states a normal end.
 pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    if placed.iter().any(|found| found.hit.role == Role::Completion) {
+    if placed.iter().any(|found| found.role == Role::Completion) {
         return false;
     }
     evidence.logs.iter().any(|stream| {
         let traceback = stream.log.last_traceback.as_ref().filter(|end| !end.is_aside);
         placed.iter().filter(|found| found.stream == Some(stream.stream)).any(|found| {
-            let is_last = found.hit.line_number + AFTERWORD_LINES > stream.log.line_count;
-            let was_thrown = matches!(found.hit.role, Role::Cause | Role::Exception)
+            let is_last = found.line_number + AFTERWORD_LINES > stream.log.line_count;
+            let was_thrown = matches!(found.role, Role::Cause | Role::Exception)
                 && traceback.is_some_and(|end| {
-                    end.line_number < found.hit.line_number
-                        && found.hit.line_number <= end.line_number + MESSAGE_LINES
+                    end.line_number < found.line_number
+                        && found.line_number <= end.line_number + MESSAGE_LINES
                 });
-            let is_report = matches!(found.hit.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
-            is_last && found.hit.handling == Handling::Open && (was_thrown || is_report)
+            let is_report = matches!(found.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
+            is_last && found.is_open() && (was_thrown || is_report)
         })
     })
 }

@@ -158,7 +158,7 @@ pub struct Progress {
 }
 
 /// Everything known about an end. Absent facts are `None` or empty; nothing is assumed from absence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TerminationEvidence {
     /// What the launch was for.
     pub kind: LaunchKind,
@@ -205,24 +205,6 @@ impl TerminationEvidence {
     /// Evidence of which nothing is known yet.
     #[must_use]
     pub fn new(kind: LaunchKind) -> Self {
-        Self {
-            kind,
-            exit_code: None,
-            signal: None,
-            was_signalled: None,
-            launcher: None,
-            own_actions: Vec::new(),
-            killed_after_grace: false,
-            oom_kill_delta: None,
-            error_file: None,
-            logs: Vec::new(),
-            progress: Progress::default(),
-            non_finite_loss: None,
-            ranks: Vec::new(),
-            shim_lost: None,
-            rebooted: false,
-            spawn_error: None,
-            rung_refused: None,
-        }
+        Self { kind, ..Self::default() }
     }
 }

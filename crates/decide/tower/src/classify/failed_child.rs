@@ -8,7 +8,6 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 use super::exit_code::{SIGNAL_CODE_BASE, by_code};
 use super::finding::TerminationFinding;
 use super::placed::{Placed, item};
-use crate::scan::Handling;
 use crate::signatures::{Role, collective};
 
 /// What launchers write of a child: the rank or none, and the exit code (negative: a signal) or the signal's number or name.
@@ -64,7 +63,7 @@ pub(super) fn instead_of(cause: Placed<'_>, placed: &[Placed<'_>]) -> Option<Ter
         return None;
     }
     let mut finding = by_code(child.code).unwrap_or_else(|| {
-        TerminationFinding::new(Reason::Unknown, child.report.hit.signature, Confidence::Guess)
+        TerminationFinding::new(Reason::Unknown, child.report.signature, Confidence::Guess)
     });
     finding.confidence = Confidence::Guess;
     finding.items.push(item(child.report));
@@ -81,15 +80,14 @@ pub(super) fn is_lost_neighbour(found: &Placed<'_>) -> bool {
 }
 
 fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
-    let is_report =
-        |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.handling == Handling::Open;
+    let is_report = |found: &&Placed<'a>| found.role == Role::Consequence && found.is_open();
     let (report, code, rank) = placed
         .iter()
         .filter(is_report)
-        .filter_map(|found| end_in(&found.hit.text).map(|(code, rank)| (*found, code, rank)))
+        .filter_map(|found| end_in(&found.text).map(|(code, rank)| (*found, code, rank)))
         .find(|(_, code, _)| *code != -TERMINATE && *code != 0)?;
     let in_block =
-        placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.hit.text)).next_back();
+        placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.text)).next_back();
     Some(FailedChild { code, rank: rank.or(in_block), report })
 }
 
@@ -118,7 +116,7 @@ fn only_siblings_complain(first: Option<u64>, placed: &[Placed<'_>]) -> bool {
     let mut speakers = placed
         .iter()
         .filter(|found| is_lost_neighbour(found))
-        .filter_map(|found| number(&SPEAKER, &found.hit.text))
+        .filter_map(|found| number(&SPEAKER, &found.text))
         .peekable();
     first.is_some() && speakers.peek().is_some() && speakers.all(|speaker| Some(speaker) != first)
 }

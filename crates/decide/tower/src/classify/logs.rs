@@ -70,15 +70,15 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     let deciding = cause.map(|(found, _)| found.order);
     let others = placed
         .iter()
-        .filter(|found| Some(found.order) != deciding && found.hit.reason != Reason::Unknown)
+        .filter(|found| Some(found.order) != deciding && found.reason != Reason::Unknown)
         .filter(|found| failed_child.is_none() || !is_siblings(found))
-        .filter(|found| !matches!(found.hit.role, Role::Hint | Role::Chain | Role::Completion))
+        .filter(|found| !matches!(found.role, Role::Hint | Role::Chain | Role::Completion))
         .map(|found| secondary(found))
         .take(MAX_OTHERS)
         .collect();
     let lost_loss = ended::lost_loss(evidence);
     let is_lost = lost_loss.as_ref().is_some_and(|lost| lost.confidence == Confidence::Likely)
-        || telling.iter().any(|found| found.hit.signature == numeric::OVERFLOW_SEEN);
+        || telling.iter().any(|found| found.signature == numeric::OVERFLOW_SEEN);
     LogReading {
         cause: failed_child.or_else(|| {
             let (found, strength) = cause?;
@@ -98,16 +98,16 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
 /// Drops the lines in which ranks say that they lost their neighbours or waited for them, after Trackway had ended the attempt.
 fn drop_aftermath(placed: &mut Vec<Placed<'_>>, evidence: &TerminationEvidence) {
     let Some(ended_at) = evidence.own_actions.iter().map(|action| action.at).min() else { return };
-    let is_later = |found: &&Placed<'_>| is_siblings(found) && found.hit.at.is_some_and(|at| at > ended_at);
+    let is_later = |found: &&Placed<'_>| is_siblings(found) && found.at.is_some_and(|at| at > ended_at);
     let lines: Vec<_> =
-        placed.iter().filter(is_later).map(|found| (found.stream, found.hit.line_number)).collect();
-    placed.retain(|found| !lines.contains(&(found.stream, found.hit.line_number)));
+        placed.iter().filter(is_later).map(|found| (found.stream, found.line_number)).collect();
+    placed.retain(|found| !lines.contains(&(found.stream, found.line_number)));
 }
 
 /// What the siblings of a child that failed print: that it is gone, and that they waited for it.
 fn is_siblings(found: &Placed<'_>) -> bool {
     failed_child::is_lost_neighbour(found)
-        || (found.hit.role == Role::Consequence && found.hit.reason == Reason::Hang)
+        || (found.role == Role::Consequence && found.reason == Reason::Hang)
 }
 
 /// The last traceback of a stream, if the stream ends soon after it.
@@ -120,27 +120,27 @@ fn torn_at_the_end(log: &StreamLog) -> Option<&TracebackEnd> {
 /// Whether a hint says something here: what happens now and then in healthy runs must be repeated, be complete, or be the last thing in the
 /// log.
 fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    if found.hit.signature == early_stop::COUNTER {
-        return counter_is_full(&found.hit.text);
+    if found.signature == early_stop::COUNTER {
+        return counter_is_full(&found.text);
     }
-    if found.hit.signature == network::WAITING {
+    if found.signature == network::WAITING {
         let end = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
         return end.is_some_and(|log| {
             placed.iter().any(|other| {
-                other.hit.signature == network::WAITING
+                other.signature == network::WAITING
                     && other.stream == found.stream
-                    && other.hit.line_number + SAME_MESSAGE_LINES >= log.log.line_count
+                    && other.line_number + SAME_MESSAGE_LINES >= log.log.line_count
             })
         });
     }
-    if found.hit.handling == Handling::Handled {
+    if found.handling == Handling::Handled {
         return false;
     }
-    if found.hit.signature == code::PYTHON_EXIT {
+    if found.signature == code::PYTHON_EXIT {
         return evidence.logs.iter().any(|log| torn_at_the_end(log).is_some());
     }
-    let again = || placed.iter().filter(|other| other.hit.signature == found.hit.signature).count();
-    if found.hit.signature == numeric::OVERFLOW_SEEN {
+    let again = || placed.iter().filter(|other| other.signature == found.signature).count();
+    if found.signature == numeric::OVERFLOW_SEEN {
         return again() >= OVERFLOWS_MIN;
     }
     true
@@ -188,7 +188,7 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
     if let Some(found) = open_cause(placed) {
         if is_crash(found.hit)
             && let Some(before) = consequence(placed).filter(|other| {
-                other.order < found.order || (says_aborted(found.hit) && other.hit.reason == Reason::Hang)
+                other.order < found.order || (says_aborted(found.hit) && other.reason == Reason::Hang)
             })
         {
             return Some((before, Strength::Consequence)); // the watchdog aborts the process itself
@@ -200,9 +200,7 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
     exception
         .or_else(|| {
             first(&|found| {
-                is_causal(found.hit)
-                    && found.hit.handling == Handling::Warned
-                    && found.hit.reason != Reason::Unknown
+                is_causal(found.hit) && found.handling == Handling::Warned && found.reason != Reason::Unknown
             })
             .map(|found| (found, Strength::Warned))
         })
@@ -212,10 +210,10 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
 /// Whether an allocator wanted a large part of the device at once, was refused and reserved less: what was thrown after it has nothing
 /// to do with memory.
 fn was_reserved_smaller(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
-    let is_reservation = found.hit.reason == Reason::DeviceOom
+    let is_reservation = found.reason == Reason::DeviceOom
         && ["ailed to allocate device memory of", " from device: "]
             .iter()
-            .any(|words| found.hit.text.contains(words));
+            .any(|words| found.text.contains(words));
     let speaks_of_device = |text: &str| {
         let lower = text.to_ascii_lowercase();
         ["cuda", "blas", "cudnn", "gpu", "internal", "dst tensor", "memory"]
@@ -225,10 +223,10 @@ fn was_reserved_smaller(found: &Placed<'_>, placed: &[Placed<'_>]) -> bool {
     is_reservation
         && placed.iter().any(|later| {
             later.order > found.order
-                && later.hit.handling == Handling::Open
-                && matches!(later.hit.role, Role::Cause | Role::Exception)
-                && later.hit.reason != Reason::DeviceOom
-                && !speaks_of_device(&later.hit.text)
+                && later.is_open()
+                && matches!(later.role, Role::Cause | Role::Exception)
+                && later.reason != Reason::DeviceOom
+                && !speaks_of_device(&later.text)
         })
 }
 
@@ -237,14 +235,10 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     let open: Vec<_> = placed
         .iter()
         .copied()
-        .filter(|found| is_causal(found.hit) && found.hit.handling == Handling::Open)
+        .filter(|found| is_causal(found.hit) && found.is_open())
         .filter(|found| !was_reserved_smaller(found, placed))
         .collect();
     let earliest = *open.first()?;
-    let on_its_line = |found: &Placed<'_>| {
-        found.stream == earliest.stream && found.hit.line_number == earliest.hit.line_number
-    };
-    let earliest = open.iter().copied().find(|found| on_its_line(found)).unwrap_or(earliest);
     let deeper = |found: &Placed<'_>| {
         explains(found.hit, earliest.hit)
             || (was_judges(found.hit, earliest.hit) && chained(placed, earliest, *found))
@@ -252,12 +246,12 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if let Some(deeper) = open.iter().copied().find(deeper) {
         return Some(deeper);
     }
-    if earliest.hit.reason == Reason::EarlyStopped {
+    if earliest.reason == Reason::EarlyStopped {
         let failed_after = placed.iter().copied().find(|found| {
             found.order > earliest.order
-                && found.hit.handling == Handling::Open
-                && found.hit.reason != Reason::EarlyStopped
-                && matches!(found.hit.role, Role::Verdict | Role::Cause | Role::Exception)
+                && found.is_open()
+                && found.reason != Reason::EarlyStopped
+                && matches!(found.role, Role::Verdict | Role::Cause | Role::Exception)
         });
         return failed_after.or(Some(earliest));
     }
@@ -267,20 +261,20 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if let Some(thrown) = thrown_after_interrupt(placed, &open, earliest) {
         return Some(thrown);
     }
-    let firm = open.iter().copied().find(|found| found.hit.role == Role::Verdict && !is_soft(found.hit));
+    let firm = open.iter().copied().find(|found| found.role == Role::Verdict && !is_soft(found.hit));
     if let Some(verdict) = firm {
         return open.iter().copied().find(|found| explains(found.hit, verdict.hit)).or(Some(verdict));
     }
     let exception = placed.iter().copied().find(|found| {
-        found.hit.role == Role::Exception
-            && found.hit.handling == Handling::Open
-            && !found.hit.phases.contains(&Phase::LocalPeer)
+        found.role == Role::Exception
+            && found.is_open()
+            && !found.phases.contains(&Phase::LocalPeer)
             && !carries_consequence(placed, found)
     });
     match exception {
         Some(found)
             if found.order < earliest.order
-                && !on_its_line(&found)
+                && !found.is_on_line_of(&earliest)
                 && !chained(placed, found, earliest)
                 && !announces(found.hit, earliest.hit) =>
         {
@@ -297,10 +291,10 @@ fn thrown_after_interrupt<'a>(
     open: &[Placed<'a>],
     earliest: Placed<'a>,
 ) -> Option<Placed<'a>> {
-    let is_report = earliest.hit.reason == Reason::Cancelled && !is_bare_interrupt(&earliest.hit.text);
-    let last_interrupt = open.iter().rfind(|found| found.hit.reason == Reason::Cancelled)?;
+    let is_report = earliest.reason == Reason::Cancelled && !is_bare_interrupt(&earliest.text);
+    let last_interrupt = open.iter().rfind(|found| found.reason == Reason::Cancelled)?;
     let is_header = |found: &&Placed<'_>| {
-        found.hit.signature == code::PYTHON_EXIT
+        found.signature == code::PYTHON_EXIT
             && found.stream == earliest.stream
             && found.order > last_interrupt.order
     };
@@ -394,13 +388,11 @@ fn is_soft(hit: &Hit) -> bool {
 }
 
 fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
-    let on_its_line =
-        |found: &Placed<'_>| found.stream == second.stream && found.hit.line_number == second.hit.line_number;
     first.order < second.order
         && placed.iter().any(|found| {
-            found.hit.role == Role::Chain
+            found.role == Role::Chain
                 && found.order > first.order
-                && (found.order < second.order || on_its_line(found))
+                && (found.order < second.order || found.is_on_line_of(&second))
         })
 }
 
@@ -408,10 +400,10 @@ fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool
 /// first open one.
 fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     placed.iter().copied().find(|found| {
-        found.hit.role == Role::Exception
-            && found.hit.handling == Handling::Open
-            && !found.hit.phases.contains(&Phase::Launcher)
-            && !found.hit.phases.contains(&Phase::LocalPeer)
+        found.role == Role::Exception
+            && found.is_open()
+            && !found.phases.contains(&Phase::Launcher)
+            && !found.phases.contains(&Phase::LocalPeer)
             && !carries_consequence(placed, found)
     })
 }
@@ -419,43 +411,39 @@ fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 /// An exception whose message is a consequence (`RuntimeError: NCCL error…`) is not a cause itself.
 fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
     placed.iter().any(|found| {
-        found.hit.role == Role::Consequence
-            && found.hit.signature != code::ABORTED
-            && found.stream == exception.stream
-            && found.hit.line_number == exception.hit.line_number
+        found.role == Role::Consequence && found.signature != code::ABORTED && found.is_on_line_of(exception)
     })
 }
 
 /// A consequence with a separate reading: the collective's message before what followed from it.
 fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     let read = |found: &&Placed<'a>| {
-        found.hit.role == Role::Consequence
-            && found.hit.reason != Reason::Unknown
-            && found.hit.handling != Handling::Supposed
+        found.role == Role::Consequence
+            && found.reason != Reason::Unknown
+            && found.handling != Handling::Supposed
     };
-    let hang = placed.iter().find(|found| read(found) && found.hit.reason == Reason::Hang);
+    let hang = placed.iter().find(|found| read(found) && found.reason == Reason::Hang);
     hang.or_else(|| placed.iter().find(read)).copied()
 }
 
 fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> TerminationFinding {
     let mut hit = found.hit.clone();
     // A chained traceback prints the exception twice: before its frames and after them.
-    let again = placed.iter().filter(|other| {
-        other.hit.role == hit.role && (other.hit.text == hit.text || is_repeated(other, found))
-    });
-    hit.phases.extend(again.flat_map(|other| &other.hit.phases));
+    let again = placed
+        .iter()
+        .filter(|other| other.role == hit.role && (other.text == hit.text || is_repeated(other, found)));
+    hit.phases.extend(again.flat_map(|other| &other.phases));
     let reason = reason_in_phase(&hit);
-    let mut finding =
-        TerminationFinding::new(reason, found.hit.signature, confidence(found, strength, placed));
+    let mut finding = TerminationFinding::new(reason, found.signature, confidence(found, strength, placed));
     if reason == Reason::EvaluatorError {
         finding.retry_outlook = lasting::outlook_of(hit.reason, finding.rule, &hit.text);
     }
     finding.is_open_cause = strength == Strength::Open;
-    finding.is_platform_statement = found.hit.role == Role::Verdict;
+    finding.is_platform_statement = found.role == Role::Verdict;
     finding.items.push(item(found));
-    let same = placed.iter().filter(|other| {
-        other.order != found.order && other.hit.reason == found.hit.reason && is_causal(other.hit)
-    });
+    let same = placed
+        .iter()
+        .filter(|other| other.order != found.order && other.reason == found.reason && is_causal(other.hit));
     finding.items.extend(same.take(MAX_ITEMS - 1).map(|other| item(*other)));
     finding
 }
@@ -474,10 +462,10 @@ fn is_repeated(other: &Placed<'_>, found: Placed<'_>) -> bool {
         let mut words = text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
         words.rfind(|word| word.ends_with("Error")).map(str::to_owned)
     };
-    found.hit.role == Role::Exception
+    found.role == Role::Exception
         && other.stream == found.stream
-        && other.hit.line_number.abs_diff(found.hit.line_number) <= SAME_ERROR_LINES
-        && class(&found.hit.text).is_some_and(|name| class(&other.hit.text) == Some(name))
+        && other.line_number.abs_diff(found.line_number) <= SAME_ERROR_LINES
+        && class(&found.text).is_some_and(|name| class(&other.text) == Some(name))
 }
 
 /// An error without a family belongs to what the enclosing frames were doing.
@@ -542,9 +530,9 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
     match strength {
         Strength::Open if is_proved(found, placed) => Confidence::Certain,
         Strength::Open => Confidence::Likely,
-        Strength::Exception if is_code_type(&found.hit.text) => Confidence::Likely,
+        Strength::Exception if is_code_type(&found.text) => Confidence::Likely,
         Strength::Exception | Strength::Warned => Confidence::Guess,
-        Strength::Consequence if found.hit.reason == Reason::Hang => Confidence::Likely,
+        Strength::Consequence if found.reason == Reason::Hang => Confidence::Likely,
         Strength::Consequence => Confidence::Guess,
     }
 }
@@ -553,53 +541,39 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
 /// that could be the cause.
 fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
     let contradicts = |other: &Placed<'_>| {
-        let is_cause = matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception)
-            && (other.order < found.order || other.hit.role != Role::Exception);
-        let was_stuck = other.hit.role == Role::Consequence
-            && other.hit.reason == Reason::Hang
-            && other.order < found.order;
-        other.hit.reason != found.hit.reason && (is_cause || was_stuck)
+        let is_cause = matches!(other.role, Role::Verdict | Role::Cause | Role::Exception)
+            && (other.order < found.order || other.role != Role::Exception);
+        let was_stuck =
+            other.role == Role::Consequence && other.reason == Reason::Hang && other.order < found.order;
+        other.reason != found.reason && (is_cause || was_stuck)
     };
     // A message that no exception carries may be a helper's, such as a tracker's or a shell command's.
-    let was_thrown = || {
-        placed.iter().any(|other| {
-            other.hit.role == Role::Exception
-                && other.stream == found.stream
-                && other.hit.line_number == found.hit.line_number
-        })
-    };
-    found.hit.conclusive
-        && found.hit.phases.is_empty()
-        && (found.hit.role == Role::Verdict || was_thrown())
+    let was_thrown =
+        || placed.iter().any(|other| other.role == Role::Exception && other.is_on_line_of(&found));
+    found.conclusive
+        && found.phases.is_empty()
+        && (found.role == Role::Verdict || was_thrown())
         && !placed.iter().any(contradicts)
 }
 
 /// Hints, and a traceback whose exception line is missing.
 fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<TerminationFinding> {
-    let specific =
-        |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
+    let specific = |found: &&Placed<'_>| found.role == Role::Hint && found.reason != Reason::CodeError;
     let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
-    let hinted = |found: &Placed<'_>| {
-        let mut finding = TerminationFinding::new(found.hit.reason, found.hit.signature, Confidence::Guess);
-        finding.items.push(item(*found));
-        finding
-    };
+    let hinted = |found: &Placed<'_>| found.finding(Confidence::Guess);
     let in_phase = torn.clone().filter(|torn| torn.reason != Reason::CodeError);
     in_phase
         .or_else(|| placed.iter().find(specific).map(hinted))
         .or_else(|| unknown_by_name(placed))
-        .or_else(|| torn.filter(|_| !placed.iter().any(|found| found.hit.role == Role::Consequence)))
-        .or_else(|| placed.iter().find(|found| found.hit.role == Role::Hint).map(hinted))
+        .or_else(|| torn.filter(|_| !placed.iter().any(|found| found.role == Role::Consequence)))
+        .or_else(|| placed.iter().find(|found| found.role == Role::Hint).map(hinted))
 }
 
 /// The log itself states that the reason is not known.
 fn unknown_by_name(placed: &[Placed<'_>]) -> Option<TerminationFinding> {
-    let found = placed
-        .iter()
-        .find(|found| found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence)?;
-    let mut finding = TerminationFinding::new(Reason::Unknown, found.hit.signature, Confidence::Guess);
-    finding.items.push(item(*found));
-    Some(finding)
+    let found =
+        placed.iter().find(|found| found.reason == Reason::Unknown && found.role == Role::Consequence)?;
+    Some(found.finding(Confidence::Guess))
 }
 
 fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
@@ -625,9 +599,5 @@ fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
 }
 
 fn secondary(found: &Placed<'_>) -> SecondaryFinding {
-    SecondaryFinding {
-        reason: found.hit.reason,
-        rule: found.hit.signature.into(),
-        text: found.hit.text.clone(),
-    }
+    SecondaryFinding { reason: found.reason, rule: found.signature.into(), text: found.text.clone() }
 }

@@ -1,6 +1,6 @@
-use trackway_core::checks::{CheckResult, NoRows};
+use trackway_core::checks::CheckResult;
 
-use super::{TrainingConfig, block, warning};
+use super::{TrainingConfig, blocked, passed, warned};
 use crate::cost::Budget;
 
 /// What the run is expected to cost against what it may.
@@ -22,15 +22,15 @@ pub(super) fn budget(config: &TrainingConfig) -> CheckResult {
     };
     let against = format!("{expected}; the budget is {budget_usd:.2}");
     match cost.against(budget_usd) {
-        Budget::Enough => CheckResult::pass(NAME, NoRows::Settings, against),
+        Budget::Enough => passed(NAME, against),
         Budget::EnoughWithoutFailures => {
             let action = "raise `retry.max_usd` to cover failed attempts, or train on a smaller rung";
-            CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "retry.max_usd", against, action)])
+            warned(NAME, "retry.max_usd", against, action)
         }
         Budget::Exceeded => {
             let action =
                 "raise `retry.max_usd`, shorten the run, or use cheaper GPUs (spot, with checkpoints)";
-            CheckResult::about(NAME, NoRows::Settings, vec![block(NAME, "retry.max_usd", against, action)])
+            blocked(NAME, "retry.max_usd", against, action)
         }
     }
 }

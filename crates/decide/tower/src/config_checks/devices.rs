@@ -1,6 +1,6 @@
-use trackway_core::checks::{CheckResult, NoRows};
+use trackway_core::checks::CheckResult;
 
-use super::{Strategy, TrainingConfig, block, warning};
+use super::{Strategy, TrainingConfig, blocked, passed, warned};
 use crate::memory::{MemorySpec, Parallel, estimate};
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
@@ -26,17 +26,13 @@ pub(super) fn memory(config: &TrainingConfig) -> CheckResult {
     let action = "`trackway memory` lists what would fit, cheapest first";
     if found.low_bytes > usable_bytes {
         let message = format!("the run needs {interval}, a GPU has {usable:.1} GiB");
-        CheckResult::about(NAME, NoRows::Settings, vec![block(NAME, "memory", message, action)])
+        blocked(NAME, "memory", message, action)
     } else if found.high_bytes > usable_bytes {
         let message =
             format!("the run needs {interval}, a GPU has {usable:.1} GiB: it may run out of memory");
-        CheckResult::about(
-            NAME,
-            NoRows::Settings,
-            vec![warning(NAME, "memory", message, "rehearse one batch, or see `trackway memory`")],
-        )
+        warned(NAME, "memory", message, "rehearse one batch, or see `trackway memory`")
     } else {
-        CheckResult::pass(NAME, NoRows::Settings, format!("the run needs {interval} of {usable:.1} GiB"))
+        passed(NAME, format!("the run needs {interval} of {usable:.1} GiB"))
     }
 }
 
@@ -62,19 +58,11 @@ pub(super) fn strategy(config: &TrainingConfig) -> CheckResult {
     };
     if gpus > 1 && strategy == Strategy::Single {
         let message = format!("{gpus} GPUs are requested, but `training.strategy` uses only one");
-        return CheckResult::about(
-            NAME,
-            NoRows::Settings,
-            vec![block(NAME, "resources.gpus", message, "request one GPU, or use DDP")],
-        );
+        return blocked(NAME, "resources.gpus", message, "request one GPU, or use DDP");
     }
     if gpus <= 1 && strategy == Strategy::FullySharded {
         let message = "FSDP on a single GPU shards nothing";
-        return CheckResult::about(
-            NAME,
-            NoRows::Settings,
-            vec![warning(NAME, "strategy", message, "run without FSDP")],
-        );
+        return warned(NAME, "strategy", message, "run without FSDP");
     }
     let (spec, usable_bytes) = match needed(config) {
         Ok(known) => known,
@@ -84,17 +72,13 @@ pub(super) fn strategy(config: &TrainingConfig) -> CheckResult {
     match strategy {
         Strategy::DataParallel if whole.low_bytes > usable_bytes => {
             let message = "with DDP every GPU holds a full replica, which does not fit";
-            CheckResult::about(
-                NAME,
-                NoRows::Settings,
-                vec![block(NAME, "strategy", message, "use FSDP or DeepSpeed ZeRO-3")],
-            )
+            blocked(NAME, "strategy", message, "use FSDP or DeepSpeed ZeRO-3")
         }
         Strategy::FullySharded | Strategy::Offloaded if whole.high_bytes <= usable_bytes => {
             let message = "a full replica fits one GPU: sharding and offloading only add communication";
-            CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "strategy", message, "use DDP")])
+            warned(NAME, "strategy", message, "use DDP")
         }
-        _ => CheckResult::pass(NAME, NoRows::Settings, "the strategy suits the size of the run"),
+        _ => passed(NAME, "the strategy suits the size of the run"),
     }
 }
 
@@ -134,11 +118,7 @@ pub(super) fn scaling(config: &TrainingConfig) -> CheckResult {
             SCALING_USUAL_MAX * 100.0
         );
         let action = "look for stalls: data loading, small batches, communication that does not overlap with computation";
-        return CheckResult::about(
-            NAME,
-            NoRows::Settings,
-            vec![warning(NAME, "throughput", message, action)],
-        );
+        return warned(NAME, "throughput", message, action);
     }
-    CheckResult::pass(NAME, NoRows::Settings, format!("{gpus} GPUs reach {percent:.0} % of linear scaling"))
+    passed(NAME, format!("{gpus} GPUs reach {percent:.0} % of linear scaling"))
 }

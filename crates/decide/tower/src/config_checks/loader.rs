@@ -1,6 +1,6 @@
-use trackway_core::checks::{CheckResult, Finding, NoRows};
+use trackway_core::checks::{CheckResult, Finding};
 
-use super::{TrainingConfig, warning};
+use super::{TrainingConfig, found, passed, warning};
 
 const NAME: &str = "config.loader";
 /// Batches ahead that hide a slow file now and then.
@@ -61,10 +61,8 @@ pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
 
 fn answer(findings: Vec<Finding>, workers: Option<u32>) -> CheckResult {
     match (findings.is_empty(), workers) {
-        (false, _) => CheckResult::about(NAME, NoRows::Settings, findings),
-        (true, Some(workers)) => {
-            CheckResult::pass(NAME, NoRows::Settings, format!("{workers} loader workers"))
-        }
+        (false, _) => found(NAME, findings),
+        (true, Some(workers)) => passed(NAME, format!("{workers} loader workers")),
         (true, None) => CheckResult::not_run(NAME, "`training.loader.workers` is not set"),
     }
 }

@@ -1,9 +1,9 @@
 //! Checks of what only a rehearsal or an earlier run can measure. Without a measurement they do not run.
 
-use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::text;
 
-use super::{TrainingConfig, warning};
+use super::{TrainingConfig, found, passed, warned, warning};
 
 /// Parameters for each training row, or token, from which a model trained from the beginning is likely to memorise its data: image
 /// models of standard benchmarks have some 200, language models fewer than 1.
@@ -105,11 +105,11 @@ pub(super) fn model_size(config: &TrainingConfig) -> CheckResult {
     let message =
         format!("{parameters} parameters are trained on {rows} {of_what}, {} for each", short(per_row));
     if per_row <= PARAMETERS_PER_ROW_MAX {
-        return CheckResult::pass(NAME, NoRows::Settings, message);
+        return passed(NAME, message);
     }
     let action = "start from trained weights, use a smaller model, augment the data or regularise more, and compare with \
                   `trackway eval cross-validate`; for rows of many tokens set `training.sequence_length`";
-    CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "training.parameters", message, action)])
+    warned(NAME, "training.parameters", message, action)
 }
 
 fn short(number: f64) -> String {
@@ -133,11 +133,7 @@ pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
                     text::duration(seconds * steps as f64)
                 );
                 let note = Finding::new(NAME, Severity::Note, message).about("torch.compile");
-                CheckResult::about(
-                    NAME,
-                    NoRows::Settings,
-                    vec![note.action("try `model = torch.compile(model)`")],
-                )
+                found(NAME, vec![note.action("try `model = torch.compile(model)`")])
             }
             _ => CheckResult::not_applicable(NAME, "the script does not use `torch.compile`"),
         };
@@ -169,7 +165,7 @@ pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
         findings.push(warning(NAME, "torch.compile", message, action));
     }
     let looked_at = format!("compiling takes {}", text::duration(seconds));
-    CheckResult::about(NAME, NoRows::Settings, findings).because(looked_at)
+    found(NAME, findings).because(looked_at)
 }
 
 /// Against steps that are not compiled, the fraction that is saved of them being the greatest.
@@ -197,7 +193,7 @@ pub(super) fn logging(config: &TrainingConfig) -> CheckResult {
         findings.push(warning(NAME, "output", message, action));
     }
     let looked_at = format!("{values:.0} values of metrics and {:.1} KiB of output a second", bytes / 1024.0);
-    CheckResult::about(NAME, NoRows::Settings, findings).because(looked_at)
+    found(NAME, findings).because(looked_at)
 }
 
 /// What a save takes against its interval, the grace period and the time between two interruptions.
@@ -245,7 +241,7 @@ pub(super) fn checkpoint_time(config: &TrainingConfig) -> CheckResult {
         (_, _, None) if findings.is_empty() => {
             CheckResult::not_run(NAME, "the interval between two saves is not known")
         }
-        _ => CheckResult::about(NAME, NoRows::Settings, findings).because(looked_at(*save, mean)),
+        _ => found(NAME, findings).because(looked_at(*save, mean)),
     }
 }
 

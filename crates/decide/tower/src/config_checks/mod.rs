@@ -14,7 +14,9 @@ mod optimisation;
 mod tests;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+
+pub use trackway_formats::runfile::training::Strategy;
 
 pub use self::measured::{Compile, Interruptions, Logging, Measurements, SaveTime};
 use crate::cost::CostPlan;
@@ -80,20 +82,6 @@ pub struct Loader {
     pub persistent_workers: Option<bool>,
 }
 
-/// How a run is spread over devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// One device.
-    Single,
-    /// Every device holds everything (DDP).
-    DataParallel,
-    /// All states are sharded over the devices (FSDP, ZeRO 3).
-    FullySharded,
-    /// Some is kept in the host's memory (DeepSpeed offload).
-    Offloaded,
-}
-
 /// A measured rate against that of one device.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
@@ -138,7 +126,23 @@ fn warning(check: &str, setting: &str, message: impl Into<String>, action: &str)
     Finding::new(check, Severity::Warn, message).about(setting).action(action)
 }
 
-/// The run must not start: what to do instead.
-fn block(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Finding {
-    Finding::new(check, Severity::Block, message).about(setting).action(action)
+/// What the check found, if anything.
+fn found(check: &str, findings: Vec<Finding>) -> CheckResult {
+    CheckResult::about(check, NoRows::Settings, findings)
+}
+
+/// The check found nothing to change, for this reason.
+fn passed(check: &str, why: impl Into<String>) -> CheckResult {
+    found(check, Vec::new()).because(why)
+}
+
+/// The check warns about one setting.
+fn warned(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+    found(check, vec![warning(check, setting, message, action)])
+}
+
+/// The run must not start with this setting.
+fn blocked(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+    let finding = Finding::new(check, Severity::Block, message).about(setting).action(action);
+    found(check, vec![finding])
 }

@@ -1,7 +1,7 @@
-use trackway_core::checks::{CheckResult, NoRows};
+use trackway_core::checks::CheckResult;
 use trackway_core::text;
 
-use super::{TrainingConfig, block, warning};
+use super::{TrainingConfig, blocked, passed, warned};
 use crate::memory::Precision;
 
 /// Norms that gradients are usually cut to.
@@ -20,16 +20,12 @@ const INTERVAL_SECONDS_MAX: f64 = 3.0 * 3600.0;
 pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.seed";
     match config.seed {
-        Some(seed) => CheckResult::pass(NAME, NoRows::Settings, format!("the seed is {seed}")),
-        None => CheckResult::about(
+        Some(seed) => passed(NAME, format!("the seed is {seed}")),
+        None => warned(
             NAME,
-            NoRows::Settings,
-            vec![warning(
-                NAME,
-                "run.seed",
-                "`run.seed` is not set: the run is not reproducible",
-                "set `seed` in `[run]`, and seed Python, NumPy and the framework with it",
-            )],
+            "run.seed",
+            "`run.seed` is not set: the run is not reproducible",
+            "set `seed` in `[run]`, and seed Python, NumPy and the framework with it",
         ),
     }
 }
@@ -42,30 +38,20 @@ pub(super) fn precision(config: &TrainingConfig) -> CheckResult {
     }
     match (config.precision, config.loss_scaling) {
         (None, _) => CheckResult::not_run(NAME, "`training.precision` is not set"),
-        (Some(Precision::Fp32), _) => CheckResult::about(
+        (Some(Precision::Fp32), _) => warned(
             NAME,
-            NoRows::Settings,
-            vec![warning(
-                NAME,
-                "precision",
-                "everything is computed in fp32: about half the speed and twice the activation memory",
-                "use bf16 if the GPU supports it, otherwise fp16 with loss scaling",
-            )],
+            "precision",
+            "everything is computed in fp32: about half the speed and twice the activation memory",
+            "use bf16 if the GPU supports it, otherwise fp16 with loss scaling",
         ),
-        (Some(Precision::Fp16), Some(false)) => CheckResult::about(
+        (Some(Precision::Fp16), Some(false)) => blocked(
             NAME,
-            NoRows::Settings,
-            vec![block(
-                NAME,
-                "precision",
-                "fp16 without loss scaling: small gradients underflow to 0",
-                "use a gradient scaler or bf16",
-            )],
+            "precision",
+            "fp16 without loss scaling: small gradients underflow to 0",
+            "use a gradient scaler or bf16",
         ),
         (Some(Precision::Fp16), None) => CheckResult::not_run(NAME, "`training.loss_scaling` is not set"),
-        (Some(other), _) => {
-            CheckResult::pass(NAME, NoRows::Settings, format!("matrix products are computed in {other}"))
-        }
+        (Some(other), _) => passed(NAME, format!("matrix products are computed in {other}")),
     }
 }
 
@@ -76,31 +62,19 @@ pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
         return CheckResult::not_run(NAME, "`training.gradient_clip_norm` is not set");
     };
     if norm.is_nan() || norm <= 0.0 {
-        return CheckResult::about(
+        return warned(
             NAME,
-            NoRows::Settings,
-            vec![warning(
-                NAME,
-                "gradient_clip_norm",
-                "gradients are not clipped: one bad batch can undo the run",
-                "clip the norm to 1.0",
-            )],
+            "gradient_clip_norm",
+            "gradients are not clipped: one bad batch can undo the run",
+            "clip the norm to 1.0",
         );
     }
     if (CLIP_NORM_MIN..=CLIP_NORM_MAX).contains(&norm) {
-        return CheckResult::pass(
-            NAME,
-            NoRows::Settings,
-            format!("gradients are clipped to a norm of {norm}"),
-        );
+        return passed(NAME, format!("gradients are clipped to a norm of {norm}"));
     }
     let message =
         format!("gradients are clipped to a norm of {norm}; {CLIP_NORM_MIN} to {CLIP_NORM_MAX} is usual");
-    CheckResult::about(
-        NAME,
-        NoRows::Settings,
-        vec![warning(NAME, "gradient_clip_norm", message, "check the measured norms, or use 1.0")],
-    )
+    warned(NAME, "gradient_clip_norm", message, "check the measured norms, or use 1.0")
 }
 
 /// Early steps with a full learning rate throw pretrained or fresh weights about.
@@ -109,34 +83,24 @@ pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
     let Some(warmup) = config.warmup_steps else {
         return CheckResult::not_run(NAME, "`training.warmup_steps` is not set");
     };
-    let finding = |message: String, action| {
-        CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "warmup_steps", message, action)])
-    };
+    let finding = |message: String, action| warned(NAME, "warmup_steps", message, action);
     match (warmup, config.total_steps) {
         (0, Some(total)) if total < WARMUP_STEPS_MIN_TOTAL => {
             CheckResult::not_applicable(NAME, format!("{total} steps are too few for a warm-up"))
         }
         (0, _) => finding("there is no learning rate warm-up".into(), "warm up over 1 to 5 % of the steps"),
-        (warmup, Some(total)) if warmup >= total => CheckResult::about(
+        (warmup, Some(total)) if warmup >= total => blocked(
             NAME,
-            NoRows::Settings,
-            vec![block(
-                NAME,
-                "warmup_steps",
-                format!(
-                    "the warm-up of {warmup} steps is not shorter than the run of {total}: the full learning rate is never reached"
-                ),
-                "warm up over 1 to 5 % of the steps",
-            )],
+            "warmup_steps",
+            format!(
+                "the warm-up of {warmup} steps is not shorter than the run of {total}: the full learning rate is never reached"
+            ),
+            "warm up over 1 to 5 % of the steps",
         ),
         (warmup, Some(total)) if warmup as f64 > WARMUP_SHARE_MAX * total as f64 => {
             finding(format!("the warm-up takes {warmup} of {total} steps"), "1 to 5 % of the steps are usual")
         }
-        (warmup, _) => CheckResult::pass(
-            NAME,
-            NoRows::Settings,
-            format!("the learning rate warms up over {warmup} steps"),
-        ),
+        (warmup, _) => passed(NAME, format!("the learning rate warms up over {warmup} steps")),
     }
 }
 
@@ -154,48 +118,34 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
     let preemptible = config.preemptible == Some(true);
     match (config.checkpointing, config.checkpoint_interval_seconds) {
         (None, _) => CheckResult::not_run(NAME, "`checkpoint.every` is not set"),
-        (Some(false), _) if preemptible => CheckResult::about(
+        (Some(false), _) if preemptible => blocked(
             NAME,
-            NoRows::Settings,
-            vec![block(
-                NAME,
-                "checkpoint.every",
-                "no checkpoints on preemptible machines: the run may never finish",
-                "save every 15 to 30 minutes: `every = { minutes = 15 }` in `[checkpoint]`",
-            )],
+            "checkpoint.every",
+            "no checkpoints on preemptible machines: the run may never finish",
+            "save every 15 to 30 minutes: `every = { minutes = 15 }` in `[checkpoint]`",
         ),
-        (Some(false), _) => CheckResult::about(
+        (Some(false), _) => warned(
             NAME,
-            NoRows::Settings,
-            vec![warning(
-                NAME,
-                "checkpoint.every",
-                "no checkpoints are written: after any failure the run starts from the beginning",
-                "set `every` in `[checkpoint]`",
-            )],
+            "checkpoint.every",
+            "no checkpoints are written: after any failure the run starts from the beginning",
+            "set `every` in `[checkpoint]`",
         ),
-        (Some(true), _) if config.asks_for_checkpoints == Some(false) => CheckResult::about(
+        (Some(true), _) if config.asks_for_checkpoints == Some(false) => warned(
             NAME,
-            NoRows::Settings,
-            vec![warning(
-                NAME,
-                "checkpoint.every",
-                "the script does not import `trackway`: unless one of its modules does, no checkpoint is saved",
-                "call `run.checkpoint(step)` at the end of each step, or use a callback of `trackway.callbacks`",
-            )],
+            "checkpoint.every",
+            "the script does not import `trackway`: unless one of its modules does, no checkpoint is saved",
+            "call `run.checkpoint(step)` at the end of each step, or use a callback of `trackway.callbacks`",
         ),
-        (Some(true), None) => CheckResult::pass(
+        (Some(true), None) => passed(
             NAME,
-            NoRows::Settings,
             format!("checkpoints are due by steps; the interval in time is not known{}", if_asked(config)),
         ),
         (Some(true), Some(seconds)) => {
             let most = if preemptible { SPOT_INTERVAL_SECONDS_MAX } else { INTERVAL_SECONDS_MAX };
             let minutes = seconds / 60.0;
             if seconds <= most {
-                return CheckResult::pass(
+                return passed(
                     NAME,
-                    NoRows::Settings,
                     format!("checkpoints are due every {}{}", interval_text(seconds), if_asked(config)),
                 );
             }
@@ -204,11 +154,7 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
                 most / 60.0
             );
             let action = "`trackway explain` of an earlier run shows the best interval";
-            CheckResult::about(
-                NAME,
-                NoRows::Settings,
-                vec![warning(NAME, "checkpoint.every", message, action)],
-            )
+            warned(NAME, "checkpoint.every", message, action)
         }
     }
 }

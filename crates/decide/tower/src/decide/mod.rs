@@ -30,6 +30,12 @@ pub struct BudgetUse {
     pub limit: f64,
 }
 
+impl BudgetUse {
+    fn of(name: &str, spent: u32, limit: u32) -> Self {
+        Self { name: name.into(), spent: f64::from(spent), limit: f64::from(limit) }
+    }
+}
+
 /// The state of a run when nothing more is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +135,14 @@ impl Decision {
         self
     }
 
+    /// The same end, with the budget that it names.
+    fn over(mut self, spent: BudgetUse) -> Self {
+        if let Self::Stop { budget, .. } = &mut self {
+            *budget = Some(spent);
+        }
+        self
+    }
+
     /// Whether something is launched.
     #[must_use]
     pub fn launches(&self) -> bool {
@@ -141,175 +155,198 @@ impl Decision {
 #[must_use]
 pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
     let Some(last) = history.attempts.last() else {
-        return stop(
-            DecisionRule::NoAttempt,
-            "nothing was launched yet".into(),
-            None,
-            FinalState::Failed,
-            Reason::Unknown,
-        );
+        let why = "nothing was launched yet".into();
+        return stop(DecisionRule::NoAttempt, why, FinalState::Failed, Reason::Unknown);
     };
-    finished(history, last)
-        .or_else(|| rolled_back(history, policy, last, jitter))
-        .or_else(|| ended_on_purpose(last))
-        .or_else(|| money_spent(history, policy, last.reason))
-        .or_else(|| promoted(history, last))
-        .or_else(|| retry::after_data_change(history, policy, last, jitter))
-        .or_else(|| retry::evaluator(history, policy, last, jitter))
-        .or_else(|| cannot_help(policy, last))
-        .or_else(|| crash_loop(history, policy, last))
-        .or_else(|| retry::with_next_plan(history, policy, last, jitter))
-        .unwrap_or_else(|| retry::same_again(history, policy, last, jitter))
+    let case = Case { history, policy, last, jitter };
+    case.finished()
+        .or_else(|| case.rolled_back())
+        .or_else(|| case.ended_on_purpose())
+        .or_else(|| case.money_spent())
+        .or_else(|| case.promoted())
+        .or_else(|| case.after_data_change())
+        .or_else(|| case.evaluator())
+        .or_else(|| case.cannot_help())
+        .or_else(|| case.crash_loop())
+        .or_else(|| case.with_next_plan())
+        .unwrap_or_else(|| case.same_again())
         .excluding(history.suspect_hosts())
 }
 
-fn stop(
-    rule: DecisionRule,
-    why: String,
-    budget: Option<BudgetUse>,
-    final_state: FinalState,
-    reason: Reason,
-) -> Decision {
+fn stop(rule: DecisionRule, why: String, final_state: FinalState, reason: Reason) -> Decision {
     let next_actions = next_actions(reason).iter().map(|line| (*line).to_owned()).collect();
-    Decision::Stop { rule, why, budget, final_state, next_actions }
+    Decision::Stop { rule, why, budget: None, final_state, next_actions }
 }
 
-/// The next rung spends from the budgets of money and time, and from no other.
-fn promoted(history: &History, last: &PastAttempt) -> Option<Decision> {
-    let next = history.next_rung.clone().filter(|_| last.reason.is_success())?;
-    let in_force = last.in_force.clone();
-    Some(Decision::NextRung { rule: DecisionRule::RungPromoted, why: next.why, rung: next.rung, in_force })
+/// What is decided about.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    history: &'a History,
+    policy: &'a RetryPolicy,
+    /// The last attempt of the history.
+    last: &'a PastAttempt,
+    jitter: f64,
 }
 
-fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
-    (last.reason.is_success() && history.next_rung.is_none()).then(|| {
-        stop(
-            DecisionRule::Finished,
-            format!("the attempt ended as `{}`", last.reason),
-            None,
-            FinalState::Completed,
-            last.reason,
-        )
-    })
-}
-
-/// An attempt that was ended to go back. What else ended it meanwhile (a person, a fence) goes before.
-fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitter: f64) -> Option<Decision> {
-    let roll_back = history.roll_back.as_ref()?;
-    let may_go_back = matches!(
-        last.reason,
-        Reason::NumericDivergence | Reason::Unhealthy | Reason::Hang | Reason::Superseded
-    );
-    if !may_go_back {
-        return None;
+impl Case<'_> {
+    fn stop(&self, rule: DecisionRule, why: String, state: FinalState) -> Decision {
+        stop(rule, why, state, self.last.reason)
     }
-    if let Some(spent) = money_spent(history, policy, last.reason) {
-        return Some(spent);
-    }
-    let again = roll_back.spent + u32::from(!roll_back.by_person);
-    let limit = policy.roll_back.attempts;
-    let budget = BudgetUse { name: "roll_back".into(), spent: f64::from(again), limit: f64::from(limit) };
-    let end = |rule, why: String, budget| Some(stop(rule, why, budget, FinalState::Failed, last.reason));
-    if !roll_back.by_person && again > limit {
-        let why = format!("the limit of {limit} roll backs is reached; {}", roll_back.why);
-        let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
-        return end(DecisionRule::RollBackBudget, why, Some(budget));
-    }
-    let back = match &roll_back.back {
-        Ok(back) => back,
-        Err(why) => return end(DecisionRule::RollBackNoPlace, format!("{why}; {}", roll_back.why), None),
-    };
-    let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
-    let skip = back.skip.map_or(String::new(), |range| format!(" and skips the batches {range}"));
-    Some(Decision::Retry {
-        rule: if roll_back.by_person { DecisionRule::RollBackPerson } else { DecisionRule::RollBackDetector },
-        why: format!("rolls back to {to}{skip}: {}", roll_back.why),
-        delay_seconds: policy.roll_back.delay_seconds(again, jitter),
-        in_force: last.in_force.clone(),
-        plan_index: None,
-        budget,
-        resume: back.to_step.is_some(),
-        exclude_hosts: Vec::new(),
-    })
-}
 
-fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
-    let (rule, state) = match last.reason {
-        Reason::Cancelled => (DecisionRule::OperatorCancelled, FinalState::Cancelled),
-        Reason::Superseded => (DecisionRule::OperatorSuperseded, FinalState::Cancelled),
-        Reason::Fenced => (DecisionRule::FencedByNewerAttempt, FinalState::Failed),
-        Reason::RungRejected => (DecisionRule::RungRefused, FinalState::Blocked),
-        Reason::BudgetExhausted => (DecisionRule::BudgetExhausted, FinalState::BudgetExhausted),
-        _ => return None,
-    };
-    Some(stop(
-        rule,
-        format!("the attempt ended as `{}`; it is not launched again", last.reason),
-        None,
-        state,
-        last.reason,
-    ))
-}
-
-/// Money, GPU time and wall time bound everything, evaluations and preemptions included.
-fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Option<Decision> {
-    let attempts = &history.attempts;
-    let usd = history.beside.cost_usd + attempts.iter().map(|attempt| attempt.cost_usd).sum::<f64>();
-    let gpu_seconds = history.beside.gpu_seconds + attempts.iter().map(|it| it.gpu_seconds).sum::<f64>();
-    let seconds = history.beside.seconds + attempts.iter().map(|attempt| attempt.seconds).sum::<f64>();
-    let (gpu_hours, hours) = (gpu_seconds / 3600.0, seconds / 3600.0);
-    let limits = [
-        (DecisionRule::MoneySpent, "max_usd", usd, policy.max_usd, "USD"),
-        (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
-        (DecisionRule::TimeSpent, "max_hours", hours, policy.max_hours, "hours"),
-    ];
-    limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
-        let limit = limit.filter(|limit| spent >= *limit)?;
-        let budget = BudgetUse { name: name.into(), spent, limit };
-        let why = format!(
-            "{} of {} {unit} are spent; the last attempt ended as `{reason}`",
-            text::budgeted(spent),
-            text::budgeted(limit)
-        );
-        Some(stop(rule, why, Some(budget), FinalState::BudgetExhausted, Reason::BudgetExhausted))
-    })
-}
-
-/// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown. What a
-/// detector ended is repeated only where the run file has a budget for it.
-fn cannot_help(policy: &RetryPolicy, last: &PastAttempt) -> Option<Decision> {
-    let hopeless = match last.reason {
-        Reason::CodeError | Reason::CheckpointError => true,
-        Reason::Unhealthy => !policy.by_reason.contains_key(&last.reason),
-        _ => false,
-    };
-    (hopeless && last.confidence != Confidence::Guess).then(|| {
-        let why = format!("`{}` would happen again: the launch must change", last.reason);
-        stop(DecisionRule::SameEndExpected, why, None, FinalState::Failed, last.reason)
-    })
-}
-
-/// Ends in a row that brought no newly committed step and look alike. Whatever is left of the budgets, more of the
-/// same proves nothing. Preemptions count against their own, larger bound; another plan entry is another try.
-fn crash_loop(history: &History, policy: &RetryPolicy, last: &PastAttempt) -> Option<Decision> {
-    let bound = match last.reason {
-        Reason::Preempted => policy.preempted_without_commit_max,
-        Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => {
-            policy.infrastructure_without_commit_max
+    /// The same launch again, from its last commit.
+    fn retry(&self, rule: DecisionRule, why: String, delay_seconds: f64, budget: BudgetUse) -> Decision {
+        Decision::Retry {
+            rule,
+            why,
+            delay_seconds,
+            in_force: self.last.in_force.clone(),
+            plan_index: None,
+            budget,
+            resume: self.last.last_committed_step.is_some(),
+            exclude_hosts: Vec::new(),
         }
-        _ => policy.crash_loop_attempts,
-    };
-    let alike = history.trailing_without_progress(last);
-    (alike >= bound).then(|| {
-        let why = format!(
-            "{alike} attempts in a row ended as `{}` without a newly committed step (last committed: {})",
+    }
+
+    /// The next rung spends from the budgets of money and time, and from no other.
+    fn promoted(&self) -> Option<Decision> {
+        let NextRung { rung, why } =
+            self.history.next_rung.clone().filter(|_| self.last.reason.is_success())?;
+        let in_force = self.last.in_force.clone();
+        Some(Decision::NextRung { rule: DecisionRule::RungPromoted, why, rung, in_force })
+    }
+
+    fn finished(&self) -> Option<Decision> {
+        let Self { history, last, .. } = *self;
+        (last.reason.is_success() && history.next_rung.is_none()).then(|| {
+            let why = format!("the attempt ended as `{}`", last.reason);
+            self.stop(DecisionRule::Finished, why, FinalState::Completed)
+        })
+    }
+
+    /// An attempt that was ended to go back. What else ended it meanwhile (a person, a fence) goes before.
+    fn rolled_back(&self) -> Option<Decision> {
+        let Self { history, policy, last, jitter } = *self;
+        let roll_back = history.roll_back.as_ref()?;
+        let may_go_back = matches!(
             last.reason,
-            last.last_committed_step.map_or("none".to_owned(), |step| format!("step {step}")),
+            Reason::NumericDivergence | Reason::Unhealthy | Reason::Hang | Reason::Superseded
         );
-        let budget =
-            BudgetUse { name: "crash_loop".into(), spent: f64::from(alike), limit: f64::from(bound) };
-        stop(DecisionRule::CrashLoop, why, Some(budget), FinalState::Failed, last.reason)
-    })
+        if !may_go_back {
+            return None;
+        }
+        if let Some(spent) = self.money_spent() {
+            return Some(spent);
+        }
+        let again = roll_back.spent + u32::from(!roll_back.by_person);
+        let limit = policy.roll_back.attempts;
+        let budget = BudgetUse::of("roll_back", again, limit);
+        if !roll_back.by_person && again > limit {
+            let why = format!("the limit of {limit} roll backs is reached; {}", roll_back.why);
+            let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
+            return Some(self.stop(DecisionRule::RollBackBudget, why, FinalState::Failed).over(budget));
+        }
+        let back = match &roll_back.back {
+            Ok(back) => back,
+            Err(why) => {
+                let why = format!("{why}; {}", roll_back.why);
+                return Some(self.stop(DecisionRule::RollBackNoPlace, why, FinalState::Failed));
+            }
+        };
+        let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
+        let skip = back.skip.map_or(String::new(), |range| format!(" and skips the batches {range}"));
+        Some(Decision::Retry {
+            rule: if roll_back.by_person {
+                DecisionRule::RollBackPerson
+            } else {
+                DecisionRule::RollBackDetector
+            },
+            why: format!("rolls back to {to}{skip}: {}", roll_back.why),
+            delay_seconds: policy.roll_back.delay_seconds(again, jitter),
+            in_force: last.in_force.clone(),
+            plan_index: None,
+            budget,
+            resume: back.to_step.is_some(),
+            exclude_hosts: Vec::new(),
+        })
+    }
+
+    fn ended_on_purpose(&self) -> Option<Decision> {
+        let last = self.last;
+        let (rule, state) = match last.reason {
+            Reason::Cancelled => (DecisionRule::OperatorCancelled, FinalState::Cancelled),
+            Reason::Superseded => (DecisionRule::OperatorSuperseded, FinalState::Cancelled),
+            Reason::Fenced => (DecisionRule::FencedByNewerAttempt, FinalState::Failed),
+            Reason::RungRejected => (DecisionRule::RungRefused, FinalState::Blocked),
+            Reason::BudgetExhausted => (DecisionRule::BudgetExhausted, FinalState::BudgetExhausted),
+            _ => return None,
+        };
+        let why = format!("the attempt ended as `{}`; it is not launched again", last.reason);
+        Some(self.stop(rule, why, state))
+    }
+
+    /// Money, GPU time and wall time bound everything, evaluations and preemptions included.
+    fn money_spent(&self) -> Option<Decision> {
+        let Self { history, policy, last, .. } = *self;
+        let attempts = &history.attempts;
+        let usd = history.beside.cost_usd + attempts.iter().map(|attempt| attempt.cost_usd).sum::<f64>();
+        let gpu_seconds = history.beside.gpu_seconds + attempts.iter().map(|it| it.gpu_seconds).sum::<f64>();
+        let seconds = history.beside.seconds + attempts.iter().map(|attempt| attempt.seconds).sum::<f64>();
+        let (gpu_hours, hours) = (gpu_seconds / 3600.0, seconds / 3600.0);
+        let limits = [
+            (DecisionRule::MoneySpent, "max_usd", usd, policy.max_usd, "USD"),
+            (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
+            (DecisionRule::TimeSpent, "max_hours", hours, policy.max_hours, "hours"),
+        ];
+        limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
+            let limit = limit.filter(|limit| spent >= *limit)?;
+            let budget = BudgetUse { name: name.into(), spent, limit };
+            let why = format!(
+                "{} of {} {unit} are spent; the last attempt ended as `{}`",
+                text::budgeted(spent),
+                text::budgeted(limit),
+                last.reason
+            );
+            Some(stop(rule, why, FinalState::BudgetExhausted, Reason::BudgetExhausted).over(budget))
+        })
+    }
+
+    /// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown. What a
+    /// detector ended is repeated only where the run file has a budget for it.
+    fn cannot_help(&self) -> Option<Decision> {
+        let Self { policy, last, .. } = *self;
+        let hopeless = match last.reason {
+            Reason::CodeError | Reason::CheckpointError => true,
+            Reason::Unhealthy => !policy.by_reason.contains_key(&last.reason),
+            _ => false,
+        };
+        (hopeless && last.confidence != Confidence::Guess).then(|| {
+            let why = format!("`{}` would happen again: the launch must change", last.reason);
+            self.stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
+        })
+    }
+
+    /// Ends in a row that brought no newly committed step and look alike. Whatever is left of the budgets, more of the
+    /// same proves nothing. Preemptions count against their own, larger bound; another plan entry is another try.
+    fn crash_loop(&self) -> Option<Decision> {
+        let Self { history, policy, last, .. } = *self;
+        let bound = match last.reason {
+            Reason::Preempted => policy.preempted_without_commit_max,
+            Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => {
+                policy.infrastructure_without_commit_max
+            }
+            _ => policy.crash_loop_attempts,
+        };
+        let alike = history.trailing_without_progress(last);
+        (alike >= bound).then(|| {
+            let why = format!(
+                "{alike} attempts in a row ended as `{}` without a newly committed step (last committed: {})",
+                last.reason,
+                last.last_committed_step.map_or("none".to_owned(), |step| format!("step {step}")),
+            );
+            let budget = BudgetUse::of("crash_loop", alike, bound);
+            self.stop(DecisionRule::CrashLoop, why, FinalState::Failed).over(budget)
+        })
+    }
 }
 
 /// Whether an attempt was a training launch, whose evaluation cannot be repeated without a committed checkpoint.

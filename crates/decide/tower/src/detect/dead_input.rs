@@ -11,7 +11,7 @@ use trackway_core::detect::DetectionSeverity::{Note, Warn};
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// Times the patience before a digest that never differed is reported.
 const NEVER_DIFFERED_FACTOR: u32 = 4;
@@ -57,10 +57,7 @@ impl DeadInput {
             Repeated::Digest if self.differed => rule.patience,
             Repeated::Digest => rule.patience * NEVER_DIFFERED_FACTOR,
         };
-        match self.streak.take(same, sample.step, patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => {
+        self.streak.take(same, sample.step, patience, CALM).change(|first_step| {
                 let evidence = match what {
                     Repeated::Inputs => {
                         format!(
@@ -82,14 +79,13 @@ impl DeadInput {
                         )
                     }
                 };
-                Some(DetectorChange::fires(Anomaly {
+                Anomaly {
                     severity: if self.differed { Warn } else { Note },
                     first_step,
                     value: None,
                     threshold: rule.threshold,
                     evidence,
-                }))
-            }
-        }
+                }
+            })
     }
 }

@@ -10,7 +10,7 @@ use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::{Level, Standing};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// Deviations by which an exploding norm must be above the usual one.
 const SIGMA: f64 = 6.0;
@@ -101,21 +101,17 @@ impl GradientWatch {
     ) -> Option<DetectorChange> {
         let beyond_record = bad && sample.value > rule.threshold * self.level.record();
         let patience = if beyond_record { 1 } else { rule.patience };
-        match self.explosion.take(bad, sample.step, patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
-                severity: Critical,
-                first_step,
-                value: Some(sample.value / standing.median),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "the gradient norm is {}; {} is usual",
-                    number(sample.value),
-                    number(standing.median)
-                ),
-            })),
-        }
+        self.explosion.take(bad, sample.step, patience, CALM).change(|first_step| Anomaly {
+            severity: Critical,
+            first_step,
+            value: Some(sample.value / standing.median),
+            threshold: rule.threshold,
+            evidence: format!(
+                "the gradient norm is {}; {} is usual",
+                number(sample.value),
+                number(standing.median)
+            ),
+        })
     }
 
     fn vanished(
@@ -125,22 +121,18 @@ impl GradientWatch {
         standing: Option<Standing>,
         bad: bool,
     ) -> Option<DetectorChange> {
-        match self.vanishing.take(bad, sample.step, rule.patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => {
-                let usual = match standing {
-                    Some(standing) => format!("; {} was usual", number(standing.median)),
-                    None => " from the beginning".into(),
-                };
-                Some(DetectorChange::fires(Anomaly {
-                    severity: Warn,
-                    first_step,
-                    value: None,
-                    threshold: rule.threshold,
-                    evidence: format!("the gradient norm is {}{usual}", number(sample.value)),
-                }))
+        self.vanishing.take(bad, sample.step, rule.patience, CALM).change(|first_step| {
+            let usual = match standing {
+                Some(standing) => format!("; {} was usual", number(standing.median)),
+                None => " from the beginning".into(),
+            };
+            Anomaly {
+                severity: Warn,
+                first_step,
+                value: None,
+                threshold: rule.threshold,
+                evidence: format!("the gradient norm is {}{usual}", number(sample.value)),
             }
-        }
+        })
     }
 }

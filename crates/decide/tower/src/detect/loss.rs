@@ -16,7 +16,7 @@ use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::{Level, Standing};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// A single step counts from so many times the range seen so far.
 const RECORD_FACTOR: f64 = 3.0;
@@ -109,22 +109,18 @@ impl LossWatch {
         if bad && !self.spike.is_bad() {
             self.jumps_begun = self.jumps_begun.saturating_add(1);
         }
-        match self.spike.take(bad, sample.step, patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
-                severity: if beyond_record { Critical } else { Warn },
-                first_step,
-                value: Some(standing.z),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "the loss is {}, {} deviations above its median of {}",
-                    number(sample.value),
-                    number(standing.z),
-                    number(standing.median)
-                ),
-            })),
-        }
+        self.spike.take(bad, sample.step, patience, CALM).change(|first_step| Anomaly {
+            severity: if beyond_record { Critical } else { Warn },
+            first_step,
+            value: Some(standing.z),
+            threshold: rule.threshold,
+            evidence: format!(
+                "the loss is {}, {} deviations above its median of {}",
+                number(sample.value),
+                number(standing.z),
+                number(standing.median)
+            ),
+        })
     }
 
     fn shifted(&mut self, rule: Rule, sample: Sample, standing: Standing) -> Option<DetectorChange> {
@@ -141,24 +137,16 @@ impl LossWatch {
         if jumped && !self.shift.is_bad() {
             self.rises_begun = self.rises_begun.saturating_add(1);
         }
-        match self.shift.take(jumped || climbed, sample.step, patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => {
-                let from = if climbed { lowest } else { standing.median };
-                let to = if climbed { standing.median } else { sample.value };
-                Some(DetectorChange::fires(Anomaly {
-                    severity: Warn,
-                    first_step,
-                    value: Some(to / from),
-                    threshold: rule.threshold,
-                    evidence: format!(
-                        "the loss went from {} to {} and stays there",
-                        number(from),
-                        number(to)
-                    ),
-                }))
+        self.shift.take(jumped || climbed, sample.step, patience, CALM).change(|first_step| {
+            let from = if climbed { lowest } else { standing.median };
+            let to = if climbed { standing.median } else { sample.value };
+            Anomaly {
+                severity: Warn,
+                first_step,
+                value: Some(to / from),
+                threshold: rule.threshold,
+                evidence: format!("the loss went from {} to {} and stays there", number(from), number(to)),
             }
-        }
+        })
     }
 }

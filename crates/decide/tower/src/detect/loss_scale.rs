@@ -9,7 +9,7 @@ use trackway_core::detect::DetectionSeverity::Critical;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// Steps in which the scale is sought.
 const SEARCH_STEPS: u32 = 100;
@@ -39,23 +39,19 @@ impl LossScale {
         self.seen = self.seen.saturating_add(1);
         let fell =
             self.seen > SEARCH_STEPS && sample.value * 2f64.powi(rule.patience.min(60) as i32) <= before;
-        match self.streak.take(sample.value < rule.threshold || fell, sample.step, 1, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => {
-                let was = if fell {
-                    format!(", and was {} some {SPAN} steps ago", number(before))
-                } else {
-                    String::new()
-                };
-                Some(DetectorChange::fires(Anomaly {
-                    severity: Critical,
-                    first_step,
-                    value: None,
-                    threshold: rule.threshold,
-                    evidence: format!("the loss scale is {}{was}", number(sample.value)),
-                }))
+        self.streak.take(sample.value < rule.threshold || fell, sample.step, 1, CALM).change(|first_step| {
+            let was = if fell {
+                format!(", and was {} some {SPAN} steps ago", number(before))
+            } else {
+                String::new()
+            };
+            Anomaly {
+                severity: Critical,
+                first_step,
+                value: None,
+                threshold: rule.threshold,
+                evidence: format!("the loss scale is {}{was}", number(sample.value)),
             }
-        }
+        })
     }
 }

@@ -18,12 +18,8 @@ use super::role::Role;
 use super::rules::{Rule, Rules};
 use super::validation::Validation;
 
-/// Most detectors that look at one metric.
-const DETECTORS_OF_ONE_MAX: usize = 5;
-
-pub(super) type Changes = [Option<(Detector, DetectorChange)>; DETECTORS_OF_ONE_MAX];
-
-const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];
+/// What the detectors of a metric changed, as few of them do.
+pub(super) type Changes = Vec<(Detector, DetectorChange)>;
 
 #[derive(Debug)]
 pub(super) struct MetricDetectors {
@@ -62,10 +58,10 @@ fn main_loss(
     use Detector as D;
     let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
     let [spiked, shifted] = loss.take(spike, shift, sample);
-    changes[1] = spiked.filter(|_| spike.enabled).map(|change| (D::LossSpike, change));
-    changes[2] = shifted.filter(|_| shift.enabled).map(|change| (D::LossShift, change));
-    changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
-    changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
+    changes.extend(on(rules, D::LossSpike, |_| spiked));
+    changes.extend(on(rules, D::LossShift, |_| shifted));
+    changes.extend(on(rules, D::Plateau, |rule| plateau.take(rule, sample)));
+    changes.extend(on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss)));
     (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
     (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
 }
@@ -77,8 +73,8 @@ fn gradient(state: &mut GradientWatch, rules: &Rules, sample: Sample, rank: &Ran
     let cut_off = sample.value == 0.0 && rank.has_gradient();
     let learned = rank.learned() && !cut_off;
     let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
-    changes[1] = exploded.filter(|_| explosion.enabled).map(|change| (D::GradientExplosion, change));
-    changes[2] = vanished.filter(|_| vanishing.enabled).map(|change| (D::GradientVanishing, change));
+    changes.extend(on(rules, D::GradientExplosion, |_| exploded));
+    changes.extend(on(rules, D::GradientVanishing, |_| vanished));
 }
 
 impl MetricDetectors {
@@ -107,8 +103,8 @@ impl MetricDetectors {
         main: bool,
         memory_limit_bytes: Option<f64>,
     ) -> Changes {
-        let mut changes = NOTHING;
-        changes[0] = on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, main));
+        let mut changes = Changes::new();
+        changes.extend(on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, main)));
         if sample.value.is_finite() {
             self.finite(rules, sample, rank, main, memory_limit_bytes, &mut changes);
         }
@@ -147,9 +143,9 @@ impl MetricDetectors {
         match (&mut self.state, self.role) {
             (State::Loss(state), _) if main => main_loss(state, rules, sample, rank, changes),
             (State::Validation(state), _) => {
-                changes[1] = on(rules, D::ValidationDivergence, |rule| {
+                changes.extend(on(rules, D::ValidationDivergence, |rule| {
                     state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
-                });
+                }));
             }
             (State::Gradient(state), role) => {
                 if role == Role::GradientNorm {
@@ -159,43 +155,41 @@ impl MetricDetectors {
             }
             (State::LearningRate(state), _) => {
                 rank.learning_rate(sample);
-                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample));
+                changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample)));
             }
             (State::UpdateRatio(state), _) => {
                 let rate = rank.rate();
-                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample, rate));
+                changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample, rate)));
             }
             (State::LossScale(state), _) => {
                 rank.loss_scale(sample.value);
-                changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
+                changes.extend(on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample)));
             }
             (State::Digest(state), Role::InputDigest) => {
                 // Batches that are the same as a whole are reported by the digest of the whole batch.
-                changes[1] = if rank.repeats_its_batch() {
-                    None
-                } else {
-                    on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs))
-                };
+                if !rank.repeats_its_batch() {
+                    changes
+                        .extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
+                }
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);
-                changes[1] = on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest));
+                changes.extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest)));
             }
             (State::Memory(state), _) => {
-                changes[1] = on(rules, D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes));
+                changes
+                    .extend(on(rules, D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes)));
             }
             (_, Role::BatchWaitSeconds) => {
-                changes[2] = on(rules, D::DataStarvation, |rule| rank.starvation.wait(rule, sample));
+                changes.extend(on(rules, D::DataStarvation, |rule| rank.starvation.wait(rule, sample)));
             }
             (_, Role::StepSeconds) => {
-                let rules = (rules.of(D::ThroughputDrop), rules.of(D::DataStarvation));
-                let [dropped, starved] = rank.step_seconds(rules.0, rules.1, sample);
-                changes[1] = dropped.map(|change| (D::ThroughputDrop, change));
-                changes[2] = starved.map(|change| (D::DataStarvation, change));
+                changes.extend(on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, sample, Each::Step)));
+                changes.extend(on(rules, D::DataStarvation, |rule| rank.starvation.step(rule, sample)));
             }
             (_, Role::SamplesPerSecond) if !rank.has_step_seconds && sample.value > 0.0 => {
                 let each = Sample { value: 1.0 / sample.value, ..sample };
-                changes[1] = on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each, Each::Sample));
+                changes.extend(on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each, Each::Sample)));
             }
             _ => {}
         }

@@ -87,6 +87,14 @@ pub struct Detectors {
     begins: bool,
 }
 
+/// A look of a detector at a value of a metric of a rank.
+struct Look {
+    detector: Detector,
+    rank: u32,
+    metric: Option<String>,
+    sample: Sample,
+}
+
 /// The episodes of one detector that are not over.
 #[derive(Debug, Clone, Copy, Default)]
 struct Episodes {
@@ -179,10 +187,9 @@ impl Detectors {
         }
         let sample = Sample { step, value };
         let main = rank.main_loss.is_some_and(|(_, main)| main == watch.0);
-        let number = rank.rank;
         let changes = watched.take(&self.rules, sample, rank, main, self.memory_limit_bytes);
-        for (detector, change) in changes.into_iter().flatten() {
-            self.tell(detector, number, watch, sample, change, firings);
+        for (detector, change) in changes {
+            self.tell(self.look(detector, watch, sample), change, firings);
         }
         self.look_for_repetition(watch, sample, firings);
         self.compare(watch, sample, firings);
@@ -193,7 +200,8 @@ impl Detectors {
         let rule = self.rules.of(Detector::MemoryCreep);
         let Some(found) = rule.enabled.then(|| self.resident.take(rule, sample)).flatten() else { return };
         let sample = Sample { step: sample.step, value: sample.resident_bytes };
-        self.fire(Detector::MemoryCreep, 0, Some(RESIDENT_BYTES.to_owned()), sample, found, firings);
+        let metric = Some(RESIDENT_BYTES.to_owned());
+        self.fire(Look { detector: Detector::MemoryCreep, rank: 0, metric, sample }, found, firings);
     }
 
     /// An attempt that begins where the training once began, or before half of what was trained, trains another model than
@@ -220,8 +228,7 @@ impl Detectors {
             _ => return,
         };
         if let Some(change) = change {
-            let rank = self.ranks[watched.place].rank;
-            self.tell(Detector::SeenBefore, rank, watch, sample, change, firings);
+            self.tell(self.look(Detector::SeenBefore, watch, sample), change, firings);
         }
     }
 
@@ -239,7 +246,8 @@ impl Detectors {
                     return;
                 }
                 for (rank, change) in self.stragglers.take(rule, rank, sample) {
-                    self.tell(Detector::Straggler, rank, watch, sample, change, firings);
+                    let look = self.look(Detector::Straggler, watch, sample);
+                    self.tell(Look { rank, ..look }, change, firings);
                 }
             }
             role => {
@@ -248,7 +256,7 @@ impl Detectors {
                 if let Some(change) =
                     rule.enabled.then(|| self.agreements[place].take(rule, rank, sample)).flatten()
                 {
-                    self.tell(Detector::RankDivergence, rank, watch, sample, change, firings);
+                    self.tell(self.look(Detector::RankDivergence, watch, sample), change, firings);
                 }
             }
         }
@@ -267,7 +275,8 @@ impl Detectors {
             let (number, found) = (rank.rank, rank.hang.tick(rule, quiet_seconds + behind));
             if let Some((step, seconds, found)) = found {
                 let sample = Sample { step, value: seconds };
-                self.fire(Detector::Hang, number, None, sample, found, firings);
+                let look = Look { detector: Detector::Hang, rank: number, metric: None, sample };
+                self.fire(look, found, firings);
             }
         }
     }
@@ -315,51 +324,33 @@ impl Detectors {
         }
     }
 
-    fn tell(
-        &mut self,
-        detector: Detector,
-        rank: u32,
-        watch: WatchId,
-        sample: Sample,
-        change: DetectorChange,
-        firings: &mut Vec<Firing>,
-    ) {
-        let metric = Some(self.watched[watch.0 as usize].metric.to_string());
+    fn look(&self, detector: Detector, watch: WatchId, sample: Sample) -> Look {
+        let watched = &self.watched[watch.0 as usize];
+        let metric = Some(watched.metric.to_string());
+        Look { detector, rank: self.ranks[watched.place].rank, metric, sample }
+    }
+
+    fn tell(&mut self, look: Look, change: DetectorChange, firings: &mut Vec<Firing>) {
         match change {
-            DetectorChange::Rearmed => close(&mut self.episodes, detector),
-            DetectorChange::Fires(found) => self.fire(detector, rank, metric, sample, *found, firings),
-            DetectorChange::Worsens(found) => self.report(detector, rank, metric, sample, *found, firings),
+            DetectorChange::Rearmed => close(&mut self.episodes, look.detector),
+            DetectorChange::Fires(found) => self.fire(look, *found, firings),
+            DetectorChange::Worsens(found) => self.report(look, *found, firings),
         }
     }
 
-    fn fire(
-        &mut self,
-        detector: Detector,
-        rank: u32,
-        metric: Option<String>,
-        sample: Sample,
-        found: Anomaly,
-        firings: &mut Vec<Firing>,
-    ) {
-        let episodes = &mut self.episodes[detector as usize];
+    fn fire(&mut self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
+        let episodes = &mut self.episodes[look.detector as usize];
         episodes.open += 1;
-        let by_rank = detector == Detector::Straggler;
-        let known = episodes.open > 1 && sample.step.abs_diff(episodes.last_step) <= SAME_EPISODE_STEPS;
-        episodes.last_step = sample.step;
+        let by_rank = look.detector == Detector::Straggler;
+        let known = episodes.open > 1 && look.sample.step.abs_diff(episodes.last_step) <= SAME_EPISODE_STEPS;
+        episodes.last_step = look.sample.step;
         if !known || by_rank {
-            self.report(detector, rank, metric, sample, found, firings);
+            self.report(look, found, firings);
         }
     }
 
-    fn report(
-        &self,
-        detector: Detector,
-        rank: u32,
-        metric: Option<String>,
-        sample: Sample,
-        found: Anomaly,
-        firings: &mut Vec<Firing>,
-    ) {
+    fn report(&self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
+        let Look { detector, rank, metric, sample } = look;
         let symptom = symptom_of_detector(detector);
         let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
         let numeric = is_numeric(detector);

@@ -12,7 +12,7 @@ use trackway_core::detect::DetectionSeverity::Warn;
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::Level;
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// The first steps compile, open files and fill buffers.
 const WARM_UP_STEPS: u32 = 10;
@@ -67,22 +67,18 @@ impl Starvation {
         self.step_seconds += (sample.value.max(wait.value) - self.step_seconds) / steps;
         let share = self.wait_seconds / self.step_seconds.max(f64::MIN_POSITIVE);
         let bad = share > rule.threshold && self.wait_seconds > WAIT_SECONDS_MIN;
-        match self.streak.take(bad, sample.step, rule.patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
-                severity: Warn,
-                first_step,
-                value: Some(share),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "a step waits {} s of its {} s for the batch: {:.0} %",
-                    number(self.wait_seconds),
-                    number(self.step_seconds),
-                    100.0 * share
-                ),
-            })),
-        }
+        self.streak.take(bad, sample.step, rule.patience, CALM).change(|first_step| Anomaly {
+            severity: Warn,
+            first_step,
+            value: Some(share),
+            threshold: rule.threshold,
+            evidence: format!(
+                "a step waits {} s of its {} s for the batch: {:.0} %",
+                number(self.wait_seconds),
+                number(self.step_seconds),
+                100.0 * share
+            ),
+        })
     }
 }
 
@@ -131,21 +127,17 @@ impl Drop {
         }
         self.slow_seconds = if bad { self.slow_seconds + self.recent.iter().sum::<f64>() } else { 0.0 };
         let lasts = bad && (each == Each::Sample || self.slow_seconds >= SLOW_SECONDS_MIN);
-        match self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
-                severity: Warn,
-                first_step,
-                value: Some(speed),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "the median of {RECENT_STEPS} steps is {} s, {} s is usual: {:.0} % of the speed",
-                    number(seconds),
-                    number(standing.median),
-                    100.0 * speed
-                ),
-            })),
-        }
+        self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS).change(|first_step| Anomaly {
+            severity: Warn,
+            first_step,
+            value: Some(speed),
+            threshold: rule.threshold,
+            evidence: format!(
+                "the median of {RECENT_STEPS} steps is {} s, {} s is usual: {:.0} % of the speed",
+                number(seconds),
+                number(standing.median),
+                100.0 * speed
+            ),
+        })
     }
 }

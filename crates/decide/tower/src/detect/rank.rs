@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 
 use trackway_core::Step;
 
-use super::anomaly::number;
-use super::anomaly::{DetectorChange, Sample};
+use super::anomaly::{Sample, number};
 use super::hang::Hang;
-use super::pace::{Drop, Each, Starvation};
-use super::rules::Rule;
+use super::pace::{Drop, Starvation};
 
 /// A rate that rises by more within a step is worth naming as a cause.
 const RATE_ROSE_FACTOR: f64 = 2.0;
@@ -102,18 +100,6 @@ impl Rank {
 
     pub(super) fn loss_scale(&mut self, value: f64) {
         self.loss_scale = Some(value);
-    }
-
-    /// Takes how long a step took.
-    pub(super) fn step_seconds(
-        &mut self,
-        drop: Rule,
-        starvation: Rule,
-        sample: Sample,
-    ) -> [Option<DetectorChange>; 2] {
-        let change = if drop.enabled { self.drop.take(drop, sample, Each::Step) } else { None };
-        let starved = if starvation.enabled { self.starvation.step(starvation, sample) } else { None };
-        [change, starved]
     }
 
     /// What else was recorded last, for the evidence of what goes wrong in the numbers.

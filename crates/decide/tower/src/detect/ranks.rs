@@ -12,7 +12,7 @@ use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 
 /// Steps of a rank's median.
 const SPEED_STEPS: usize = 32;
@@ -88,23 +88,19 @@ impl Stragglers {
             let own = *medians.get(rank)?;
             let score = middle / own;
             let bad = score < rule.threshold && own - middle > SLOWER_SECONDS_MIN;
-            let change = match speed.streak.take(bad, step, rule.patience, CALM) {
-                Turn::Nothing => return None,
-                Turn::Rearmed => DetectorChange::Rearmed,
-                Turn::Fires(first_step) => DetectorChange::fires(Anomaly {
-                    severity: Warn,
-                    first_step,
-                    value: Some(score),
-                    threshold: rule.threshold,
-                    evidence: format!(
-                        "rank {rank} takes {} s per step, the median of {} ranks {} s",
-                        number(own),
-                        medians.len(),
-                        number(middle)
-                    ),
-                }),
-            };
-            Some((*rank, change))
+            let change = speed.streak.take(bad, step, rule.patience, CALM).change(|first_step| Anomaly {
+                severity: Warn,
+                first_step,
+                value: Some(score),
+                threshold: rule.threshold,
+                evidence: format!(
+                    "rank {rank} takes {} s per step, the median of {} ranks {} s",
+                    number(own),
+                    medians.len(),
+                    number(middle)
+                ),
+            });
+            Some((*rank, change?))
         };
         self.speeds.iter_mut().filter_map(judge).collect()
     }
@@ -143,20 +139,16 @@ impl Agreement {
             return None;
         }
         let streak = self.streaks.entry(rank).or_default();
-        match streak.take(differs, sample.step, rule.patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
-                severity: Critical,
-                first_step,
-                value: Some(difference),
-                threshold: rule.threshold,
-                evidence: format!(
-                    "rank {rank} has {} where another rank has {}; they were equal before",
-                    number(sample.value),
-                    number(reported.value)
-                ),
-            })),
-        }
+        streak.take(differs, sample.step, rule.patience, CALM).change(|first_step| Anomaly {
+            severity: Critical,
+            first_step,
+            value: Some(difference),
+            threshold: rule.threshold,
+            evidence: format!(
+                "rank {rank} has {} where another rank has {}; they were equal before",
+                number(sample.value),
+                number(reported.value)
+            ),
+        })
     }
 }

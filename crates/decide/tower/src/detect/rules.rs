@@ -21,7 +21,7 @@ impl Default for Rules {
     fn default() -> Self {
         let mut rules = [Rule { enabled: true, threshold: 0.0, patience: 1 }; Detector::ALL.len()];
         for detector in Detector::ALL {
-            let (threshold, patience) = defaults(*detector);
+            let ((threshold, _), (patience, _)) = numbers(*detector);
             rules[*detector as usize] = Rule { enabled: true, threshold, patience };
         }
         Self(rules)
@@ -43,50 +43,41 @@ impl Rules {
     /// What `threshold` and `patience` mean for a detector, for the documentation.
     #[must_use]
     pub const fn meaning(detector: Detector) -> (&'static str, &'static str) {
-        match detector {
-            Detector::NonFinite => ("not used", "values in a row"),
-            Detector::GradientExplosion => ("times the usual norm", "steps in a row"),
-            Detector::GradientVanishing => ("the norm itself", "steps in a row"),
-            Detector::LossSpike => ("deviations above the median", "steps in a row"),
-            Detector::LossShift => ("times the usual loss", "steps in a row"),
-            Detector::Plateau => ("fraction by which the loss must fall", "steps from the beginning"),
-            Detector::ValidationDivergence => ("times the best validation loss", "evaluations in a row"),
-            Detector::DeadInput => ("not used", "repetitions in a row"),
-            Detector::SeenBefore => ("not used", "repetitions at least"),
-            Detector::DataStarvation => ("fraction of the step spent waiting", "steps in a row"),
-            Detector::ThroughputDrop => ("fraction of the usual speed", "medians of 8 steps in a row"),
-            Detector::Straggler => ("fraction of the other ranks' speed", "looks of 16 steps in a row"),
-            Detector::MemoryCreep => {
-                ("fraction by which memory must have grown", "blocks of 4 or of 16 values in a row")
-            }
-            Detector::Hang => ("times the longest step", "seconds at least"),
-            Detector::LearningRate => ("the highest learning rate", "steps in a row"),
-            Detector::LossScaleCollapse => ("the lowest loss scale", "halvings in 64 steps"),
-            Detector::RankDivergence => ("relative difference", "steps in a row"),
-        }
+        let ((_, threshold), (_, patience)) = numbers(detector);
+        (threshold, patience)
     }
 }
 
-/// The default threshold and patience. The header of the detector's file explains each value; `docs/detectors.md` has
-/// measurements of what they find and how often they are wrong.
-const fn defaults(detector: Detector) -> (f64, u32) {
+/// The default threshold and patience, each with what it means. The header of the detector's file explains each value;
+/// `docs/detectors.md` has measurements of what they find and how often they are wrong.
+const fn numbers(detector: Detector) -> ((f64, &'static str), (u32, &'static str)) {
     match detector {
-        Detector::NonFinite => (0.0, 1),
-        Detector::GradientExplosion => (10.0, 3),
-        Detector::GradientVanishing => (1e-7, 10),
-        Detector::LossSpike => (6.0, 3),
-        Detector::LossShift => (2.0, 6),
-        Detector::Plateau => (0.01, 500),
-        Detector::ValidationDivergence => (1.1, 3),
-        Detector::DeadInput => (0.0, 5),
-        Detector::SeenBefore => (0.0, 1),
-        Detector::DataStarvation => (0.2, 10),
-        Detector::ThroughputDrop => (0.67, 3),
-        Detector::Straggler => (0.75, 3),
-        Detector::MemoryCreep => (0.05, 8),
-        Detector::Hang => (5.0, 120),
-        Detector::LearningRate => (10.0, 10),
-        Detector::LossScaleCollapse => (1.0, 8),
-        Detector::RankDivergence => (1e-4, 5),
+        Detector::NonFinite => ((0.0, "not used"), (1, "values in a row")),
+        Detector::GradientExplosion => ((10.0, "times the usual norm"), (3, "steps in a row")),
+        Detector::GradientVanishing => ((1e-7, "the norm itself"), (10, "steps in a row")),
+        Detector::LossSpike => ((6.0, "deviations above the median"), (3, "steps in a row")),
+        Detector::LossShift => ((2.0, "times the usual loss"), (6, "steps in a row")),
+        Detector::Plateau => {
+            ((0.01, "fraction by which the loss must fall"), (500, "steps from the beginning"))
+        }
+        Detector::ValidationDivergence => {
+            ((1.1, "times the best validation loss"), (3, "evaluations in a row"))
+        }
+        Detector::DeadInput => ((0.0, "not used"), (5, "repetitions in a row")),
+        Detector::SeenBefore => ((0.0, "not used"), (1, "repetitions at least")),
+        Detector::DataStarvation => ((0.2, "fraction of the step spent waiting"), (10, "steps in a row")),
+        Detector::ThroughputDrop => {
+            ((0.67, "fraction of the usual speed"), (3, "medians of 8 steps in a row"))
+        }
+        Detector::Straggler => {
+            ((0.75, "fraction of the other ranks' speed"), (3, "looks of 16 steps in a row"))
+        }
+        Detector::MemoryCreep => {
+            ((0.05, "fraction by which memory must have grown"), (8, "blocks of 4 or of 16 values in a row"))
+        }
+        Detector::Hang => ((5.0, "times the longest step"), (120, "seconds at least")),
+        Detector::LearningRate => ((10.0, "the highest learning rate"), (10, "steps in a row")),
+        Detector::LossScaleCollapse => ((1.0, "the lowest loss scale"), (8, "halvings in 64 steps")),
+        Detector::RankDivergence => ((1e-4, "relative difference"), (5, "steps in a row")),
     }
 }

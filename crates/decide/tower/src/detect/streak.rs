@@ -3,6 +3,8 @@
 
 use trackway_core::Step;
 
+use super::anomaly::{Anomaly, DetectorChange};
+
 /// What an observation did to an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -12,6 +14,17 @@ pub(super) enum Turn {
     Fires(Step),
     /// It is over: the detector is armed again.
     Rearmed,
+}
+
+impl Turn {
+    /// The change of the detector; `found` is called when it fires.
+    pub(super) fn change(self, found: impl FnOnce(Step) -> Anomaly) -> Option<DetectorChange> {
+        match self {
+            Self::Nothing => None,
+            Self::Rearmed => Some(DetectorChange::Rearmed),
+            Self::Fires(first_step) => Some(DetectorChange::fires(found(first_step))),
+        }
+    }
 }
 
 /// Counts observations.

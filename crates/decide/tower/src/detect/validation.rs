@@ -9,7 +9,7 @@ use trackway_core::detect::DetectionSeverity::Warn;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
-use super::streak::{Streak, Turn};
+use super::streak::Streak;
 use super::window::Window;
 
 /// Noise by which a validation loss must be above its best.
@@ -71,16 +71,14 @@ impl Validation {
             let learned = *training < LEARNED_SHARE * untrained;
             sample.value > if learned { UNTRAINED_FACTOR } else { FAR_FACTOR } * untrained
         });
-        match self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM) {
-            Turn::Nothing => None,
-            Turn::Rearmed => Some(DetectorChange::Rearmed),
-            Turn::Fires(first_step) => {
+        self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM).change(
+            |first_step| {
                 let training = training.map_or("unknown".into(), number);
                 let against = match untrained {
                     Some((_, untrained)) => format!("an untrained model has {}", number(untrained)),
                     None => format!("its best was {} at step {}", number(best.loss), best.step),
                 };
-                Some(DetectorChange::fires(Anomaly {
+                Anomaly {
                     severity: Warn,
                     first_step,
                     value: Some(sample.value / best.loss),
@@ -89,8 +87,8 @@ impl Validation {
                         "the validation loss is {}, {against}; the training loss is {training}",
                         number(sample.value)
                     ),
-                }))
-            }
-        }
+                }
+            },
+        )
     }
 }

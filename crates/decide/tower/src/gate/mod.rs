@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
 use trackway_formats::gate::{BLIND_SPOT, Gate, LATENCIES, Number, Over, PROBE, SLICE};
-use trackway_formats::rule::{Condition, Relation, RuleComparison};
+use trackway_formats::rule::{Relation, RuleComparison};
 use trackway_statistics::Interval;
 
 pub use known::{KnownNumbers, unknown_numbers};
@@ -90,7 +90,8 @@ pub struct JudgedComparison {
 pub fn judge(rule: &str, gate: &Gate, evidence: &GateEvidence) -> JudgedGate {
     let comparisons: Vec<JudgedComparison> =
         gate.comparisons().into_iter().map(|comparison| compare(comparison, evidence)).collect();
-    let verdict = put_together(&gate.condition, &mut comparisons.iter());
+    let verdict = gate.condition.verdict(&mut comparisons.iter().map(|it| it.verdict));
+    let verdict = verdict.unwrap_or(GateVerdict::Inconclusive);
     let why: Vec<&str> = comparisons.iter().map(|it| it.why.as_str()).collect();
     JudgedGate { rule: rule.to_owned(), verdict, why: why.join("; "), comparisons }
 }
@@ -99,22 +100,6 @@ pub fn judge(rule: &str, gate: &Gate, evidence: &GateEvidence) -> JudgedGate {
 #[must_use]
 pub fn overall(gates: &[JudgedGate]) -> GateVerdict {
     gates.iter().map(|gate| gate.verdict).min().unwrap_or(GateVerdict::Inconclusive)
-}
-
-/// `and` is the worst of its parts, `or` the best. The comparisons come in the order of the rule.
-fn put_together<'c>(
-    condition: &Condition<Number>,
-    judged: &mut impl Iterator<Item = &'c JudgedComparison>,
-) -> GateVerdict {
-    match condition {
-        Condition::Compare(_) => judged.next().map_or(GateVerdict::Inconclusive, |it| it.verdict),
-        Condition::All(parts) => {
-            parts.iter().map(|part| put_together(part, judged)).min().unwrap_or(GateVerdict::Pass)
-        }
-        Condition::Any(parts) => {
-            parts.iter().map(|part| put_together(part, judged)).max().unwrap_or(GateVerdict::Fail)
-        }
-    }
 }
 
 fn compare(comparison: &RuleComparison<Number>, evidence: &GateEvidence) -> JudgedComparison {

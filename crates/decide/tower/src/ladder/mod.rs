@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::Rung;
 use trackway_formats::promotion::{Operand, Rule, Which};
-use trackway_formats::rule::{Condition, Expression, Operator, RuleComparison};
+use trackway_formats::rule::{Expression, Operator, RuleComparison};
 
 pub use proof::{RungCut, RungProof, prove};
 
@@ -85,7 +85,7 @@ pub fn previous_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
 #[must_use]
 pub fn judge(text: &str, rule: &Rule, end: &RungEnd, proof: RungProof) -> Judgement {
     let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
-    let promoted = holds(&rule.condition, &mut compared.iter());
+    let promoted = rule.condition.verdict(&mut compared.iter().map(|it| it.met)).unwrap_or(false);
     let values = rule
         .comparisons()
         .into_iter()
@@ -132,19 +132,6 @@ impl Judgement {
             }
             RungProof::Proved { .. } => self,
         }
-    }
-}
-
-/// Puts the comparisons together, which come in the order of the rule.
-#[allow(
-    clippy::unnecessary_fold,
-    reason = "every part takes its comparisons, whatever the results of those before it"
-)]
-fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
-    match condition {
-        Condition::Compare(_) => compared.next().is_some_and(|compared| compared.met),
-        Condition::All(parts) => parts.iter().fold(true, |all, part| holds(part, compared) && all),
-        Condition::Any(parts) => parts.iter().fold(false, |any, part| holds(part, compared) || any),
     }
 }
 

@@ -1,15 +1,14 @@
 //! The signature tables turned into search machines, once per process.
 
 use std::ops::Range;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind, StartKind};
-use regex::bytes::Regex;
 
 use super::literals;
-use super::pattern::regex;
+use super::pattern::Pattern;
 use crate::signatures::{self, Signature};
 
 /// How many parts of a block are walked at once. Four hide the latency of the transition table's cache misses.
@@ -41,8 +40,8 @@ pub(super) struct Compiled {
 
 struct CompiledSignature {
     source: &'static Signature,
-    pattern: OnceLock<Regex>,
-    unless: OnceLock<Option<Regex>>,
+    pattern: Pattern,
+    unless: Option<Pattern>,
 }
 
 static COMPILED: LazyLock<Compiled> = LazyLock::new(Compiled::build);
@@ -77,7 +76,11 @@ impl Compiled {
             owners: by_literal.into_values().collect(),
             signatures: sources
                 .into_iter()
-                .map(|source| CompiledSignature { source, pattern: OnceLock::new(), unless: OnceLock::new() })
+                .map(|source| CompiledSignature {
+                    source,
+                    pattern: Pattern::new(source.pattern),
+                    unless: source.unless.map(Pattern::new),
+                })
                 .collect(),
         }
     }
@@ -89,10 +92,8 @@ impl Compiled {
     /// Where in `line` the signature confirms; `None` when it does not, or is ruled out.
     pub(super) fn confirm(&self, index: u16, line: &[u8]) -> Option<Range<usize>> {
         let signature = &self.signatures[usize::from(index)];
-        let pattern = signature.pattern.get_or_init(|| regex(signature.source.pattern));
-        let matched = pattern.find(line)?.range();
-        let unless = signature.unless.get_or_init(|| signature.source.unless.map(regex));
-        let ruled_out = unless.as_ref().is_some_and(|unless| unless.is_match(line));
+        let matched = signature.pattern.find(line)?.range();
+        let ruled_out = signature.unless.as_ref().is_some_and(|unless| unless.is_match(line));
         (!ruled_out).then_some(matched)
     }
 

@@ -1,11 +1,9 @@
 //! What the last lines of a stream say about the work itself: its latest loss, and whether it reached its last step.
 
-use std::sync::LazyLock;
-
-use regex::bytes::{Captures, Regex};
+use regex::bytes::Captures;
 use serde::{Deserialize, Serialize};
 
-use super::pattern::regex;
+use super::pattern::Pattern;
 
 /// How the work looked when the stream ended, read from its last lines only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,55 +25,42 @@ pub struct StreamEnding {
 }
 
 /// A training loss with its value.
-static LOSS: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(^|[^a-z])([a-z]{1,8}[ _/.])?(loss|losses|avgloss|trainloss|nll|cost|objective)['\x22]?\]?\s{0,4}(\([a-z]+\))?\s{0,4}[:=| ]\s{0,4}(tensor\(|array\(|np\.float\d+\()?['\x22\[(]?\s{0,4}([+-]?(nan|inf|infinity)\b|[+-]?\d[\d.]*(e[+-]?\d+)?)",
-    )
-});
+static LOSS: Pattern = Pattern::new(
+    r"(^|[^a-z])([a-z]{1,8}[ _/.])?(loss|losses|avgloss|trainloss|nll|cost|objective)['\x22]?\]?\s{0,4}(\([a-z]+\))?\s{0,4}[:=| ]\s{0,4}(tensor\(|array\(|np\.float\d+\()?['\x22\[(]?\s{0,4}([+-]?(nan|inf|infinity)\b|[+-]?\d[\d.]*(e[+-]?\d+)?)",
+);
 /// Averages at the end, from which a trainer leaves out what was NaN.
-static SUMMARY: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"_runtime|_per_second|\b(total|final|average|mean) (train )?loss"));
+static SUMMARY: Pattern = Pattern::new(r"_runtime|_per_second|\b(total|final|average|mean) (train )?loss");
 /// What is not the loss of training.
-static HELD_OUT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|best|min|lowest)([^a-z]|$)")
-});
+static HELD_OUT: Pattern =
+    Pattern::new(r"(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|best|min|lowest)([^a-z]|$)");
 /// A gradient that is NaN beside it.
-static LOST_GRADIENT: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(grad_?norm|gnorm)['\x22]?\s*[:=]\s*['\x22]?nan\b"));
+static LOST_GRADIENT: Pattern = Pattern::new(r"(grad_?norm|gnorm)['\x22]?\s*[:=]\s*['\x22]?nan\b");
 
 /// "Epoch 3/10", "step [500/600]", "iteration 20 of 20".
-static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(epoch|step|iter|iteration|update|round|boosting round)s?\W{0,3}(\d{1,12})\s{0,9}(/|of)\s{0,9}(\d{1,12})\b",
-    )
-});
+static COUNT: Pattern = Pattern::new(
+    r"\b(epoch|step|iter|iteration|update|round|boosting round)s?\W{0,3}(\d{1,12})\s{0,9}(/|of)\s{0,9}(\d{1,12})\b",
+);
 /// A bar of the work in the count: "782/782 [====", "782/782 ━━━━", "| 40/40 [00:10<00:00".
-static BAR: LazyLock<Regex> = LazyLock::new(|| regex(r"(^|[|\s])(\d{1,12})/(\d{1,12}) (\[|- |━)"));
+static BAR: Pattern = Pattern::new(r"(^|[|\s])(\d{1,12})/(\d{1,12}) (\[|- |━)");
 /// The bar of a whole training by steps.
-static STEPS_BAR: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b(steps?|training|train): +\d+%\|[^|\n]*\| (\d{1,12})/(\d{1,12}) \["));
+static STEPS_BAR: Pattern =
+    Pattern::new(r"\b(steps?|training|train): +\d+%\|[^|\n]*\| (\d{1,12})/(\d{1,12}) \[");
 /// A count that is printed with each result, not as the header of an epoch.
-static FINE_COUNT: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d"));
+static FINE_COUNT: Pattern =
+    Pattern::new(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d");
 /// A result of the work in the count.
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+\.\d|\b(done|finished|completed?)\b",
-    )
-});
+static RESULT: Pattern = Pattern::new(
+    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+\.\d|\b(done|finished|completed?)\b",
+);
 /// Words of ends that are not the plan's.
-static STOP_WORD: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",
-    )
-});
+static STOP_WORD: Pattern = Pattern::new(
+    r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",
+);
 /// What is printed after the last result of work that failed nevertheless.
-static FAILED_WORD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(failed|failure|traceback|aborting)\b"));
-static RESULT_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",
-    )
-});
+static FAILED_WORD: Pattern = Pattern::new(r"\b(failed|failure|traceback|aborting)\b");
+static RESULT_VALUE: Pattern = Pattern::new(
+    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",
+);
 
 /// Reads the last lines, of which the first is line `first_kept` of the stream.
 pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {

@@ -1,11 +1,8 @@
 //! Reading one line: where it starts, what of it is shown, what kind it is.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
-use super::pattern::regex;
+use super::pattern::Pattern;
 
 /// The longest text kept of a line.
 pub const MAX_TEXT_BYTES: usize = 480;
@@ -33,59 +30,44 @@ pub(super) fn text_around(line: &[u8], matched_at: usize) -> String {
 }
 
 /// Source code quoted by a traceback, a comment or a usage text: what it names did not happen.
-static QUOTED_CODE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"^\s*(#|//|\*)\s|^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,
-    )
-});
+static QUOTED_CODE: Pattern = Pattern::new(
+    r#"^\s*(#|//|\*)\s|^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,
+);
 
 /// Settings, echoed at the start of a run: they name what may happen, not what did.
-static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\bnamespace\(|^\W*(args|arguments|config|configuration|settings|usage|options|params|h(yper)?-?param(eter)?s)\s*[:=] ?[^\n]",
-    )
-});
+static SETTINGS: Pattern = Pattern::new(
+    r"\bnamespace\(|^\W*(args|arguments|config|configuration|settings|usage|options|params|h(yper)?-?param(eter)?s)\s*[:=] ?[^\n]",
+);
 
 /// What is behind `#` and not a comment: the crash report of a Java machine, and a line of a log, which has a time of day.
-static NO_COMMENT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \(|[^\n]{0,60}\b\d{2}:\d{2}:\d{2}\b)",
-    )
-});
+static NO_COMMENT: Pattern = Pattern::new(
+    r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \(|[^\n]{0,60}\b\d{2}:\d{2}:\d{2}\b)",
+);
 
 /// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
-static BELOW_ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)|\b\w*Warning: |(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]|^\s*warning\b|(^|\W)(?-i:\d{2}\.\d+: [WI] )",
-    )
-});
-static NCCL_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"nccl warn|\.(cc|cu|h|cpp):\d+ warn"));
+static BELOW_ERROR: Pattern = Pattern::new(
+    r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)|\b\w*Warning: |(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]|^\s*warning\b|(^|\W)(?-i:\d{2}\.\d+: [WI] )",
+);
+static NCCL_LEVEL: Pattern = Pattern::new(r"nccl warn|\.(cc|cu|h|cpp):\d+ warn");
 
 /// Words that turn the rest of the sentence into a possibility or an advice.
-static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(may|might|could (be|have|also|cause|lead|mean|indicate|happen|result|occur)|can (happen|be caused|cause|lead|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
-    )
-});
+static HEDGE: Pattern = Pattern::new(
+    r"\b(may|might|could (be|have|also|cause|lead|mean|indicate|happen|result|occur)|can (happen|be caused|cause|lead|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
+);
 /// A line that opens like this explains.
-static EXPLAINS: LazyLock<Regex> = LazyLock::new(|| regex(r"^\W*(note|tip|hint)\s*:|\bnccl info\b"));
+static EXPLAINS: Pattern = Pattern::new(r"^\W*(note|tip|hint)\s*:|\bnccl info\b");
 /// Words that make a list of guesses of the whole rest of the line.
-static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to")
-});
+static LIST_OF_GUESSES: Pattern =
+    Pattern::new(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to");
 
-static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\bskipping\b|\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b|\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
-    )
-});
+static HANDLED: Pattern = Pattern::new(
+    r"\bskipping\b|\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b|\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
+);
 
 /// Words about retries that are over, or that are the reader's to make.
-static RETRIES_OVER: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
-    )
-});
+static RETRIES_OVER: Pattern = Pattern::new(
+    r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
+);
 
 /// Whether the line is source text rather than something that happened.
 pub(super) fn is_quoted_code(line: &[u8]) -> bool {
@@ -117,11 +99,9 @@ pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
 }
 
 /// Words in the midst of a match by which it only supposes.
-static SUPPOSES: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)|\b(may|might) (have|mean|indicate)\b|\bpossibly\b|\bperhaps\b|\bprobably\b",
-    )
-});
+static SUPPOSES: Pattern = Pattern::new(
+    r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)|\b(may|might) (have|mean|indicate)\b|\bpossibly\b|\bperhaps\b|\bprobably\b",
+);
 
 /// Whether the match is only one possibility that the line names.
 pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {
@@ -140,11 +120,9 @@ pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {
     HEDGE.is_match(&before[sentence..])
 }
 
-static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"\b(step|epoch|iter|iteration|global_step|update|batch)s?\b['\x22]?[\s:=#\[(]{0,4}\d[^\n]*\b(loss|lr|acc|accuracy|ppl|grad|speed|tokens|samples|auc|time)|\bloss\w*['\x22]?\s*[:=]\s*\d[^\n]*\b(step|epoch|iter|lr|grad)",
-    )
-});
+static PROGRESS: Pattern = Pattern::new(
+    r"\b(step|epoch|iter|iteration|global_step|update|batch)s?\b['\x22]?[\s:=#\[(]{0,4}\d[^\n]*\b(loss|lr|acc|accuracy|ppl|grad|speed|tokens|samples|auc|time)|\bloss\w*['\x22]?\s*[:=]\s*\d[^\n]*\b(step|epoch|iter|lr|grad)",
+);
 
 /// Whether the line reports training progress. Bars are left out: they are redrawn after the end.
 pub(super) fn is_progress(line: &str) -> bool {

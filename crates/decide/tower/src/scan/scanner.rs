@@ -30,7 +30,7 @@ const IGNORED_REACH_LINES: u64 = 20;
 const PROGRESS_LINES_AFTER: usize = 2;
 
 /// Scans a log that arrives in pieces of any size. Memory is bounded whatever the log holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogScanner {
     pending: Vec<u8>,
     lowered: Vec<u8>,
@@ -62,33 +62,11 @@ struct Series {
     last_offset: u64,
 }
 
-impl Default for LogScanner {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl LogScanner {
     /// A scanner at the start of a stream. The signatures are compiled once per process, on first use.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            pending: Vec::with_capacity(BLOCK_BYTES),
-            lowered: Vec::new(),
-            found: Vec::new(),
-            tail: Vec::new(),
-            lines_before: 0,
-            bytes_before: 0,
-            byte_count: 0,
-            series: HashMap::new(),
-            hits: Vec::new(),
-            sequence: 0,
-            traceback: TracebackState::default(),
-            ignores_from: None,
-            ignored_at: 0,
-            finalized_frame: 0,
-            resumed_at: 0,
-        }
+        Self { pending: Vec::with_capacity(BLOCK_BYTES), ..Self::default() }
     }
 
     /// Compiles the signatures now, so that the first scan does not wait for it.

@@ -1,12 +1,8 @@
 //! What the frames of a Python traceback were doing.
 
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
-
 use super::evidence::{Phase, TracebackEnd};
 use super::line::MAX_TEXT_BYTES;
-use super::pattern::regex;
+use super::pattern::Pattern;
 
 /// Literals of the lines that this module reads.
 pub(super) const LITERALS: &[&str] = &[
@@ -52,103 +48,78 @@ const ANNOUNCED_LINES: u64 = 2;
 const SAME_TRACEBACK_LINES: u64 = 14;
 
 /// What is printed before a traceback that does not end the main program.
-static ASIDE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"exception in thread |never retrieved|--- logging error ---|^\W*process \S+-\d+:\s*$")
-});
+static ASIDE: Pattern =
+    Pattern::new(r"exception in thread |never retrieved|--- logging error ---|^\W*process \S+-\d+:\s*$");
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
-});
+static FRAME: Pattern = Pattern::new(
+    r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#,
+);
 
 /// Frames whose names are those of evaluations, and are none: of `torch.compile`, and of the step of a Trainer that may also log and save.
-static NO_EVALUATION: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b"));
+static NO_EVALUATION: Pattern = Pattern::new(r"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b");
 
-static PHASES: LazyLock<[(Phase, Regex); 11]> = LazyLock::new(|| {
-    [
-        (
-            Phase::Evaluate,
-            regex(
-                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics|torcheval|seqeval|sacrebleu|rouge\w*|bert_score|mmeval|pycocoevalcap|jiwer|mir_eval|pytrec_eval|nltk[/\\]translate|sklearn[/\\]metrics)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
-            ),
-        ),
-        (
-            Phase::SaveCheckpoint,
-            regex(
-                r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b",
-            ),
-        ),
-        (
-            Phase::LoadCheckpoint,
-            regex(
-                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py|[/\\]keras[/\\][^\n]{0,80}\bin load_model\b",
-            ),
-        ),
-        (
-            Phase::LoadData,
-            regex(
-                r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|h5py|tifffile|nibabel|pydicom|rasterio|decord|av|lmdb)[/\\]|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile)\.py",
-            ),
-        ),
-        (
-            Phase::LoadSample,
-            regex(
-                r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|_worker_loop)\b[^/\\]*$|[/\\]torch[/\\]utils[/\\]data[/\\]",
-            ),
-        ),
-        (
-            Phase::CheckInput,
-            regex(
-                r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b",
-            ),
-        ),
-        (
-            Phase::SelectColumns,
-            regex(
-                r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index|[/\\]datasets[/\\](formatting|table)",
-            ),
-        ),
-        (
-            Phase::LocalPeer,
-            regex(
-                r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
-            ),
-        ),
-        (Phase::PinMemory, regex(r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py")),
-        (Phase::Finalizer, regex(r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b")),
-        (
-            Phase::Launcher,
-            regex(
-                r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
-            ),
-        ),
-    ]
-});
+/// Frames that match the pattern are at work on this.
+const fn phase(phase: Phase, pattern: &'static str) -> (Phase, Pattern) {
+    (phase, Pattern::new(pattern))
+}
+
+static PHASES: [(Phase, Pattern); 11] = [
+    phase(
+        Phase::Evaluate,
+        r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics|torcheval|seqeval|sacrebleu|rouge\w*|bert_score|mmeval|pycocoevalcap|jiwer|mir_eval|pytrec_eval|nltk[/\\]translate|sklearn[/\\]metrics)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
+    ),
+    phase(
+        Phase::SaveCheckpoint,
+        r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b",
+    ),
+    phase(
+        Phase::LoadCheckpoint,
+        r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py|[/\\]keras[/\\][^\n]{0,80}\bin load_model\b",
+    ),
+    phase(
+        Phase::LoadData,
+        r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|h5py|tifffile|nibabel|pydicom|rasterio|decord|av|lmdb)[/\\]|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile)\.py",
+    ),
+    phase(
+        Phase::LoadSample,
+        r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|_worker_loop)\b[^/\\]*$|[/\\]torch[/\\]utils[/\\]data[/\\]",
+    ),
+    phase(
+        Phase::CheckInput,
+        r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b",
+    ),
+    phase(
+        Phase::SelectColumns,
+        r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index|[/\\]datasets[/\\](formatting|table)",
+    ),
+    phase(
+        Phase::LocalPeer,
+        r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
+    ),
+    phase(Phase::PinMemory, r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py"),
+    phase(Phase::Finalizer, r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b"),
+    phase(
+        Phase::Launcher,
+        r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
+    ),
+];
 
 /// What the code line of a frame calls: a shortened traceback has no frame of what it called.
-static CALLS: LazyLock<[(Phase, Regex); 4]> = LazyLock::new(|| {
-    [
-        (
-            Phase::Evaluate,
-            regex(
-                r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
-            ),
-        ),
-        (
-            Phase::PinMemory,
-            regex(
-                r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
-            ),
-        ),
-        (Phase::SaveCheckpoint, regex(r"\b(torch\.save|save_checkpoint|save_pretrained)\(")),
-        (
-            Phase::LoadCheckpoint,
-            regex(
-                r"\b(torch\.load|load_state_dict|load_checkpoint|load_weights|load_from_checkpoint|from_checkpoint)\(|(ckpt|checkpoint|manager)\w*\.restore\(",
-            ),
-        ),
-    ]
-});
+static CALLS: [(Phase, Pattern); 4] = [
+    phase(
+        Phase::Evaluate,
+        r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
+    ),
+    phase(
+        Phase::PinMemory,
+        r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
+    ),
+    phase(Phase::SaveCheckpoint, r"\b(torch\.save|save_checkpoint|save_pretrained)\("),
+    phase(
+        Phase::LoadCheckpoint,
+        r"\b(torch\.load|load_state_dict|load_checkpoint|load_weights|load_from_checkpoint|from_checkpoint)\(|(ckpt|checkpoint|manager)\w*\.restore\(",
+    ),
+];
 
 /// Follows the tracebacks of a stream, one frame line at a time.
 #[derive(Debug, Default)]
@@ -170,7 +141,7 @@ impl TracebackState {
         let is_frame = FRAME.is_match(line);
         let code_of = self.current.as_mut().filter(|open| !is_frame && line_number == open.line_number + 1);
         if let Some(open) = code_of {
-            add_phases(&mut open.phases, &*CALLS, line);
+            add_phases(&mut open.phases, &CALLS, line);
             return;
         }
         if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
@@ -194,7 +165,7 @@ impl TracebackState {
             let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
             if !NO_EVALUATION.is_match(line) {
-                add_phases(&mut open.phases, &*PHASES, line);
+                add_phases(&mut open.phases, &PHASES, line);
             }
         }
     }
@@ -215,7 +186,7 @@ impl TracebackState {
     }
 }
 
-fn add_phases(phases: &mut Vec<Phase>, table: &[(Phase, Regex)], line: &[u8]) {
+fn add_phases(phases: &mut Vec<Phase>, table: &[(Phase, Pattern)], line: &[u8]) {
     for (phase, pattern) in table {
         if pattern.is_match(line) && !phases.contains(phase) {
             phases.push(*phase);
