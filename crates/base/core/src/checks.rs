@@ -83,6 +83,20 @@ impl Finding {
         }
     }
 
+    /// Sets how often it was found.
+    #[must_use]
+    pub fn count(mut self, count: u64) -> Self {
+        self.count = Some(count);
+        self
+    }
+
+    /// Sets some of the places.
+    #[must_use]
+    pub fn examples(mut self, examples: impl IntoIterator<Item = Example>) -> Self {
+        self.examples = examples.into_iter().collect();
+        self
+    }
+
     /// Sets what to do about it.
     #[must_use]
     pub fn action(mut self, action: impl Into<String>) -> Self {

@@ -15,9 +15,9 @@ use crate::error::DataError;
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
 use crate::manifest::DataFile;
-use crate::pass::{Pass, PassObserver, scan};
+use crate::pass::{PassObserver, scan};
 use crate::profile::Profile;
-use crate::read::{Chunk, Coverage, Source, open, read_full};
+use crate::read::{Coverage, Source, open, read_full};
 use crate::read_context::ReadContext;
 use crate::remote::ByteSource;
 use crate::snapshot::ProfileKeeper;
@@ -212,7 +212,7 @@ impl Examiner<'_> {
             let coverage = Coverage { rows_read: rows, ..Coverage::default() };
             return Ok(Content { source, coverage, profile: None });
         }
-        let (Rows, coverage) = scan(&mut source, &|_| Rows, &watch)?;
+        let ((), coverage) = scan(&mut source, &|_| (), &watch)?;
         self.check_rows(path, &coverage)?;
         Ok(Content { source, coverage, profile: None })
     }
@@ -237,13 +237,4 @@ impl Examiner<'_> {
     fn unreadable(&self, path: &Path, source: io::Error) -> DataError {
         DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source }
     }
-}
-
-/// Rows are counted by the account.
-struct Rows;
-
-impl Pass for Rows {
-    fn observe(&mut self, _chunk: &Chunk) {}
-
-    fn merge(&mut self, _later: Self) {}
 }

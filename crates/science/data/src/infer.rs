@@ -40,6 +40,12 @@ closed_list!(
     }
 );
 
+impl Default for ColumnType {
+    fn default() -> Self {
+        Self::Null
+    }
+}
+
 impl ColumnType {
     /// The narrowest type that holds values of both types.
     #[must_use]

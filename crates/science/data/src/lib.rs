@@ -28,6 +28,7 @@ pub mod leakage;
 pub mod limits;
 mod manifest;
 pub mod media;
+mod merge;
 pub mod model;
 pub mod pass;
 pub mod personal;

@@ -2,6 +2,9 @@
 
 use trackway_formats::Variable;
 
+/// The most examples that are kept of one finding; the counts continue.
+pub const EXAMPLES_MAX: usize = 5;
+
 /// What is read at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

@@ -28,6 +28,13 @@ pub trait Pass: Send {
     fn merge(&mut self, later: Self);
 }
 
+/// Nothing but the account of what was read.
+impl Pass for () {
+    fn observe(&mut self, _: &Chunk) {}
+
+    fn merge(&mut self, (): Self) {}
+}
+
 /// Two passes in one reading.
 impl<A: Pass, B: Pass> Pass for (A, B) {
     fn observe(&mut self, chunk: &Chunk) {

@@ -26,6 +26,18 @@ impl RowHashes {
         Self(vec![FIRST; rows])
     }
 
+    /// Of these columns.
+    pub(crate) fn of<'c>(rows: usize, columns: impl IntoIterator<Item = &'c ArrayRef>) -> Self {
+        let mut hashes = Self::new(rows);
+        columns.into_iter().for_each(|column| hashes.add(column));
+        hashes
+    }
+
+    /// A fingerprint for each value of one column.
+    pub(crate) fn of_column(column: &ArrayRef) -> Vec<u64> {
+        Self::of(column.len(), [column]).0
+    }
+
     /// The fingerprints.
     pub(crate) fn values(&self) -> &[u64] {
         &self.0

@@ -97,14 +97,12 @@ pub(crate) fn each_bits(values: &Values, mut with: impl FnMut(usize, u64)) {
 
 /// A fingerprint per value, 0 if missing.
 pub(crate) fn keys(column: &ArrayRef) -> Vec<u64> {
-    let mut keys = RowHashes::new(column.len());
-    keys.add(column);
     let nulls = column.logical_nulls();
-    let keyed = |(row, key): (usize, &u64)| match &nulls {
+    let keyed = |(row, key): (usize, u64)| match &nulls {
         Some(nulls) if nulls.is_null(row) => 0,
-        _ => (*key).max(1),
+        _ => key.max(1),
     };
-    keys.values().iter().enumerate().map(keyed).collect()
+    RowHashes::of_column(column).into_iter().enumerate().map(keyed).collect()
 }
 
 /// Numbers and timestamps as numbers, NaN if missing: exact for whole numbers below 2⁵³, so for microseconds until the

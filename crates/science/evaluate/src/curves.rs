@@ -9,7 +9,8 @@ use crate::metrics::{CALIBRATION_BINS, bin_of};
 /// Of two classes with scores; nothing for anything else.
 pub(crate) fn curves(items: &Items, scoring: &Scoring, confidence: f64) -> Curves {
     let Content::Classes(rows) = &items.content else { return Curves::default() };
-    let (Some(ranked), Some(scores), Some(positive)) = (&scoring.ranked, &rows.score, rows.positive) else {
+    let (Some(ranked), Some(scores), Some(positive)) = (scoring.ranked.first(), &rows.score, rows.positive)
+    else {
         return Curves::default();
     };
     let steps = ranked.steps();

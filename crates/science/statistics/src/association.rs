@@ -10,16 +10,6 @@ pub struct Table {
     sum: f64,
 }
 
-/// What [`Table::association`] measures, each between 0 (nothing) and 1 (everything).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Association {
-    /// Cramér's V with Bergsma's bias correction (2013); 0 for independent categories whatever their number.
-    pub cramers_v: f64,
-    /// The fraction of the columns' entropy that the row removes (Theil's U), minus its bias (Miller 1955: `(r − 1)(c −
-    /// 1) / 2n` nats).
-    pub uncertainty_coefficient: f64,
-}
-
 impl Table {
     /// Of counts in rows, all of the same length.
     #[must_use]
@@ -51,9 +41,10 @@ impl Table {
         self.cells().map(|(count, expected)| (count - expected).powi(2) / expected).sum()
     }
 
-    /// How well the row predicts the column. `None` when fewer than two rows or columns hold anything.
+    /// Cramér's V with Bergsma's bias correction (2013), between 0 (nothing) and 1 (everything); 0 for independent
+    /// categories whatever their number. `None` when fewer than two rows or columns hold anything.
     #[must_use]
-    pub fn association(&self) -> Option<Association> {
+    pub fn cramers_v(&self) -> Option<f64> {
         let (rows, columns) = (self.rows_used() as f64, self.columns_used() as f64);
         if rows < 2.0 || columns < 2.0 || self.sum < 2.0 {
             return None;
@@ -62,20 +53,7 @@ impl Table {
         let phi_square = (self.chi_square_statistic() / self.sum - degrees / (self.sum - 1.0)).max(0.0);
         let corrected = |count: f64| count - (count - 1.0).powi(2) / (self.sum - 1.0);
         let least = (corrected(rows) - 1.0).min(corrected(columns) - 1.0);
-        let cramers_v = if least > 0.0 { (phi_square / least).sqrt().min(1.0) } else { 0.0 };
-        let information = (self.mutual_information_nats() - degrees / (2.0 * self.sum)).max(0.0);
-        let uncertainty_coefficient = (information / self.column_entropy_nats()).min(1.0);
-        Some(Association { cramers_v, uncertainty_coefficient })
-    }
-
-    fn mutual_information_nats(&self) -> f64 {
-        let informative = self.cells().filter(|(count, _)| *count > 0.0);
-        informative.map(|(count, expected)| count / self.sum * (count / expected).ln()).sum()
-    }
-
-    fn column_entropy_nats(&self) -> f64 {
-        let shares = self.column_sums.iter().map(|sum| sum / self.sum).filter(|share| *share > 0.0);
-        -shares.map(|share| share * share.ln()).sum::<f64>()
+        Some(if least > 0.0 { (phi_square / least).sqrt().min(1.0) } else { 0.0 })
     }
 
     /// Counts with what independence would let expect, of rows and columns that hold anything.

@@ -18,7 +18,7 @@ mod significance;
 mod summary;
 mod variance;
 
-pub use association::{Association, Table};
+pub use association::Table;
 pub use correction::{benjamini_hochberg, holm};
 pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_stability_index};
 pub use estimate::{Estimate, Method};

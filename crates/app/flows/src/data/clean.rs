@@ -118,7 +118,7 @@ fn protected(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Re
     let evidence = TableEvidence::gather(&mut source, &TableRoles::default(), &onlooker.watch());
     let evidence = evidence.map_err(data_error)?;
     for found in personal_columns(&evidence, &[], onlooker.clock.now()) {
-        let kind = found.kind.name().to_owned();
+        let kind = found.kind.as_str().to_owned();
         match answers.iter_mut().find(|answer| answer.column == found.column) {
             Some(answer) => answer.kinds.push(kind),
             None => {

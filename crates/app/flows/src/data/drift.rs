@@ -3,9 +3,7 @@
 use std::path::Path;
 
 pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, DriftTest, JointDrift, Role};
-use trackway_data::drift::{
-    DriftSettings, JointError, JointSettings, SAMPLED_ROWS_MIN, compare, joint_drift,
-};
+use trackway_data::drift::{JointError, SAMPLED_ROWS_MIN, compare, joint_drift};
 use trackway_data::profile::Profile;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
@@ -60,11 +58,10 @@ pub fn drift(
             return Err(AppError::new(ErrorKind::Usage, message));
         }
     }
-    let report = compare(&before, &after, asked.label, &DriftSettings::default());
+    let report = compare(&before, &after, asked.label);
     Ok(if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
-        let settings = JointSettings::default();
-        let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &settings, &onlooker.watch());
+        let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &onlooker.watch());
         report.with_joint(found.map_err(|error| match error {
             JointError::Data(error) => data_error(error),
             other => AppError::new(ErrorKind::Usage, other.to_string()),

@@ -8,7 +8,7 @@ use trackway_api::data::{
 };
 use trackway_core::Clock as _;
 use trackway_core::name::Name;
-use trackway_data::drift::{DriftSettings, compare};
+use trackway_data::drift::compare;
 use trackway_data::profile::Profile;
 pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
 use trackway_data::snapshot::{
@@ -321,8 +321,7 @@ pub fn diff(
     let (before, was, read_before) = side(before, "before")?;
     let (after, is, read_after) = side(after, "after")?;
     let differ = before.data_sha256 != after.data_sha256;
-    let drift =
-        was.zip(is).filter(|_| differ).map(|(was, is)| compare(&was, &is, label, &DriftSettings::default()));
+    let drift = was.zip(is).filter(|_| differ).map(|(was, is)| compare(&was, &is, label));
     Ok(DiffAnswer {
         diff: trackway_data::snapshot::diff(&before, &after),
         before: before.data_sha256,

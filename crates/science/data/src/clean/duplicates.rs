@@ -10,6 +10,7 @@ use arrow::row::{RowConverter, SortField};
 
 use super::CleanError;
 use super::judge::Judge;
+use crate::hashed::digest;
 use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
@@ -141,12 +142,7 @@ fn digests(batch: &RecordBatch, kinds: &[ColumnType]) -> Result<Vec<u128>, arrow
     let fields =
         batch.schema().fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
     let rows = RowConverter::new(fields)?.convert_columns(batch.columns())?;
-    let digest = |row: arrow::row::Row<'_>| {
-        let mut first = [0; 16];
-        first.copy_from_slice(&blake3::hash(row.as_ref()).as_bytes()[..16]);
-        u128::from_le_bytes(first)
-    };
-    Ok(rows.iter().map(digest).collect())
+    Ok(rows.iter().map(|row| digest(row.as_ref())).collect())
 }
 
 /// A bit for each row.

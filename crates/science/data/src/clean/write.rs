@@ -32,11 +32,7 @@ pub(super) fn write(
     let writer = Writer {
         forms: &forms,
         protections: columns.iter().map(|column| how(&column.name)).collect(),
-        quarantine: TableFile::create(
-            &plan.quarantine,
-            TableFormat::of(&plan.quarantine)?,
-            &quarantine_schema(),
-        )?,
+        quarantine: TableFile::by_extension(&plan.quarantine, &quarantine_schema())?,
         out: None,
         schema: None,
         names: columns.iter().map(|column| column.name.clone()).collect(),
@@ -232,11 +228,7 @@ impl Writer<'_> {
         self.counts.written += written.num_rows() as u64;
         let out = match &mut self.out {
             Some(out) => out,
-            none => none.insert(TableFile::create(
-                &self.plan.out,
-                TableFormat::of(&self.plan.out)?,
-                &written.schema(),
-            )?),
+            none => none.insert(TableFile::by_extension(&self.plan.out, &written.schema())?),
         };
         out.write(&written)?;
         let mut set_aside = Vec::with_capacity(judged.reasons.len());
@@ -346,11 +338,7 @@ impl Writer<'_> {
                     Field::new(&column.name, stored.unwrap_or(DataType::Utf8), true)
                 };
                 let fields: Vec<Field> = kept.map(field).collect();
-                TableFile::create(
-                    &self.plan.out,
-                    TableFormat::of(&self.plan.out)?,
-                    &Arc::new(Schema::new(fields)),
-                )?
+                TableFile::by_extension(&self.plan.out, &Arc::new(Schema::new(fields)))?
             }
         };
         // Where the table is, its quarantine is too.

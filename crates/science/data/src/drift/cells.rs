@@ -8,7 +8,7 @@ use trackway_statistics::{
 };
 
 use super::distance::{Distances, DriftTest, Judged};
-use super::{DriftSettings, FEW_CELLS_MAX, SMALL_SAMPLE_ROWS};
+use super::{CRAMERS_V_MIN, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN, SMALL_SAMPLE_ROWS};
 use crate::profile::{ColumnProfile, Value, ValueCount};
 
 /// Pairs of random samples that estimate the noise, and the fraction of them that stays below it.
@@ -99,7 +99,7 @@ fn key(value: &Value) -> String {
     }
 }
 
-pub(super) fn judge(cells: &Cells, settings: &DriftSettings) -> Judged {
+pub(super) fn judge(cells: &Cells, seed: u64) -> Judged {
     let (before, after) = (&cells.before, &cells.after);
     let (reference_rows, current_rows) = (before.iter().sum::<f64>(), after.iter().sum::<f64>());
     let effective_rows = reference_rows * current_rows / (reference_rows + current_rows);
@@ -118,11 +118,11 @@ pub(super) fn judge(cells: &Cells, settings: &DriftSettings) -> Judged {
         DriftTest::LInfinity
     };
     let (distance, effect_min): (Distance, f64) = match test {
-        DriftTest::CramersV => (cramers_v, settings.cramers_v_min),
-        DriftTest::JensenShannon => (jensen_shannon, settings.jensen_shannon_min),
-        _ => (l_infinity, settings.l_infinity_min),
+        DriftTest::CramersV => (cramers_v, CRAMERS_V_MIN),
+        DriftTest::JensenShannon => (jensen_shannon, JENSEN_SHANNON_MIN),
+        _ => (l_infinity, L_INFINITY_MIN),
     };
-    let mut rng = SplitMix64::new(settings.seed);
+    let mut rng = SplitMix64::new(seed);
     let shares: Vec<f64> = before.iter().map(|rows| rows / reference_rows).collect();
     let rounds = (NOISE_ROUNDS, NOISE_QUANTILE);
     let noise = noise_floor(&shares, reference_rows, current_rows, distance, rounds, &mut rng);

@@ -5,7 +5,8 @@ use trackway_statistics::{Table, chi_square};
 
 use super::cells::{self, Cells};
 use super::distance::{Distances, DriftTest};
-use super::{CATEGORY_VALUES_MAX, DriftSettings, number};
+use super::{CATEGORY_VALUES_MAX, FALSE_DISCOVERY_RATE, MISSING_SHARE_MIN, number};
+use crate::hashed::digest;
 use crate::profile::{ColumnProfile, ValueCount, hidden};
 
 /// What a column is for.
@@ -68,24 +69,20 @@ pub struct ColumnDrift {
 }
 
 /// `None` when the two have nothing in common to compare.
-pub(super) fn compare(
-    before: &ColumnProfile,
-    after: &ColumnProfile,
-    role: Role,
-    settings: &DriftSettings,
-) -> Option<ColumnDrift> {
-    let settings = &DriftSettings { seed: seed_of(settings.seed, &before.name), ..settings.clone() };
+pub(super) fn compare(before: &ColumnProfile, after: &ColumnProfile, role: Role) -> Option<ColumnDrift> {
+    // The column's own seed: its noise does not depend on the other columns.
+    let seed = digest(before.name.as_bytes()) as u64;
     let sketches = before.quantile_sketch().zip(after.quantile_sketch());
     let few = [before, after]
         .map(|it| it.values_are_exact() && it.summary().distinct_estimate <= CATEGORY_VALUES_MAX as u64);
     let cells = Cells::of(before, after);
     let judged = match sketches {
-        Some(_) if few == [true; 2] => cells::judge(cells.as_ref()?, settings),
+        Some(_) if few == [true; 2] => cells::judge(cells.as_ref()?, seed),
         Some((one, other)) if one.count() > 0 && other.count() > 0 => {
-            number::judge((one, before.moments()?), other, settings)
+            number::judge((one, before.moments()?), other, seed)
         }
         Some(_) => return None,
-        None => cells::judge(cells.as_ref()?, settings),
+        None => cells::judge(cells.as_ref()?, seed),
     };
     let values = cells.filter(|cells| sketches.is_none() || few == [true; 2] && cells.is_exact);
     let (new_values, removed_values) =
@@ -115,23 +112,15 @@ fn shown(values: Vec<ValueCount>) -> Vec<ValueCount> {
 impl ColumnDrift {
     /// With p-values corrected for their number. A label with a value the reference does not have has drifted: no
     /// model trained on the reference can give it.
-    pub(super) fn decide(&mut self, adjusted: f64, adjusted_missing: f64, settings: &DriftSettings) {
-        let level = settings.false_discovery_rate;
+    pub(super) fn decide(&mut self, adjusted: f64, adjusted_missing: f64) {
         self.adjusted_p_value = adjusted;
         self.missing.adjusted_p_value = adjusted_missing;
         let change = (self.missing.current_fraction - self.missing.reference_fraction).abs();
-        self.missing.drifted = adjusted_missing <= level && change > settings.missing_share_min;
-        let values_drifted = adjusted <= level && self.statistic > self.threshold;
+        self.missing.drifted = adjusted_missing <= FALSE_DISCOVERY_RATE && change > MISSING_SHARE_MIN;
+        let values_drifted = adjusted <= FALSE_DISCOVERY_RATE && self.statistic > self.threshold;
         let unknown_label = self.role == Role::Label && !self.new_values.is_empty();
         self.drifted = values_drifted || self.missing.drifted || unknown_label;
     }
-}
-
-/// The column's own seed: its noise does not depend on the other columns.
-fn seed_of(seed: u64, name: &str) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
-    seed ^ u64::from_le_bytes(bytes)
 }
 
 fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {

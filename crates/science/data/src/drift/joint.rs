@@ -14,26 +14,20 @@ use crate::model::{
 use crate::pass::PassObserver;
 use crate::read::Source;
 
-/// What counts as a joint drift.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JointSettings {
-    /// The most rows of each side; of larger ones a uniform sample.
-    pub rows_max: usize,
-    /// The least area under the curve that matters (Evidently's domain classifier requires 0.55 too).
-    pub area_min: f64,
-    /// The largest probability of a false alarm.
-    pub false_alarm_rate: f64,
-    /// How often the sides are permuted to estimate the null distribution.
-    pub permutations: usize,
-    /// The same seed gives the same answer.
-    pub seed: u64,
-}
+/// The most rows of each side; of larger ones a uniform sample.
+const ROWS_MAX: usize = 20_000;
 
-impl Default for JointSettings {
-    fn default() -> Self {
-        Self { rows_max: 20_000, area_min: 0.55, false_alarm_rate: 0.01, permutations: 10, seed: 0 }
-    }
-}
+/// The least area under the curve that matters (Evidently's domain classifier requires 0.55 too).
+const AREA_MIN: f64 = 0.55;
+
+/// The largest probability of a false alarm.
+const FALSE_ALARM_RATE: f64 = 0.01;
+
+/// How often the sides are permuted to estimate the null distribution.
+const PERMUTATIONS: usize = 10;
+
+/// The same seed gives the same answer.
+const SEED: u64 = 0;
 
 /// A column that separates the sides by itself, with this area under the curve, is the whole explanation: a time, an id
 /// that counts up. It would hide the effect of other columns.
@@ -100,18 +94,16 @@ pub fn joint_drift(
     reference: &mut Source,
     current: &mut Source,
     label: Option<&str>,
-    settings: &JointSettings,
     watch: &PassObserver<'_>,
 ) -> Result<JointDrift, JointError> {
-    let sample = |source: &mut Source| {
-        Frame::sample(source, None, (settings.rows_max, settings.seed), watch).map(|(frame, _)| frame)
-    };
+    let sample =
+        |source: &mut Source| Frame::sample(source, None, (ROWS_MAX, SEED), watch).map(|(frame, _)| frame);
     let roles: Vec<&str> = label.into_iter().collect();
     let mut identifiers = identifier::candidates(reference, &roles);
     let of_current = identifier::candidates(current, &roles);
     identifiers.retain(|name| of_current.contains(name));
     let (before, after) = (sample(reference)?, sample(current)?);
-    joint_drift_of(&before, &after, label, &identifiers, settings)
+    joint_drift_of(&before, &after, label, &identifiers)
 }
 
 /// As [`joint_drift`], of rows at hand. `identifiers`: columns that name a row; they are left out too.
@@ -123,7 +115,6 @@ pub fn joint_drift_of(
     after: &Frame,
     label: Option<&str>,
     identifiers: &[String],
-    settings: &JointSettings,
 ) -> Result<JointDrift, JointError> {
     if before.rows().min(after.rows()) < ROWS_MIN {
         let rows = format!("{} and {} rows; both sides need {ROWS_MIN}", before.rows(), after.rows());
@@ -151,10 +142,10 @@ pub fn joint_drift_of(
     if columns.is_empty() {
         return Err(JointError::TooLittle("no column is left to compare".into()));
     }
-    let sides = Sides { binned: Binned::of(&both), frame: &both, columns, settings };
+    let sides = Sides { binned: Binned::of(&both), frame: &both, columns };
     let area = sides.area(&is_current)?;
-    let p_value = (area.value >= settings.area_min).then(|| sides.p_value(&is_current, area)).transpose()?;
-    let drifted = p_value.is_some_and(|p_value| p_value <= settings.false_alarm_rate);
+    let p_value = (area.value >= AREA_MIN).then(|| sides.p_value(&is_current, area)).transpose()?;
+    let drifted = p_value.is_some_and(|p_value| p_value <= FALSE_ALARM_RATE);
     let interval = area.interval(NORMAL_95);
     Ok(JointDrift {
         area: area.value,
@@ -172,7 +163,6 @@ struct Sides<'s> {
     binned: Binned,
     frame: &'s Frame,
     columns: Vec<usize>,
-    settings: &'s JointSettings,
 }
 
 impl Sides<'_> {
@@ -181,17 +171,13 @@ impl Sides<'_> {
         Target::Classes { of_row, names: vec!["reference".into(), "current".into()] }
     }
 
-    fn booster(&self) -> BoosterSettings {
-        BoosterSettings { seed: self.settings.seed, ..BoosterSettings::default() }
-    }
-
     /// The area for held-out rows. A row that is on both sides is in one fold.
     fn area(&self, is_current: &[bool]) -> Result<AreaUnderCurve, JointError> {
         let target = Self::target(is_current);
-        let settings = FoldSettings { seed: self.settings.seed, ..FoldSettings::default() };
-        let folds = folds(self.frame.keys(), &target, settings)
+        let settings = BoosterSettings { seed: SEED, ..BoosterSettings::default() };
+        let folds = folds(self.frame.keys(), &target, FoldSettings { seed: SEED, ..FoldSettings::default() })
             .map_err(|error| JointError::TooLittle(error.to_string()))?;
-        let said = out_of_fold(&self.binned, &self.columns, &target, &folds, &self.booster());
+        let said = out_of_fold(&self.binned, &self.columns, &target, &folds, &settings);
         roc_auc(&said.column(1), is_current).ok_or_else(|| JointError::TooLittle("no scores".into()))
     }
 
@@ -199,10 +185,10 @@ impl Sides<'_> {
     /// mean and deviation estimated from a few, so Student's t tests one more of them. The deviation is at least the
     /// area's standard error.
     fn p_value(&self, is_current: &[bool], area: AreaUnderCurve) -> Result<f64, JointError> {
-        let mut rng = SplitMix64::new(self.settings.seed);
+        let mut rng = SplitMix64::new(SEED);
         let mut mixed = is_current.to_vec();
-        let mut areas = Vec::with_capacity(self.settings.permutations);
-        for _ in 0..self.settings.permutations.max(2) {
+        let mut areas = Vec::with_capacity(PERMUTATIONS);
+        for _ in 0..PERMUTATIONS {
             shuffle(&mut mixed, &mut rng);
             areas.push(self.area(&mixed)?.value);
         }
@@ -217,7 +203,8 @@ impl Sides<'_> {
     fn importance(&self, is_current: &[bool]) -> Vec<ColumnImportance> {
         let target = Self::target(is_current);
         let rows: Vec<u32> = (0..is_current.len() as u32).collect();
-        let booster = Booster::fit(&self.binned, &self.columns, &target, &rows, &self.booster());
+        let settings = BoosterSettings { seed: SEED, ..BoosterSettings::default() };
+        let booster = Booster::fit(&self.binned, &self.columns, &target, &rows, &settings);
         let mut shares = booster.importance();
         shares.retain(|(_, share)| *share >= IMPORTANCE_MIN);
         shares.sort_by(|one, other| other.1.total_cmp(&one.1));

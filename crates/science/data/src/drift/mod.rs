@@ -2,7 +2,7 @@
 //! no row is read again.
 //!
 //! A column has drifted when two things hold: its distance is larger than a threshold *and* it is statistically
-//! significant. The threshold is the larger of an effect that matters ([`DriftSettings`]) and the noise that two
+//! significant. The threshold is the larger of an effect that matters and the noise that two
 //! samples of the reference of these sizes show; p-values are corrected for the number of columns (Benjamini and
 //! Hochberg 1995). So neither a small sample's noise nor a large sample's significance makes a drift.
 //!
@@ -34,7 +34,7 @@ use crate::profile::Profile;
 pub(crate) use cells::{only_spelling, plain_spelling};
 pub use column::{ColumnDrift, MissingDrift, Role};
 pub use distance::{Distances, DriftTest};
-pub use joint::{ColumnImportance, JointDrift, JointError, JointSettings, joint_drift, joint_drift_of};
+pub use joint::{ColumnImportance, JointDrift, JointError, joint_drift, joint_drift_of};
 
 /// From more effective rows (`n × m / (n + m)`) on, the Wasserstein distance is taken for numbers.
 pub const LARGE_SAMPLE_ROWS: f64 = 10_000.0;
@@ -51,41 +51,20 @@ pub const FEW_CELLS_MAX: usize = 100;
 /// From this fraction of drifted features on, the data as a whole has drifted (Evidently takes the same).
 pub const DRIFTED_SHARE_BLOCKS: f64 = 0.5;
 
-/// What counts as a drift. [`DriftSettings::default`] is what practice uses.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DriftSettings {
-    /// The largest fraction of false alarms among the alarms.
-    pub false_discovery_rate: f64,
-    /// The least Kolmogorov–Smirnov distance that matters.
-    pub kolmogorov_smirnov_min: f64,
-    /// The least Wasserstein distance that matters, in standard deviations of the reference.
-    pub wasserstein_min: f64,
-    /// The least Cramér's V that matters.
-    pub cramers_v_min: f64,
-    /// The least Jensen–Shannon distance that matters.
-    pub jensen_shannon_min: f64,
-    /// The least change of one value's fraction that matters.
-    pub l_infinity_min: f64,
-    /// The least change of the fraction of missing values that matters.
-    pub missing_share_min: f64,
-    /// For the samples that estimate the noise; the same seed gives the same report.
-    pub seed: u64,
-}
-
-impl Default for DriftSettings {
-    fn default() -> Self {
-        Self {
-            false_discovery_rate: 0.01,
-            kolmogorov_smirnov_min: 0.05,
-            wasserstein_min: 0.1,
-            cramers_v_min: 0.1,
-            jensen_shannon_min: 0.1,
-            l_infinity_min: 0.05,
-            missing_share_min: 0.02,
-            seed: 0,
-        }
-    }
-}
+/// The largest fraction of false alarms among the alarms.
+const FALSE_DISCOVERY_RATE: f64 = 0.01;
+/// The least Kolmogorov–Smirnov distance that matters.
+const KOLMOGOROV_SMIRNOV_MIN: f64 = 0.05;
+/// The least Wasserstein distance that matters, in standard deviations of the reference.
+const WASSERSTEIN_MIN: f64 = 0.1;
+/// The least Cramér's V that matters.
+const CRAMERS_V_MIN: f64 = 0.1;
+/// The least Jensen–Shannon distance that matters.
+const JENSEN_SHANNON_MIN: f64 = 0.1;
+/// The least change of one value's fraction that matters.
+const L_INFINITY_MIN: f64 = 0.05;
+/// The least change of the fraction of missing values that matters.
+const MISSING_SHARE_MIN: f64 = 0.02;
 
 /// Two data sets compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -130,18 +109,13 @@ pub struct SchemaChange {
 /// Compares two profiles, column by column. `label` is the target column, if there is one: its shift is reported
 /// separately from that of the features.
 #[must_use]
-pub fn compare(
-    reference: &Profile,
-    current: &Profile,
-    label: Option<&str>,
-    settings: &DriftSettings,
-) -> DriftReport {
+pub fn compare(reference: &Profile, current: &Profile, label: Option<&str>) -> DriftReport {
     let mut columns = Vec::new();
     let mut schema_changes = Vec::new();
     for before in &reference.columns {
         let after = current.column(&before.name);
         let role = if label == Some(before.name.as_str()) { Role::Label } else { Role::Feature };
-        let compared = after.and_then(|after| column::compare(before, after, role, settings));
+        let compared = after.and_then(|after| column::compare(before, after, role));
         if compared.is_none() || after.is_some_and(|after| is_another_type(before.kind, after.kind)) {
             schema_changes.push(SchemaChange {
                 name: before.name.clone(),
@@ -157,7 +131,7 @@ pub fn compare(
         reference: None,
         current: Some(after.kind),
     }));
-    decide(&mut columns, settings);
+    decide(&mut columns);
     let report = DriftReport {
         verdict: Verdict::Pass,
         reference_rows: reference.rows,
@@ -213,12 +187,12 @@ fn is_another_type(before: ColumnType, now: ColumnType) -> bool {
 }
 
 /// Corrects the p-values for their number, then decides which columns drifted.
-fn decide(columns: &mut [ColumnDrift], settings: &DriftSettings) {
+fn decide(columns: &mut [ColumnDrift]) {
     let p_values: Vec<f64> =
         columns.iter().flat_map(|column| [column.p_value, column.missing.p_value]).collect();
     let adjusted = benjamini_hochberg(&p_values);
     for (column, adjusted) in columns.iter_mut().zip(adjusted.chunks(2)) {
-        column.decide(adjusted[0], adjusted[1], settings);
+        column.decide(adjusted[0], adjusted[1]);
     }
 }
 

@@ -8,7 +8,7 @@ use trackway_statistics::{
 
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
 use super::distance::{Distances, DriftTest, Judged};
-use super::{DriftSettings, LARGE_SAMPLE_ROWS};
+use super::{KOLMOGOROV_SMIRNOV_MIN, LARGE_SAMPLE_ROWS, WASSERSTEIN_MIN};
 use crate::profile::{Moments, Quantiles};
 
 /// Bins with equal fractions of the reference, for the distances over cells.
@@ -18,11 +18,7 @@ const NOISE_BINS: usize = 100;
 /// Kolmogorov's distribution at 99 %: the distance of two samples times the root of their effective size.
 const KOLMOGOROV_99: f64 = 1.628;
 
-pub(super) fn judge(
-    (before, moments): (&Quantiles, Moments),
-    after: &Quantiles,
-    settings: &DriftSettings,
-) -> Judged {
+pub(super) fn judge((before, moments): (&Quantiles, Moments), after: &Quantiles, seed: u64) -> Judged {
     let (reference_rows, current_rows) = (before.count() as f64, after.count() as f64);
     let effective_rows = reference_rows * current_rows / (reference_rows + current_rows);
     let (one, other) = (sample(before), sample(after));
@@ -46,11 +42,11 @@ pub(super) fn judge(
     let surely = (kolmogorov_smirnov - sketched).max(0.0);
     let p_value = kolmogorov_smirnov_p_value(surely, reference_rows, current_rows);
     let (test, statistic, effect_min, noise) = if effective_rows > LARGE_SAMPLE_ROWS {
-        let noise = wasserstein_noise(&one, deviation, (reference_rows, current_rows), settings.seed);
-        (DriftTest::Wasserstein, wasserstein, settings.wasserstein_min, noise)
+        let noise = wasserstein_noise(&one, deviation, (reference_rows, current_rows), seed);
+        (DriftTest::Wasserstein, wasserstein, WASSERSTEIN_MIN, noise)
     } else {
         let noise = KOLMOGOROV_99 / effective_rows.sqrt() + sketched;
-        (DriftTest::KolmogorovSmirnov, kolmogorov_smirnov, settings.kolmogorov_smirnov_min, noise)
+        (DriftTest::KolmogorovSmirnov, kolmogorov_smirnov, KOLMOGOROV_SMIRNOV_MIN, noise)
     };
     Judged { test, statistic, effect_min, noise, p_value, distances }
 }

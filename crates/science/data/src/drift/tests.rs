@@ -33,7 +33,7 @@ fn column(seed: u64, rows: usize, value: impl Fn(&mut SplitMix64) -> String) -> 
 }
 
 fn drift(before: &Profile, after: &Profile) -> ColumnDrift {
-    let report = compare(before, after, None, &DriftSettings::default());
+    let report = compare(before, after, None);
     report.columns.into_iter().next().unwrap()
 }
 
@@ -136,8 +136,7 @@ fn a_sample_of_the_rows() {
     };
     for (shift, drifted) in [(0.0, 0), (0.3, 1)] {
         let verdicts = |sampled| {
-            let report =
-                compare(&read(1, 0.0, sampled), &read(2, shift, sampled), None, &DriftSettings::default());
+            let report = compare(&read(1, 0.0, sampled), &read(2, shift, sampled), None);
             assert_eq!((report.reference_rows, report.current_rows), (rows as u64, rows as u64));
             let summary: Vec<_> = report.columns.iter().map(|it| (it.name.clone(), it.drifted)).collect();
             (report.drifted_features, summary, report.reference_rows_sampled)
@@ -182,7 +181,7 @@ fn missing_values() {
 fn labels() {
     let before = profile("age,y\n1,<=50K\n2,>50K\n3,<=50K\n");
     let after = profile("age,y\n1,<=50K.\n2,>50K.\n3,<=50K.\n");
-    let report = compare(&before, &after, Some("y"), &DriftSettings::default());
+    let report = compare(&before, &after, Some("y"));
     assert_eq!((report.label_drifted, report.drifted_features), (Some(true), 0));
     assert!(report.columns[1].only_spelling && report.columns[1].role == Role::Label);
 }
@@ -193,7 +192,7 @@ fn labels() {
 fn changed_schemas() {
     let before = profile("a,b,c,e\n1,x,,1\n2,y,,2\n");
     let after = profile("a,c,d,e\nx,5,1,1.5\ny,6,2,2\n");
-    let report = compare(&before, &after, None, &DriftSettings::default());
+    let report = compare(&before, &after, None);
     let summary: Vec<_> =
         report.schema_changes.iter().map(|it| (it.name.as_str(), it.reference, it.current)).collect();
     let (text, int, null) = (Some(ColumnType::Text), Some(ColumnType::Int), Some(ColumnType::Null));
@@ -222,8 +221,7 @@ fn few_false_alarms() {
     let (mut columns, mut alarms) = (0, Vec::new());
     for (round, rows) in [100, 100, 400, 400, 1_500, 3_000].into_iter().cycle().take(30).enumerate() {
         let seed = round as u64 * 2;
-        let report =
-            compare(&table(seed, rows), &table(seed + 1, rows * 2 / 3), None, &DriftSettings::default());
+        let report = compare(&table(seed, rows), &table(seed + 1, rows * 2 / 3), None);
         columns += report.columns.len();
         alarms.extend(
             report.columns.into_iter().filter(|it| it.drifted).map(|it| (rows, it.name, it.statistic)),
@@ -238,8 +236,8 @@ proptest! {
     #[test]
     fn any_tables(one in "[a-c],[x-z]\n([0-9.-]{0,5},[a-zé ]{0,3}\n){0,12}", other in "[a-c],[x-z]\n([0-9.-]{0,5},[a-zé ]{0,3}\n){0,12}") {
         let (one, other) = (profile(&one), profile(&other));
-        let _ = compare(&one, &other, Some("x"), &DriftSettings::default());
-        let same = compare(&one, &one, Some("x"), &DriftSettings::default());
+        let _ = compare(&one, &other, Some("x"));
+        let same = compare(&one, &one, Some("x"));
         prop_assert!(same.columns.iter().all(|column| !column.drifted));
     }
 }
@@ -262,7 +260,7 @@ fn rows_of(seed: u64, rows: usize, together: f64, start: i64) -> Frame {
 }
 
 fn joint(before: &Frame, after: &Frame) -> JointDrift {
-    joint_drift_of(before, after, None, &[], &JointSettings::default()).unwrap()
+    joint_drift_of(before, after, None, &[]).unwrap()
 }
 
 /// Proves that a change in how columns depend on each other is found though each column is as before, that the columns
@@ -295,7 +293,7 @@ fn identifiers_are_no_joint_shift() {
         Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap()
     };
     let (mut before, mut after) = (source("a.csv", 1, &["ax", "bx"]), source("b.csv", 2, &["bx", "cx"]));
-    let found = joint_drift(&mut before, &mut after, None, &JointSettings::default(), &UNWATCHED).unwrap();
+    let found = joint_drift(&mut before, &mut after, None, &UNWATCHED).unwrap();
     assert!(!found.drifted, "{found:?}");
     assert_eq!(found.skipped, ["`order` is different in each row"]);
 }
@@ -309,13 +307,7 @@ fn equal_distributions_do_not_drift() {
         let found = joint(&rows_of(100 + seed, rows, 0.5, 0), &rows_of(200 + seed, rows, 0.5, rows as i64));
         assert!(!found.drifted, "{seed}: {found:?}");
     }
-    let few = joint_drift_of(
-        &rows_of(1, 50, 0.0, 0),
-        &rows_of(2, 500, 0.0, 0),
-        None,
-        &[],
-        &JointSettings::default(),
-    );
+    let few = joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), None, &[]);
     assert!(matches!(few, Err(JointError::TooLittle(_))));
 }
 
@@ -332,7 +324,7 @@ fn a_verdict_says_whether_the_data_still_fits() {
         format!("a,b,c,y\n{}", (0..1_000).map(row).collect::<String>())
     };
     let before = profile(&table([0; 3], "no"));
-    let verdict = |text: &str| compare(&before, &profile(text), Some("y"), &DriftSettings::default()).verdict;
+    let verdict = |text: &str| compare(&before, &profile(text), Some("y")).verdict;
     let same = table([0; 3], "no");
     let without: String = same.lines().map(|line| format!("{}\n", line.split_once(',').unwrap().1)).collect();
     let with: String = same.lines().map(|line| format!("{line},7\n")).collect();

@@ -6,11 +6,11 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use super::facts::{ColumnFacts, TextKind};
 use super::zeros::{Zeros, zeros_apart};
-use super::{TableEvidence, about, answer, listed, percent};
+use super::{TableEvidence, about, answer, listed, masked, percent};
 use crate::infer::ColumnType;
+use crate::limits::EXAMPLES_MAX;
 use crate::model::CLASSES_MAX;
-use crate::profile::{ColumnProfile, Value, ValueCount};
-use crate::read::Fault;
+use crate::profile::{ColumnProfile, ValueCount};
 
 const NAME: &str = "data.columns";
 
@@ -33,9 +33,6 @@ const CATEGORY_SHARE: f64 = 0.1;
 const CERTAIN_BITS: f64 = 40.0;
 
 const MIXED_ACTION: &str = "list the strings that mark missing values in `missing`, or use one type";
-
-/// How many names and values a sentence lists.
-const LISTED: usize = 5;
 
 /// Checks the columns of a table.
 #[must_use]
@@ -101,34 +98,29 @@ fn constant(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding>
 /// Cells of a column of numbers, timestamps or booleans that are something else.
 fn misfits(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {
     let count = column.faults.misfits;
-    let example = |fault: &Fault| {
-        evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
-    };
     (count > 0).then(|| {
         let share = percent(count as f64 / column.rows as f64);
-        let kind = format!("{:?}", column.kind).to_lowercase();
-        let first = column.faults.examples.first().map(|fault| {
-            let value = crate::personal::masked(&fault.detail).into_owned();
-            format!("; the first is `{value}` in row {}", fault.place.row)
-        });
+        let kind = column.kind;
+        let first =
+            column.faults.examples.first().map(|fault| {
+                format!("; the first is `{}` in row {}", masked(&fault.detail), fault.place.row)
+            });
         let first = first.unwrap_or_default();
         let message = format!(
             "`{}` has {} ({share}) of another type than {kind}, ignored{first}",
             column.name,
             crate::counted(count, "cell")
         );
-        Finding {
-            count: Some(count),
-            examples: column.faults.examples.iter().map(example).collect(),
-            ..about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
-        }
+        about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
+            .count(count)
+            .examples(column.faults.examples.iter().map(|fault| evidence.fault_example(fault)))
     })
 }
 
 /// Numbers and dates among strings.
 fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
-    let total: u64 = facts.kinds.iter().map(|kind| kind.rows).sum();
-    let share = |kind: TextKind| facts.kinds[kind as usize].rows as f64 / total.max(1) as f64;
+    let total: u64 = facts.kinds.iter().map(|kind| kind.count).sum();
+    let share = |kind: TextKind| facts.kinds[kind as usize].count as f64 / total.max(1) as f64;
     let main = TextKind::ALL.into_iter().max_by(|one, other| share(*one).total_cmp(&share(*other)))?;
     let sides: Vec<TextKind> =
         TextKind::ALL.into_iter().filter(|kind| *kind != main && share(*kind) > 0.0).collect();
@@ -138,7 +130,7 @@ fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) 
     if total < ROWS_MIN || sides.is_empty() || !(spoilt || several) {
         return None;
     }
-    let described = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
+    let described = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].count, kind.plural());
     let parts: Vec<String> = sides.iter().map(described).collect();
     let odd = sides.iter().flat_map(|kind| &facts.kinds[*kind as usize].examples).min_by_key(|it| it.0);
     let first = odd.map(|(place, text)| format!("; the first is `{text}` in row {}", place.row));
@@ -146,17 +138,17 @@ fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) 
     let message = format!(
         "`{}` contains {} {} and {}: it is read as strings{first}",
         column.name,
-        facts.kinds[main as usize].rows,
+        facts.kinds[main as usize].count,
         main.plural(),
         parts.join(", ")
     );
     let of_kind = |kind: &TextKind| facts.kinds[*kind as usize].examples.iter().take(2);
-    let places = sides.iter().flat_map(of_kind).take(super::EXAMPLES_MAX);
-    Some(Finding {
-        count: Some(sides.iter().map(|kind| facts.kinds[*kind as usize].rows).sum()),
-        examples: places.map(|(place, text)| evidence.example(*place, Some(text.clone()))).collect(),
-        ..about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
-    })
+    let places = sides.iter().flat_map(of_kind).take(EXAMPLES_MAX);
+    Some(
+        about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
+            .count(sides.iter().map(|kind| facts.kinds[*kind as usize].count).sum())
+            .examples(places.map(|(place, text)| evidence.example(*place, Some(text.clone())))),
+    )
 }
 
 /// Strings that differ only in case, blanks, `-` and `_`. The values of a label are classes, however few rows they
@@ -184,7 +176,7 @@ fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
         .collect();
     let (_, first) = variants.first()?;
     let shown: Vec<String> =
-        first.iter().map(|it| format!("`{}` ({})", shown(&it.value), it.count)).collect();
+        first.iter().map(|it| format!("`{}` ({})", masked(&it.value.to_string()), it.count)).collect();
     // All but the most frequent spelling of each.
     let count = variants.iter().flat_map(|(_, values)| &values[1..]).map(|it| it.count).sum();
     let more = match variants.len() - 1 {
@@ -193,18 +185,11 @@ fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
     };
     let message = format!("`{}` writes one value in several ways: {}{more}", column.name, shown.join(", "));
     let action = "write one way: to a model they are different values";
-    Some(Finding {
-        count: Some(count),
-        ..about("columns.spellings", Severity::Warn, &column.name, message, action)
-    })
+    Some(about("columns.spellings", Severity::Warn, &column.name, message, action).count(count))
 }
 
 fn plain(text: &str) -> String {
     text.to_lowercase().split(|char: char| char.is_whitespace() || "-_".contains(char)).collect()
-}
-
-fn shown(value: &Value) -> String {
-    crate::personal::masked(&value.to_string()).into_owned()
 }
 
 fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
@@ -222,15 +207,12 @@ fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> 
         let message = format!(
             "`{}` is {} in {rows} of {} rows ({}), far from all other values: it looks like a placeholder for a missing value",
             column.name,
-            listed(&names, LISTED),
+            listed(&names),
             column.value_count(),
             percent(rows as f64 / column.value_count() as f64)
         );
         let action = "add it to `missing`, or the model treats it as a number";
-        Finding {
-            count: Some(rows),
-            ..about("columns.placeholder", Severity::Warn, &column.name, message, action)
-        }
+        about("columns.placeholder", Severity::Warn, &column.name, message, action).count(rows)
     })
 }
 
@@ -246,7 +228,7 @@ fn zeros(columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
         let (severity, with) = match others.is_empty() {
             true => (Severity::Note, ": it may mean that the value is missing".to_owned()),
             false => {
-                let names = listed(&others, LISTED);
+                let names = listed(&others);
                 (
                     Severity::Warn,
                     format!(
@@ -264,7 +246,7 @@ fn zeros(columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
             zeros.next
         );
         let action = "if it was not measured, make it missing, or the model treats it as a number";
-        Finding { count: Some(zeros.rows), ..about("columns.zeros", severity, &column.name, message, action) }
+        about("columns.zeros", severity, &column.name, message, action).count(zeros.rows)
     };
     apart.iter().map(finding).collect()
 }
@@ -303,7 +285,7 @@ fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts
     let mut findings = Vec::new();
     for duplicates in equal.into_values().filter(|duplicates| duplicates.len() > 1) {
         let duplicates = names(duplicates);
-        let message = format!("{} are equal in every row", listed(&duplicates, LISTED));
+        let message = format!("{} are equal in every row", listed(&duplicates));
         let finding = duplicate(evidence, "columns.equal", &duplicates, message);
         let label = columns
             .iter()
@@ -316,7 +298,7 @@ fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts
         let duplicates = names(duplicates);
         let message = format!(
             "{} are recodings of each other: their values correspond one to one",
-            listed(&duplicates, LISTED)
+            listed(&duplicates)
         );
         findings.push(duplicate(evidence, "columns.recoded", &duplicates, message));
     }

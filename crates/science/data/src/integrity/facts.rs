@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 
-use super::groups::{Grouping, Labels, value_keys};
+use super::groups::{Grouping, Labels};
 use super::placeholders::Placeholders;
 use super::repeats::{RowKinds, Thinning};
 use super::zeros::ZeroRows;
-use super::{EXAMPLES_MAX, Reading};
-use crate::hashed::AlreadyHashed;
+use super::{Reading, masked};
+use crate::hashed::{AlreadyHashed, scrambled};
 use crate::infer::{ColumnType, trim, type_of};
 use crate::leakage::DuplicateCounts;
+use crate::merge::{Found, merge_option};
 use crate::pass::Pass;
 use crate::personal::PersonalCounts;
 use crate::read::{Chunk, Place, Source, Texts};
@@ -56,13 +56,6 @@ impl TextKind {
     }
 }
 
-/// One kind of strings in a column.
-#[derive(Debug, Clone, Default)]
-pub(super) struct KindOfText {
-    pub(super) rows: u64,
-    pub(super) examples: Vec<(Place, String)>,
-}
-
 /// What is known of one column.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ColumnFacts {
@@ -73,10 +66,10 @@ pub(super) struct ColumnFacts {
     /// What is left of it once all rows were read.
     recoding: Option<(usize, u64)>,
     /// Strings by [`TextKind`].
-    pub(super) kinds: [KindOfText; 4],
+    pub(super) kinds: [Found<(Place, String)>; 4],
     /// Rows that are NaN, and infinite ones.
-    pub(super) nan: Vec<Place>,
-    pub(super) infinite: Vec<Place>,
+    pub(super) nan: Found<Place>,
+    pub(super) infinite: Found<Place>,
     pub(super) placeholders: Placeholders,
     pub(super) personal: PersonalCounts,
     /// Of numbers.
@@ -99,7 +92,7 @@ impl ColumnFacts {
             return None;
         }
         // The order of values must not matter.
-        let sum = partition.values().fold(0_u64, |sum, rows| sum.wrapping_add(spread(*rows)));
+        let sum = partition.values().fold(0_u64, |sum, rows| sum.wrapping_add(scrambled(*rows)));
         Some((partition.len(), sum))
     }
 
@@ -109,7 +102,7 @@ impl ColumnFacts {
         self.partition = None;
     }
 
-    /// Takes the values of more rows. `keys` are [`value_keys`] of the array, `row_marks` [`marks`] of the chunk.
+    /// Takes the values of more rows. `keys` are fingerprints of the array, `row_marks` [`marks`] of the chunk.
     pub(super) fn observe(&mut self, array: &ArrayRef, keys: &[u64], chunk: &Chunk, row_marks: &[u64]) {
         self.fingerprint(keys, row_marks);
         if let Some(counts) = &mut self.repeated_values {
@@ -170,14 +163,12 @@ impl ColumnFacts {
 
     fn not_finite(&mut self, values: &arrow::array::PrimitiveArray<Float64Type>, chunk: &Chunk) {
         for (row, value) in values.iter().enumerate() {
-            let places = match value {
+            let found = match value {
                 Some(value) if value.is_nan() => &mut self.nan,
                 Some(value) if value.is_infinite() => &mut self.infinite,
                 _ => continue,
             };
-            if places.len() < EXAMPLES_MAX {
-                places.push(chunk.place(row));
-            }
+            found.add(1, || chunk.place(row));
         }
     }
 
@@ -210,10 +201,7 @@ impl ColumnFacts {
     fn text(&mut self, text: &str, times: u64, place: impl FnOnce() -> Place) {
         self.personal.observe(text, times);
         let kind = &mut self.kinds[TextKind::of(text) as usize];
-        kind.rows += times;
-        if kind.examples.len() < EXAMPLES_MAX {
-            kind.examples.push((place(), crate::personal::masked(text).into_owned()));
-        }
+        kind.add(times, || (place(), masked(text)));
     }
 
     pub(super) fn merge(&mut self, later: Self) {
@@ -229,21 +217,13 @@ impl ColumnFacts {
             _ => None,
         };
         self.limit();
-        for (known, later) in self.kinds.iter_mut().zip(later.kinds) {
-            known.rows += later.rows;
-            known.examples.extend(later.examples);
-            known.examples.truncate(EXAMPLES_MAX);
-        }
-        for (known, later) in [(&mut self.nan, later.nan), (&mut self.infinite, later.infinite)] {
-            known.extend(later);
-            known.truncate(EXAMPLES_MAX);
-        }
+        self.kinds.iter_mut().zip(later.kinds).for_each(|(known, later)| known.merge(later));
+        self.nan.merge(later.nan);
+        self.infinite.merge(later.infinite);
         self.placeholders.merge(later.placeholders);
         self.personal.merge(later.personal);
         self.zeros.merge(later.zeros);
-        if let (Some(known), Some(later)) = (&mut self.repeated_values, later.repeated_values) {
-            known.merge(later);
-        }
+        merge_option(&mut self.repeated_values, later.repeated_values, DuplicateCounts::merge);
     }
 }
 
@@ -282,8 +262,8 @@ impl RowColumns {
 /// The pass.
 pub(super) struct TableFacts {
     pub(super) columns: Vec<ColumnFacts>,
-    pub(super) empty_rows: u64,
-    pub(super) empty_examples: Vec<Place>,
+    /// Rows without any value.
+    pub(super) empty: Found<Place>,
     pub(super) groupings: Vec<Grouping>,
     pub(super) label: Option<usize>,
     pub(super) row_columns: RowColumns,
@@ -302,8 +282,7 @@ impl TableFacts {
         let kinds = |thinned: &Thinning| RowKinds::new(thinned, label.is_some());
         Self {
             columns: names.map(|name| ColumnFacts::new(reading.identifiers.contains(name))).collect(),
-            empty_rows: 0,
-            empty_examples: Vec::new(),
+            empty: Found::default(),
             groupings: Grouping::all(&groups),
             label,
             rows: kinds(&thinned.rows),
@@ -333,10 +312,7 @@ impl TableFacts {
         let Some(nulls) = nulls else { return };
         for row in 0..chunk.batch.num_rows() {
             if nulls.iter().all(|nulls| nulls.is_null(row)) {
-                self.empty_rows += 1;
-                if self.empty_examples.len() < EXAMPLES_MAX {
-                    self.empty_examples.push(chunk.place(row));
-                }
+                self.empty.add(1, || chunk.place(row));
             }
         }
     }
@@ -346,49 +322,35 @@ impl Pass for TableFacts {
     fn observe(&mut self, chunk: &Chunk) {
         let row_marks = marks(chunk);
         for (facts, array) in self.columns.iter_mut().zip(chunk.batch.columns()) {
-            facts.observe(array, &value_keys(array), chunk, &row_marks);
+            facts.observe(array, &RowHashes::of_column(array), chunk, &row_marks);
         }
         self.rows(chunk);
         self.empty(chunk);
         if !self.groupings.is_empty() {
-            let labels = self.label.map(|label| {
-                let array = chunk.batch.column(label);
-                Labels::of(array, numbers(array))
-            });
+            let labels = self.label.map(|label| Labels::of(chunk.batch.column(label)));
             self.groupings.iter_mut().for_each(|it| it.observe(chunk.batch.columns(), labels.as_ref()));
         }
     }
 
     fn merge(&mut self, later: Self) {
         self.columns.iter_mut().zip(later.columns).for_each(|(facts, later)| facts.merge(later));
-        self.empty_rows += later.empty_rows;
-        self.empty_examples.extend(later.empty_examples);
-        self.empty_examples.truncate(EXAMPLES_MAX);
+        self.empty.merge(later.empty);
         self.groupings.iter_mut().zip(later.groupings).for_each(|(known, later)| known.merge(later));
         self.rows.merge(later.rows);
-        if let (Some(known), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
-            known.merge(later);
-        }
+        merge_option(&mut self.without_identifiers, later.without_identifiers, RowKinds::merge);
     }
 }
 
 /// Counts a chunk's rows by the columns that count, and with the label.
 fn count_rows(rows: &mut RowKinds, chunk: &Chunk, counts: &[bool], label: Option<usize>) {
-    let mut keys = RowHashes::new(chunk.batch.num_rows());
     let columns = chunk.batch.columns().iter().zip(counts);
-    columns.filter(|(_, counts)| **counts).for_each(|(array, _)| keys.add(array));
+    let columns = columns.filter(|(_, counts)| **counts).map(|(array, _)| array);
+    let mut keys = RowHashes::of(chunk.batch.num_rows(), columns);
     rows.by_features.observe(keys.values(), |row| chunk.place(row));
     if let (Some(with_label), Some(label)) = (&mut rows.with_label, label) {
         keys.add(chunk.batch.column(label));
         with_label.observe(keys.values(), |row| chunk.place(row));
     }
-}
-
-/// A label of numbers; empty for other labels.
-fn numbers(array: &ArrayRef) -> Vec<Option<f64>> {
-    let is_number = array.data_type().is_numeric();
-    let floats = is_number.then(|| cast(array, &DataType::Float64).ok()).flatten();
-    floats.map_or_else(Vec::new, |floats| floats.as_primitive::<Float64Type>().iter().collect())
 }
 
 /// The marks of a chunk's rows.
@@ -398,11 +360,5 @@ pub(super) fn marks(chunk: &Chunk) -> Vec<u64> {
 
 /// A random odd number for each place: multiplying by it loses nothing.
 fn mark(place: Place) -> u64 {
-    spread((place.file as u64) << 48 ^ place.row) | 1
-}
-
-/// One step of SplitMix64.
-pub(super) fn spread(number: u64) -> u64 {
-    use trackway_core::{Rng, SplitMix64};
-    SplitMix64::new(number).next_u64()
+    scrambled((place.file as u64) << 48 ^ place.row) | 1
 }

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use trackway_statistics::Interval;
 
 use crate::hashed::AlreadyHashed;
+use crate::merge::merge_counts;
 use crate::model::CLASSES_MAX;
 use crate::profile::{MAX_KEPT_BYTES, Moments};
 use crate::rows::RowHashes;
+use crate::sampled::numbers;
 
 /// The most groups of a column, or of a combination of columns; with more it is not a grouping.
 pub const GROUPS_MAX: usize = 256;
@@ -62,12 +64,14 @@ pub(super) struct Cell {
 pub(super) struct Labels {
     texts: HashMap<u64, String, AlreadyHashed>,
     keys: Vec<u64>,
-    numbers: Vec<Option<f64>>,
+    /// Of a label of numbers, NaN if missing.
+    numbers: Vec<f64>,
 }
 
 impl Labels {
-    pub(super) fn of(array: &ArrayRef, numbers: Vec<Option<f64>>) -> Self {
-        let keys = value_keys(array);
+    pub(super) fn of(array: &ArrayRef) -> Self {
+        let numbers = if array.data_type().is_numeric() { numbers(array) } else { Vec::new() };
+        let keys = RowHashes::of_column(array);
         let mut texts: HashMap<u64, String, AlreadyHashed> = HashMap::default();
         for (row, key) in keys.iter().enumerate() {
             if array.is_valid(row) && !texts.contains_key(key) && texts.len() <= CLASSES_MAX {
@@ -76,13 +80,6 @@ impl Labels {
         }
         Self { texts, keys, numbers }
     }
-}
-
-/// A key for each row's value.
-pub(super) fn value_keys(array: &ArrayRef) -> Vec<u64> {
-    let mut keys = RowHashes::new(array.len());
-    keys.add(array);
-    keys.values().to_vec()
 }
 
 fn shown(array: &ArrayRef, row: usize) -> String {
@@ -114,8 +111,7 @@ impl Grouping {
             return;
         }
         let own: Vec<&ArrayRef> = self.columns.iter().map(|index| &columns[*index]).collect();
-        let mut keys = RowHashes::new(own[0].len());
-        own.iter().for_each(|array| keys.add(array));
+        let keys = RowHashes::of(own[0].len(), own.iter().copied());
         for (row, key) in keys.values().iter().enumerate() {
             let cell = self.groups.entry(*key).or_insert_with(|| Cell {
                 values: own.iter().map(|array| shown(array, row)).collect(),
@@ -176,16 +172,14 @@ impl Cell {
                 self.classes.insert(text.clone(), 1);
             }
         }
-        if let Some(value) = labels.numbers.get(row).copied().flatten().filter(|value| value.is_finite()) {
+        if let Some(value) = labels.numbers.get(row).copied().filter(|value| value.is_finite()) {
             self.amounts.merge(&Moments { count: 1, mean: value, ..Moments::default() });
         }
     }
 
     fn merge(&mut self, later: Self) {
         self.rows += later.rows;
-        for (class, rows) in later.classes {
-            *self.classes.entry(class).or_default() += rows;
-        }
+        merge_counts(&mut self.classes, later.classes);
         self.amounts.merge(&later.amounts);
     }
 }

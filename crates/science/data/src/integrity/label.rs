@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
-use super::{TableEvidence, about, answer, percent};
+use super::{LISTED, TableEvidence, about, answer, first_few, percent};
 use crate::drift::only_spelling;
 use crate::infer::ColumnType;
+use crate::limits::EXAMPLES_MAX;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
 use crate::profile::{ColumnProfile, ValueCount};
 
@@ -14,9 +15,6 @@ const NAME: &str = "data.label";
 
 /// A class with fewer rows than this cannot be divided into ten folds, nor its rate be estimated.
 const CLASS_ROWS_MIN: u64 = 10;
-
-/// How many values a sentence lists.
-const LISTED: usize = 5;
 
 /// Checks the label of a table and, where given, compares it with that of the other side.
 #[must_use]
@@ -85,23 +83,20 @@ fn missing(evidence: &TableEvidence, column: &ColumnProfile) -> Vec<Finding> {
         let share = percent(nothing as f64 / column.rows as f64);
         let message = format!("the label `{}` is missing in {nothing} rows ({share})", column.name);
         let action = "drop these rows: nothing can be learned from them";
-        findings.push(Finding {
-            count: Some(nothing),
-            ..found("label.missing", Severity::Warn, message, action)
-        });
+        findings.push(found("label.missing", Severity::Warn, message, action).count(nothing));
     }
     let not_finite = column.nan_count() + column.summary().infinite_count;
     if not_finite > 0 {
         let index = evidence.profile.columns.iter().position(|it| it.name == column.name);
         let facts = &evidence.facts.columns[index.expect("the column is one of the profile's")];
-        let places = facts.nan.iter().chain(&facts.infinite).take(super::EXAMPLES_MAX);
+        let places = facts.nan.examples.iter().chain(&facts.infinite.examples).take(EXAMPLES_MAX);
         let message = format!("the label `{}` is NaN or infinite in {not_finite} rows", column.name);
         let action = "drop these rows: one in a batch makes the loss NaN";
-        findings.push(Finding {
-            count: Some(not_finite),
-            examples: places.map(|place| evidence.example(*place, None)).collect(),
-            ..found("label.nan", Severity::Block, message, action)
-        });
+        findings.push(
+            found("label.nan", Severity::Block, message, action)
+                .count(not_finite)
+                .examples(places.map(|place| evidence.example(*place, None))),
+        );
     }
     findings
 }
@@ -115,15 +110,12 @@ fn sizes(column: &ColumnProfile, classes: &[ValueCount]) -> Option<Finding> {
     let small: Vec<&ValueCount> = classes.iter().filter(|class| class.count < CLASS_ROWS_MIN).collect();
     (!small.is_empty()).then(|| {
         let name = |class: &&ValueCount| format!("`{}` ({})", class.value, class.count);
-        let shown: Vec<String> = small.iter().take(LISTED).map(name).collect();
-        let more = small.len().saturating_sub(LISTED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let message = format!(
-            "{} of {} classes of `{}` have fewer than {CLASS_ROWS_MIN} rows: {}{more}",
+            "{} of {} classes of `{}` have fewer than {CLASS_ROWS_MIN} rows: {}",
             small.len(),
             classes.len(),
             column.name,
-            shown.join(", ")
+            first_few(&small, name)
         );
         let action =
             "merge them with others, collect more rows, or drop them: they can be neither learned nor tested";
@@ -174,10 +166,7 @@ fn other_side(
                 .to_owned(),
         )
     };
-    Some(Finding {
-        count: Some(rows),
-        ..about("label.values_differ", Severity::Block, name, message, &action)
-    })
+    Some(about("label.values_differ", Severity::Block, name, message, &action).count(rows))
 }
 
 fn values_of(column: &ColumnProfile) -> Option<Vec<ValueCount>> {

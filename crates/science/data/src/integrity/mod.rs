@@ -45,7 +45,7 @@ use crate::leakage::DuplicateCounts;
 use crate::pass::{PassObserver, scan};
 use crate::profile::wide::is_wide;
 use crate::profile::{ColumnProfile, Profile, Profiler};
-use crate::read::{Coverage, Place, Source};
+use crate::read::{Coverage, Fault, Place, Source};
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
 use facts::TableFacts;
@@ -62,8 +62,8 @@ pub use values::{unreadable, values};
 /// Where fewer rows are distinct by the other columns, equality without identifiers means nothing.
 const DISTINCT_SHARE_MIN: f64 = 0.5;
 
-/// The most places that a finding shows.
-pub const EXAMPLES_MAX: usize = 5;
+/// How many names, values or groups a sentence lists.
+const LISTED: usize = 5;
 
 /// Everything from one reading of a table that these checks need.
 pub struct TableEvidence {
@@ -179,6 +179,10 @@ impl TableEvidence {
         Example { file: self.files.get(place.file).cloned(), row: Some(place.row), value }
     }
 
+    fn fault_example(&self, fault: &Fault) -> Example {
+        self.example(fault.place, Some(masked(&fault.detail)))
+    }
+
     fn is_label(&self, column: &str) -> bool {
         self.label.as_deref() == Some(column)
     }
@@ -205,12 +209,22 @@ fn percent(share: f64) -> String {
 }
 
 /// ``` `a`, `b` and 3 more```
-fn listed(names: &[String], shown: usize) -> String {
-    let first: Vec<String> = names.iter().take(shown).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(shown) {
+fn listed(names: &[String]) -> String {
+    first_few(names, |name| format!("`{name}`"))
+}
+
+/// The first few, as `name` writes them, and how many more there are.
+fn first_few<T>(all: &[T], name: impl Fn(&T) -> String) -> String {
+    let first: Vec<String> = all.iter().take(LISTED).map(name).collect();
+    match all.len().saturating_sub(LISTED) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// A text that is shown, without what is personal in it.
+fn masked(text: &str) -> String {
+    crate::personal::masked(text).into_owned()
 }
 
 fn about(kind: &str, severity: Severity, column: &str, message: String, action: &str) -> Finding {

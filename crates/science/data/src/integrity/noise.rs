@@ -10,8 +10,9 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use trackway_statistics::wilson;
 
 use super::confident::{LabelErrors, Surest, label_errors};
-use super::{EXAMPLES_MAX, percent};
+use super::percent;
 use crate::error::DataError;
+use crate::limits::EXAMPLES_MAX;
 use crate::model::{
     Binned, BoosterSettings, FRAME_CELLS_MAX, FoldSettings, Frame, MISSING_CODE, Predictions, Target, folds,
     log_loss, out_of_fold,
@@ -370,12 +371,12 @@ fn finding(noise: &LabelNoise, errors: &LabelErrors, names: &[String]) -> Option
         )),
     };
     let severity = if share >= SUSPECT_SHARE_WARNS { Severity::Warn } else { Severity::Note };
-    Some(Finding {
-        count: Some(noise.suspect_count),
-        examples: noise.suspects.iter().take(EXAMPLES_MAX).map(example).collect(),
-        ..Finding::new("label_noise.suspects", severity, message)
+    Some(
+        Finding::new("label_noise.suspects", severity, message)
             .action("review the most confident ones; correct or remove wrong labels, then train again")
-    })
+            .count(noise.suspect_count)
+            .examples(noise.suspects.iter().take(EXAMPLES_MAX).map(example)),
+    )
 }
 
 /// The columns of classes, row by row.

@@ -89,7 +89,7 @@ fn found(evidence: &TableEvidence, now: Timestamp) -> Vec<(&str, PersonalFinding
 }
 
 fn names(sign_off: &SignOff, column: &str, kind: PersonalKind) -> bool {
-    sign_off.column == column && sign_off.kinds.iter().any(|name| PersonalKind::named(name) == Some(kind))
+    sign_off.column == column && sign_off.kinds.iter().any(|name| name == kind.as_str())
 }
 
 /// The sign-off that allows this kind in this column now.
@@ -116,9 +116,8 @@ fn judge(
         evidence.profile.rows,
         percent(found.per_value),
     );
-    let finding = |severity, message: String, action: &str| Finding {
-        count: Some(found.count),
-        ..about("personal.found", severity, column, message, action)
+    let finding = |severity, message: String, action: &str| {
+        about("personal.found", severity, column, message, action).count(found.count)
     };
     if let Some(sign_off) = standing(column, found.kind, sign_offs, now) {
         let until = sign_off.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
@@ -142,8 +141,8 @@ fn wrong_words(evidence: &TableEvidence, sign_offs: &[SignOff]) -> Vec<Finding> 
             let action = "correct the name, or remove the sign-off";
             findings.push(about("personal.sign_off", Severity::Warn, column, message, action));
         }
-        for kind in sign_off.kinds.iter().filter(|kind| PersonalKind::named(kind).is_none()) {
-            let known: Vec<&str> = PersonalKind::ALL.iter().map(|kind| kind.name()).collect();
+        for kind in sign_off.kinds.iter().filter(|kind| kind.parse::<PersonalKind>().is_err()) {
+            let known: Vec<&str> = PersonalKind::ALL.iter().map(|kind| kind.as_str()).collect();
             let message =
                 format!("the sign-off for `{column}` names {kind:?}, which is not a kind of personal data");
             let action = format!("the kinds are {}", known.join(", "));

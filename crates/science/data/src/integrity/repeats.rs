@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::EXAMPLES_MAX;
 use crate::hashed::AlreadyHashed;
+use crate::limits::EXAMPLES_MAX;
+use crate::merge::merge_option;
 use crate::read::Place;
 
 /// The most different rows kept; with more, a random 2⁻ⁿ of all fingerprints represents the rest.
@@ -55,9 +56,7 @@ impl RowKinds {
 
     pub(super) fn merge(&mut self, later: Self) {
         self.by_features.merge(later.by_features);
-        if let (Some(known), Some(later)) = (&mut self.with_label, later.with_label) {
-            known.merge(later);
-        }
+        merge_option(&mut self.with_label, later.with_label, RowCounts::merge);
     }
 
     pub(super) fn repeats(&self) -> Repeats {

@@ -7,7 +7,7 @@ use trackway_statistics::{Interval, Table, chi_square, holm, mean_interval, wils
 
 use super::facts::TableFacts;
 use super::groups::{Cell, GROUPS_MAX, Group, Grouping};
-use super::{TableEvidence, answer, percent};
+use super::{LISTED, TableEvidence, answer, first_few, masked, percent};
 use crate::infer::ColumnType;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
 use crate::profile::{Moments, Profile};
@@ -25,9 +25,6 @@ const DIFFERENCE_MIN: f64 = 0.05;
 
 /// A group's rate is known well enough from so many labelled rows on: ± 0.1 at worst (Wilson, 95 %).
 const GROUP_ROWS_MIN: u64 = 100;
-
-/// How many groups a sentence lists.
-const LISTED: usize = 5;
 
 /// Checks the groups of a table.
 #[must_use]
@@ -138,27 +135,21 @@ fn small(groups: &[Group]) -> Option<Finding> {
     let small: Vec<&Group> = groups.iter().filter(|group| group.rows < GROUP_ROWS_MIN).collect();
     (!small.is_empty()).then(|| {
         let name = |group: &&Group| format!("{} ({})", title(&group.columns, &group.values), group.rows);
-        let shown: Vec<String> = small.iter().take(LISTED).map(name).collect();
-        let more = small.len().saturating_sub(LISTED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let message = format!(
-            "{} of {} groups have fewer than {GROUP_ROWS_MIN} rows: {}{more}",
+            "{} of {} groups have fewer than {GROUP_ROWS_MIN} rows: {}",
             small.len(),
             groups.len(),
-            shown.join(", ")
+            first_few(&small, name)
         );
-        Finding {
-            count: Some(small.len() as u64),
-            ..Finding::new("representation.small_group", Severity::Warn, message)
-                .action("too few to measure how a model treats them: collect more rows, or document the gap")
-        }
+        Finding::new("representation.small_group", Severity::Warn, message)
+            .action("too few to measure how a model treats them: collect more rows, or document the gap")
+            .count(small.len() as u64)
     })
 }
 
 /// `sex=Female, race=Other`
 fn title(columns: &[String], values: &[String]) -> String {
-    let value = |text: &String| crate::personal::masked(text).into_owned();
-    let pairs = columns.iter().zip(values).map(|(column, text)| format!("{column}={}", value(text)));
+    let pairs = columns.iter().zip(values).map(|(column, text)| format!("{column}={}", masked(text)));
     pairs.collect::<Vec<_>>().join(", ")
 }
 
@@ -197,12 +188,12 @@ fn different_rates(evidence: &TableEvidence) -> Option<Finding> {
             listed_files.join("; "),
             tests.len()
         );
-        Finding {
-            count: Some(found.len() as u64),
-            ..Finding::new("representation.label_rate", Severity::Warn, message).about(label).action(
+        Finding::new("representation.label_rate", Severity::Warn, message)
+            .about(label)
+            .action(
                 "a model will learn the difference: check whether it is real, and measure errors by group",
             )
-        }
+            .count(found.len() as u64)
     })
 }
 

@@ -76,12 +76,12 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
         let first_file = files.get(first.file).map_or("?", String::as_str);
         evidence.example(*row, Some(format!("= {first_file} {}", first.row)))
     };
-    Some(Finding {
-        count: Some(repeats.by_features),
-        examples: repeats.examples.iter().map(example).collect(),
-        ..Finding::new("rows.repeated", severity, message)
+    Some(
+        Finding::new("rows.repeated", severity, message)
             .action("find out whether they are genuine; otherwise remove them before splitting")
-    })
+            .count(repeats.by_features)
+            .examples(repeats.examples.iter().map(example)),
+    )
 }
 
 /// The fraction of rows that would repeat an earlier one if the columns were independent of each other: random rows are
@@ -151,22 +151,19 @@ fn empty_files(evidence: &TableEvidence) -> Option<Finding> {
         named.join(", ")
     );
     let action = "find out what was lost, or remove them";
-    Some(Finding {
-        count: Some(empty.len() as u64),
-        ..Finding::new("rows.empty_files", Severity::Warn, message).action(action)
-    })
+    Some(Finding::new("rows.empty_files", Severity::Warn, message).action(action).count(empty.len() as u64))
 }
 
 fn empty(evidence: &TableEvidence) -> Option<Finding> {
-    let count = evidence.facts.empty_rows;
-    (count > 0).then(|| Finding {
-        count: Some(count),
-        examples: evidence.facts.empty_examples.iter().map(|place| evidence.example(*place, None)).collect(),
-        ..Finding::new(
+    let count = evidence.facts.empty.count;
+    (count > 0).then(|| {
+        Finding::new(
             "rows.empty",
             Severity::Warn,
             format!("{count} of {} rows have no value in any column", evidence.profile.rows),
         )
         .action("remove them, or find out what was lost")
+        .count(count)
+        .examples(evidence.facts.empty.examples.iter().map(|place| evidence.example(*place, None)))
     })
 }

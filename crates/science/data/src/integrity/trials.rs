@@ -114,7 +114,7 @@ fn names_and_births_are_personal() {
         columns.push(column("n", |row, _| row.to_string()));
         let evidence = evidence(&csv(&columns, 500, 40), None, &[]);
         let found = personal_columns(&evidence, &[], now);
-        let found: Vec<String> = found.iter().map(|it| format!("{}:{}", it.column, it.kind.name())).collect();
+        let found: Vec<String> = found.iter().map(|it| format!("{}:{}", it.column, it.kind)).collect();
         assert_eq!(found, expected);
         let verdict = if expected.is_empty() { Verdict::Pass } else { Verdict::Block };
         assert_eq!(personal(&evidence, &[], now).verdict, verdict, "{expected:?}");

@@ -2,22 +2,20 @@
 
 use std::collections::HashSet;
 
-use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 
 use super::facts::ColumnFacts;
-use super::{TableEvidence, about, answer, percent};
+use super::{TableEvidence, about, answer, first_few, masked, percent};
 use crate::error::DataError;
 use crate::infer::ColumnType;
+use crate::merge::Found;
 use crate::profile::ColumnProfile;
-use crate::read::{Fault, Place, RejectKind};
+use crate::read::{Place, RejectKind};
 
 const NAME: &str = "data.values";
 
 /// So many standard deviations more unknown rows than expected are significant.
 const DEVIATIONS: f64 = 4.0;
-
-/// How many values a sentence lists.
-const LISTED: usize = 5;
 
 /// Checks the cells of a table, and those of `against`, the data that a model trained here will meet.
 #[must_use]
@@ -61,19 +59,14 @@ fn rejected(evidence: &TableEvidence) -> Vec<Finding> {
             RejectKind::OpenQuote => "have an unclosed quote",
             RejectKind::BadJson => "are not JSON objects",
         };
-        let example = |fault: &Fault| {
-            evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
-        };
-        Finding {
-            count: Some(rejects.count),
-            examples: rejects.examples.iter().map(example).collect(),
-            ..Finding::new(
-                "values.rejected",
-                Severity::Warn,
-                format!("{} of {rows} rows {what}: they are not read", rejects.count),
-            )
-            .action("fix the rows; many programs silently drop or shift such rows")
-        }
+        Finding::new(
+            "values.rejected",
+            Severity::Warn,
+            format!("{} of {rows} rows {what}: they are not read", rejects.count),
+        )
+        .action("fix the rows; many programs silently drop or shift such rows")
+        .count(rejects.count)
+        .examples(rejects.examples.iter().map(|fault| evidence.fault_example(fault)))
     };
     coverage.rejects.iter().map(finding).collect()
 }
@@ -81,10 +74,8 @@ fn rejected(evidence: &TableEvidence) -> Vec<Finding> {
 fn recoded(evidence: &TableEvidence) -> Option<Finding> {
     let coverage = &evidence.coverage;
     let place = coverage.first_recoded?;
-    Some(Finding {
-        count: Some(coverage.rows_recoded),
-        examples: vec![evidence.example(place, None)],
-        ..Finding::new(
+    Some(
+        Finding::new(
             "values.not_utf8",
             Severity::Warn,
             format!(
@@ -93,7 +84,9 @@ fn recoded(evidence: &TableEvidence) -> Option<Finding> {
             ),
         )
         .action("write the files in UTF-8")
-    })
+        .count(coverage.rows_recoded)
+        .examples(vec![evidence.example(place, None)]),
+    )
 }
 
 /// NaN and infinities: one of them in a batch makes the loss NaN.
@@ -102,23 +95,17 @@ fn not_finite(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFa
     if evidence.is_label(&column.name) {
         return Vec::new();
     }
-    let examples = |places: &[Place]| -> Vec<Example> {
-        places.iter().map(|place| evidence.example(*place, None)).collect()
-    };
     let infinite = column.summary().infinite_count;
     let found = [
         ("values.nan", "NaN", column.nan_count(), &facts.nan),
         ("values.infinite", "infinite", infinite, &facts.infinite),
     ];
-    let finding = |(kind, what, count, places): &(&str, &str, u64, &Vec<Place>)| {
+    let finding = |(kind, what, count, facts): &(&str, &str, u64, &Found<Place>)| {
         let share = percent(*count as f64 / column.rows.max(1) as f64);
         let message = format!("`{}` is {what} in {count} of {} rows ({share})", column.name, column.rows);
         let action = "fill them in, drop the rows, or make them missing: one in a batch makes the loss NaN";
-        Finding {
-            count: Some(*count),
-            examples: examples(places),
-            ..about(kind, Severity::Block, &column.name, message, action)
-        }
+        let examples = facts.examples.iter().map(|place| evidence.example(*place, None));
+        about(kind, Severity::Block, &column.name, message, action).count(*count).examples(examples)
     };
     found.iter().filter(|(_, _, count, _)| *count > 0).map(finding).collect()
 }
@@ -160,23 +147,19 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     let largest = unknown.iter().map(|it| it.count).max().unwrap_or(0) as f64;
     let limit = expected + DEVIATIONS * (expected.max(1.0)).sqrt();
     let is_rare = rows as f64 <= limit && largest <= limit;
-    let name = |it: &crate::profile::ValueCount| {
-        format!("`{}` ({})", crate::personal::masked(&it.value.to_string()), it.count)
-    };
-    let shown: Vec<String> = unknown.iter().take(LISTED).map(name).collect();
-    let more = unknown.len().saturating_sub(LISTED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let name =
+        |it: &crate::profile::ValueCount| format!("`{}` ({})", masked(&it.value.to_string()), it.count);
     let because = match is_rare {
         true => format!("; about {expected:.0} are expected in new data"),
         false => String::new(),
     };
     let message = format!(
-        "{rows} rows of the other side ({}) have a `{}` that no row here has: {}{more}{because}",
+        "{rows} rows of the other side ({}) have a `{}` that no row here has: {}{because}",
         percent(rows as f64 / other.value_count().max(1) as f64),
         column.name,
-        shown.join(", ")
+        first_few(&unknown, name)
     );
     let severity = if is_rare { Severity::Note } else { Severity::Warn };
     let action = "give the model a category for unknown values, or find out why the values differ";
-    Some(Finding { count: Some(rows), ..about("values.unknown", severity, &column.name, message, action) })
+    Some(about("values.unknown", severity, &column.name, message, action).count(rows))
 }

@@ -3,15 +3,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks, spread};
-use super::groups::{Grouping, value_keys};
+use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks};
+use super::groups::Grouping;
 use super::repeats::{RowCounts, RowKinds, Thinning};
-use super::{EXAMPLES_MAX, Read, Reading};
+use super::{Read, Reading};
 use crate::error::DataError;
+use crate::hashed::scrambled;
+use crate::merge::Found;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::profile::Sampling;
 use crate::profile::wide::{Beside, scan_beside, scan_in_groups};
 use crate::read::{Chunk, Place, Source};
+use crate::rows::RowHashes;
 
 /// The most rows of which a fingerprint is kept. Of longer tables, and of text files, whose rows are not counted
 /// beforehand, all columns are read at the same time.
@@ -131,10 +134,10 @@ impl Pass for GroupFacts {
         }
         let columns = self.columns.iter_mut().zip(&self.indexes).zip(chunk.batch.columns());
         for ((facts, index), array) in columns {
-            let keys = value_keys(array);
+            let keys = RowHashes::of_column(array);
             facts.observe(array, &keys, chunk, &row_marks);
-            let seed = spread(*index as u64);
-            let mixed = || keys.iter().map(|key| spread(key ^ seed));
+            let seed = scrambled(*index as u64);
+            let mixed = || keys.iter().map(|key| scrambled(key ^ seed));
             let add = |sums: &mut [u64]| {
                 sums.iter_mut().zip(mixed()).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
             };
@@ -207,11 +210,12 @@ pub(super) fn gather(
         Gathering { label, row_columns: Arc::clone(&row_columns), identifiers, rows: Mutex::default() };
     let (profiler, found, coverage) = scan_beside(source, (None, Sampling::None), &gathering, watch)?;
     let rows = gathering.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let empty: Vec<usize> = (0..rows.filled.len()).filter(|row| !rows.filled[*row]).collect();
+    let mut empty = Found::default();
+    let unfilled = (0..rows.filled.len()).filter(|row| !rows.filled[*row]);
+    unfilled.for_each(|row| empty.add(1, || rows.place(row)));
     let facts = TableFacts {
         columns: found.into_iter().flatten().collect(),
-        empty_rows: empty.len() as u64,
-        empty_examples: empty.iter().take(EXAMPLES_MAX).map(|row| rows.place(*row)).collect(),
+        empty,
         groupings: groupings(source, reading, watch)?,
         label,
         rows: rows.kinds(&rows.features, label, &row_columns),

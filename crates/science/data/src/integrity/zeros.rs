@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Rng, SplitMix64};
 
+use crate::hashed::scrambled;
 use crate::profile::{ColumnProfile, Value};
 
 /// Rows of a column that are 0, of which the lowest marks are kept: a random part, the same for all columns.
@@ -46,7 +46,7 @@ pub(super) struct ZeroRows(BTreeSet<u64>);
 impl ZeroRows {
     pub(super) fn observe(&mut self, values: impl Iterator<Item = Option<f64>>, row_marks: &[u64]) {
         for (_, mark) in values.zip(row_marks).filter(|(value, _)| *value == Some(0.0)) {
-            self.add(SplitMix64::new(*mark).next_u64());
+            self.add(scrambled(*mark));
         }
     }
 

@@ -18,7 +18,7 @@ use super::{JoinError, content, kinds, settled};
 use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
-use crate::write::{TableFile, TableFormat, fitted, schema_of};
+use crate::write::{TableFile, fitted, schema_of};
 
 /// Behind the name of a right column whose name a left column has.
 pub const RIGHT_SUFFIX: &str = "_right";
@@ -137,7 +137,7 @@ pub fn as_of(
     }
     match writer.out {
         Some(out) => out,
-        None => TableFile::create(&plan.out, TableFormat::of(&plan.out)?, &join.empty_schema(&left, &names))?,
+        None => TableFile::by_extension(&plan.out, &join.empty_schema(&left, &names))?,
     }
     .finish()?;
     Ok(AsOfReport {
@@ -373,10 +373,7 @@ impl Joined<'_, '_> {
             let schema = Arc::clone(writer.schema.get_or_insert_with(|| batch.schema()));
             let out = match &mut writer.out {
                 Some(out) => out,
-                none => {
-                    let path = &self.join.plan.out;
-                    none.insert(TableFile::create(path, TableFormat::of(path)?, &batch.schema())?)
-                }
+                none => none.insert(TableFile::by_extension(&self.join.plan.out, &batch.schema())?),
             };
             out.write(&fitted(batch, &schema).map_err(content)?)?;
         }

@@ -7,6 +7,7 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
 use super::JoinError;
+use crate::hashed::digest;
 use crate::infer::ColumnType;
 use crate::read::Source;
 
@@ -42,8 +43,7 @@ impl Keys {
         &self.places
     }
 
-    /// A digest per row: 128 bits of BLAKE3, so that two different keys of 10¹⁰ are taken for equal with a probability of 10⁻¹⁹.
-    /// None for a row without a value in a key column.
+    /// A digest per row. None for a row without a value in a key column.
     pub(super) fn digests(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<Option<u128>>, ArrowError> {
         let cast = |(place, to): (&usize, &DataType)| as_type(&columns[*place], to);
         let keys: Vec<ArrayRef> = self.places.iter().zip(&self.types).map(cast).collect::<Result<_, _>>()?;
@@ -53,12 +53,6 @@ impl Keys {
         let has_value = |row: usize| nulls.iter().flatten().all(|nulls| nulls.is_valid(row));
         Ok((0..rows).map(|row| has_value(row).then(|| digest(encoded.row(row).as_ref()))).collect())
     }
-}
-
-fn digest(bytes: &[u8]) -> u128 {
-    let mut first = [0; 16];
-    first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
-    u128::from_le_bytes(first)
 }
 
 /// A type that holds the values of both, if they can be equal.

@@ -13,8 +13,8 @@ mod tests;
 
 use crate::error::DataError;
 use crate::infer::ColumnType;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
+use crate::pass::{PassObserver, scan};
+use crate::read::Source;
 use crate::write::WriteError;
 
 /// The most bytes of the side that is held in memory, decoded.
@@ -49,14 +49,9 @@ pub enum JoinError {
 
 /// The source with the types that all its rows need, so that no later reading begins again.
 fn settled(mut source: Source, watch: &PassObserver<'_>) -> Result<Source, DataError> {
-    struct Nothing;
-    impl Pass for Nothing {
-        fn observe(&mut self, _: &Chunk) {}
-        fn merge(&mut self, _: Self) {}
-    }
     // The footers of Parquet files say it all.
     if source.rows().is_none() {
-        scan(&mut source, &|_| Nothing, watch)?;
+        scan(&mut source, &|_| (), watch)?;
     }
     let columns = source.columns().to_vec();
     source.with_columns(columns)

@@ -151,8 +151,8 @@ impl Places {
     }
 
     fn row_keys(&self, chunk: &Chunk, columns: &[usize]) -> RowKeys {
-        let mut rows = RowHashes::new(chunk.batch.num_rows());
-        columns.iter().for_each(|index| rows.add(chunk.batch.column(*index)));
+        let columns = columns.iter().map(|index| chunk.batch.column(*index));
+        let mut rows = RowHashes::of(chunk.batch.num_rows(), columns);
         let features = rows.values().to_vec();
         if let Some(label) = self.label {
             rows.add(chunk.batch.column(label));
@@ -160,7 +160,13 @@ impl Places {
         RowKeys { features, with_label: rows.values().to_vec() }
     }
 
-    /// Features whose fingerprints make rows equal, so that they are not near.
+    /// Fingerprints of rows by what makes them equal, so that they are not near.
+    pub(super) fn equality(&self, chunk: &Chunk) -> RowHashes {
+        let columns = self.equal_by().iter().map(|index| chunk.batch.column(*index));
+        RowHashes::of(chunk.batch.num_rows(), columns)
+    }
+
+    /// Features whose fingerprints make rows equal.
     pub(super) fn equal_by(&self) -> &[usize] {
         self.without_identifiers.as_deref().unwrap_or(&self.compared)
     }

@@ -59,10 +59,8 @@ pub struct Duplicates {
     pub surplus_rows: u64,
     /// The fraction of rows that have an equal one (the label aside) with another label. 0 without a label.
     pub conflicting_share: f64,
-    /// Whether every row was counted; otherwise the numbers are estimates from this many distinct rows.
+    /// Whether every row was counted; otherwise the numbers are estimates.
     pub exact: bool,
-    /// Distinct rows that were counted.
-    pub keys_counted: usize,
 }
 
 impl DuplicateCounts {
@@ -103,7 +101,6 @@ impl DuplicateCounts {
             surplus_rows,
             conflicting_share: share_of(rows_where(&|copies| copies.label == CONFLICT)),
             exact,
-            keys_counted: self.keys.len(),
         }
     }
 

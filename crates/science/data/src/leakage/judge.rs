@@ -124,7 +124,8 @@ fn same_files(count: usize, train: &str, test: &str) -> Finding {
             format!("{count} test files are identical to training files, such as `{test}` and `{train}`")
         }
     };
-    Finding { count: Some(count as u64), ..Finding::new(SAME_FILE, Severity::Block, message) }
+    Finding::new(SAME_FILE, Severity::Block, message)
+        .count(count as u64)
         .action("use a test set that was held out from training")
 }
 
@@ -175,28 +176,24 @@ fn shared_rows(
         row: Some(it.test.row),
         value: Some(format!("= {} {}", train.files()[it.train.file].path, it.train.row)),
     };
-    Some(Finding {
-        count: Some(rows.shared_rows),
-        examples: rows.examples.iter().map(example).collect(),
-        ..Finding::new(if is_all { ALL_ROWS } else { ROWS }, severity, message)
+    Some(
+        Finding::new(if is_all { ALL_ROWS } else { ROWS }, severity, message)
             .action("remove duplicates before the split, or split by the hash of the row")
-    })
+            .count(rows.shared_rows)
+            .examples(rows.examples.iter().map(example)),
+    )
 }
 
 fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
     let conflicting = rows.shared_rows - rows.shared_with_label;
-    (conflicting > 0).then(|| Finding {
-        count: Some(conflicting),
-        ..Finding::new(
-            CONFLICTS,
-            Severity::Warn,
-            format!(
-                "{conflicting} test rows have the same features{} as training rows but a different `{label}`",
-                identifier::without(&rows.without)
-            ),
-        )
-        .about(label)
-        .action("check that both sides encode the label the same way, then whether the features determine it at all")
+    (conflicting > 0).then(|| {
+        let message = format!(
+            "{conflicting} test rows have the same features{} as training rows but a different `{label}`",
+            identifier::without(&rows.without)
+        );
+        let action = "check that both sides encode the label the same way, then whether the features determine it \
+                      at all";
+        Finding::new(CONFLICTS, Severity::Warn, message).about(label).action(action).count(conflicting)
     })
 }
 
@@ -204,36 +201,28 @@ fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
 fn conflicts_within(duplicates: &Duplicates, without: &[String], label: &str, side: &str) -> Option<Finding> {
     let share = duplicates.conflicting_share;
     let severity = if share >= CONFLICTING_SHARE_WARNS { Severity::Warn } else { Severity::Note };
-    (share > 0.0).then(|| Finding {
-        count: Some((share * duplicates.rows as f64).round() as u64),
-        ..Finding::new(
-            CONFLICTS,
-            severity,
-            format!(
-                "{}{:.2} % of the {side} rows have the same features{} as another row but a different `{label}`",
-                if duplicates.exact { "" } else { "about " },
-                share * 100.0,
-                identifier::without(without)
-            ),
-        )
-        .about(label)
-        .action("no model can be right on all of them: check the labels, or add a feature that separates them")
+    (share > 0.0).then(|| {
+        let message = format!(
+            "{}{:.2} % of the {side} rows have the same features{} as another row but a different `{label}`",
+            if duplicates.exact { "" } else { "about " },
+            share * 100.0,
+            identifier::without(without)
+        );
+        let action =
+            "no model can be right on all of them: check the labels, or add a feature that separates them";
+        let rows = (share * duplicates.rows as f64).round() as u64;
+        Finding::new(CONFLICTS, severity, message).about(label).action(action).count(rows)
     })
 }
 
 fn shared_groups(groups: &GroupOverlap, column: &str) -> Option<Finding> {
-    (groups.shared_groups > 0).then(|| Finding {
-        count: Some(groups.shared_groups),
-        ..Finding::new(
-            GROUPS,
-            Severity::Block,
-            format!(
-                "{} of {} values of `{column}` on the test side are on the training side too, with {} test rows",
-                groups.shared_groups, groups.test_groups, groups.test_rows_in_shared
-            ),
-        )
-        .about(column)
-        .action("split by the group")
+    (groups.shared_groups > 0).then(|| {
+        let message = format!(
+            "{} of {} values of `{column}` on the test side are on the training side too, with {} test rows",
+            groups.shared_groups, groups.test_groups, groups.test_rows_in_shared
+        );
+        let finding = Finding::new(GROUPS, Severity::Block, message).about(column);
+        finding.action("split by the group").count(groups.shared_groups)
     })
 }
 
@@ -248,10 +237,10 @@ fn shared_time(time: &TimeOverlap, column: &str) -> Option<Finding> {
         time.test_rows_timed,
         if only_equal { ", all of them with the same timestamp" } else { "" }
     );
-    Some(Finding {
-        count: Some(time.test_rows_not_after),
-        ..Finding::new(TIME, if only_equal { Severity::Warn } else { Severity::Block }, message)
+    Some(
+        Finding::new(TIME, if only_equal { Severity::Warn } else { Severity::Block }, message)
             .about(column)
             .action("split by time: test rows must be later than training rows")
-    })
+            .count(time.test_rows_not_after),
+    )
 }

@@ -31,7 +31,7 @@ pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
 pub use near::{Near, NearPair, NearRows};
-pub use overlap::{GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap};
+pub use overlap::{GroupOverlap, Overlap, RowOverlap, SharedRow, TimeOverlap};
 use preprocessing::Scales;
 pub use preprocessing::{Fit, FittedColumn};
 use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};

@@ -8,12 +8,11 @@ use super::columns::{Columns, Places, RowKeys};
 use super::duplicates::{DuplicateCounts, Duplicates, keys_of};
 use crate::hashed::{AlreadyHashed, Keys};
 use crate::identifier::are_few;
+use crate::limits::EXAMPLES_MAX;
+use crate::merge::merge_option;
 use crate::pass::Pass;
 use crate::read::{Chunk, Coverage, Place};
 use crate::sampled::keys;
-
-/// The most shared rows that are shown.
-pub const OVERLAP_EXAMPLES_MAX: usize = 5;
 
 /// What both sides have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,7 +139,7 @@ impl SeenRows {
             let same_label = met.with_label.contains(&self.keys.with_label[row]);
             found.shared_rows += 1;
             found.shared_with_label += u64::from(same_label);
-            if found.examples.len() < OVERLAP_EXAMPLES_MAX {
+            if found.examples.len() < EXAMPLES_MAX {
                 found.examples.push(SharedRow { test: places[row], train: *train, same_label });
             }
         }
@@ -222,9 +221,7 @@ impl Pass for Seen {
 
     fn merge(&mut self, later: Self) {
         self.rows.merge(later.rows);
-        if let (Some(seen), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
-            seen.merge(later);
-        }
+        merge_option(&mut self.without_identifiers, later.without_identifiers, SeenRows::merge);
         self.groups.extend(later.groups);
         self.moments.extend(later.moments);
         self.row_places.extend(later.row_places);
@@ -341,9 +338,7 @@ impl Pass for Met<'_> {
 
     fn merge(&mut self, later: Self) {
         self.rows.merge(later.rows);
-        if let (Some(met), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
-            met.merge(later);
-        }
+        merge_option(&mut self.without_identifiers, later.without_identifiers, MetRows::merge);
         self.identifiers.iter_mut().zip(later.identifiers).for_each(|(known, more)| known.merge(more));
         self.groups.extend(later.groups);
         self.last_moment = later.last_moment.into_iter().chain(self.last_moment).reduce(f64::max);

@@ -70,22 +70,17 @@ impl Label {
 impl LabelCode {
     /// Learns from the training side; `None` where fewer than two different labels are known.
     pub(super) fn learn(values: &Values) -> Option<Self> {
-        let mut counts: HashMap<u64, u64> = HashMap::new();
-        each_bits(values, |_, bits| *counts.entry(bits).or_default() += 1);
-        if counts.len() < 2 {
+        let by_frequency = by_frequency(values);
+        if by_frequency.len() < 2 {
             return None;
         }
         if let Content::Numbers(numbers) = &values.content
-            && counts.len() > CLASS_NUMBERS_MAX
+            && by_frequency.len() > CLASS_NUMBERS_MAX
         {
-            let mut sorted: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
-            sorted.sort_by(f64::total_cmp);
-            return Some(Self::Sorted(sorted));
+            return Some(Self::Sorted(sorted(numbers)));
         }
-        let mut by_count: Vec<(u64, u64)> = counts.into_iter().collect();
-        by_count.sort_by_key(|(bits, count)| (std::cmp::Reverse(*count), *bits));
-        let class = |(index, (bits, _)): (usize, (u64, u64))| (bits, index.min(CLASSES_MAX - 1) as u8);
-        Some(Self::Classes(by_count.into_iter().enumerate().map(class).collect()))
+        let class = |(index, bits): (usize, u64)| (bits, index.min(CLASSES_MAX - 1) as u8);
+        Some(Self::Classes(by_frequency.into_iter().enumerate().map(class).collect()))
     }
 
     pub(super) fn read(&self, values: &Values) -> Label {
@@ -112,6 +107,21 @@ impl LabelCode {
     }
 }
 
+/// The different values, the most frequent first, as the bits that identify them.
+fn by_frequency(values: &Values) -> Vec<u64> {
+    let mut counts: HashMap<u64, u64> = HashMap::new();
+    each_bits(values, |_, bits| *counts.entry(bits).or_default() += 1);
+    let mut by_count: Vec<(u64, u64)> = counts.into_iter().collect();
+    by_count.sort_by_key(|(bits, count)| (std::cmp::Reverse(*count), *bits));
+    by_count.into_iter().map(|(bits, _)| bits).collect()
+}
+
+fn sorted(numbers: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
 /// How the values of a column fall into bins: derived from the training side.
 pub(super) enum Binning {
     /// Upper bounds, inclusive; the last bin is open. Bin 0 is for what is missing.
@@ -124,18 +134,10 @@ impl Binning {
     /// At most `bins` bins (up to 256), each of about as many rows.
     pub(super) fn learn(values: &Values, bins: usize) -> Self {
         match &values.content {
-            Content::Numbers(numbers) => {
-                let mut sorted: Vec<f64> = numbers.iter().copied().filter(|it| !it.is_nan()).collect();
-                sorted.sort_by(f64::total_cmp);
-                Self::Edges(edges(&sorted, bins.saturating_sub(2).max(1)))
-            }
+            Content::Numbers(numbers) => Self::Edges(edges(&sorted(numbers), bins.saturating_sub(2).max(1))),
             Content::Codes(_) => {
-                let mut counts: HashMap<u64, u64> = HashMap::new();
-                each_bits(values, |_, bits| *counts.entry(bits).or_default() += 1);
-                let mut by_count: Vec<(u64, u64)> = counts.into_iter().collect();
-                by_count.sort_by_key(|(bits, count)| (std::cmp::Reverse(*count), *bits));
-                let kept = by_count.into_iter().take(bins.saturating_sub(2));
-                Self::Codes(kept.enumerate().map(|(index, (bits, _))| (bits, index as u8 + 2)).collect())
+                let kept = by_frequency(values).into_iter().take(bins.saturating_sub(2));
+                Self::Codes(kept.enumerate().map(|(index, bits)| (bits, index as u8 + 2)).collect())
             }
         }
     }

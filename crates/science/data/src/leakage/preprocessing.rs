@@ -11,6 +11,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use super::columns::Places;
 use crate::infer::ColumnType;
+use crate::merge::merge_option;
 use crate::pass::Pass;
 use crate::profile::Moments;
 use crate::read::{Chunk, Source};
@@ -126,11 +127,8 @@ impl Pass for Scales {
     }
 
     fn merge(&mut self, later: Self) {
-        for (facts, more) in self.facts.iter_mut().zip(later.facts) {
-            if let (Some(facts), Some(more)) = (facts, more) {
-                facts.merge(more);
-            }
-        }
+        let pairs = self.facts.iter_mut().zip(later.facts);
+        pairs.for_each(|(facts, more)| merge_option(facts, more, ColumnScale::merge));
     }
 }
 

@@ -7,8 +7,11 @@ use arrow::array::UInt32Array;
 use arrow::compute::take;
 
 use super::columns::Places;
+use crate::hashed::scrambled;
+use crate::merge::merge_option;
 use crate::pass::Pass;
 use crate::read::{Chunk, Place, Source};
+use crate::rows::RowHashes;
 use crate::sampled::{Values, retain};
 
 /// The most rows of the training side that are kept.
@@ -73,12 +76,9 @@ impl Sample {
     }
 }
 
-/// A hash of a place (the finalizer of SplitMix64).
+/// A hash of a place.
 pub(super) fn spread(place: Place) -> u64 {
-    let mut mixed = (place.row ^ (place.file as u64).rotate_right(20)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    scrambled(place.row ^ (place.file as u64).rotate_right(20))
 }
 
 impl Pass for Sample {
@@ -95,7 +95,7 @@ impl Pass for Sample {
             true => chunk.batch.column(index).clone(),
             false => take(chunk.batch.column(index), &chosen, None).expect("the rows are within the batch"),
         };
-        let mut fingerprints = crate::rows::RowHashes::new(chosen.len());
+        let mut fingerprints = RowHashes::new(chosen.len());
         self.columns.equal_by().iter().for_each(|index| fingerprints.add(&column(*index)));
         for (values, index) in self.features.iter_mut().zip(&self.columns.features) {
             values.add(&column(*index));
@@ -115,9 +115,7 @@ impl Pass for Sample {
         self.places.extend(later.places);
         self.rows.extend(later.rows);
         self.features.iter_mut().zip(later.features).for_each(|(values, more)| values.append(more));
-        if let (Some(values), Some(more)) = (&mut self.label, later.label) {
-            values.append(more);
-        }
+        merge_option(&mut self.label, later.label, Values::append);
         self.thin();
     }
 }

@@ -11,12 +11,10 @@ use super::pairs::{Pairs, pairs};
 use super::{Content, ImageFacts, MediaCount, MediaFile, find_image_overlap, look_at};
 use crate::DataSpec;
 use crate::error::DataError;
+use crate::limits::EXAMPLES_MAX;
 use crate::pass::PassObserver;
 use crate::read::Source;
 use crate::read_context::ReadContext;
-
-/// The most files that are shown of one kind of finding.
-const EXAMPLES_MAX: usize = 5;
 
 /// From this fraction on, one size or mode is the rule, and others are odd.
 const RULE_SHARE: f64 = 0.95;
@@ -150,14 +148,10 @@ fn about_files(
     found: &[(&MediaFile, String)],
     message: impl FnOnce(usize) -> String,
 ) -> Option<Finding> {
-    (!found.is_empty()).then(|| Finding {
-        count: Some(found.len() as u64),
-        examples: found
-            .iter()
-            .take(EXAMPLES_MAX)
-            .map(|(file, value)| example(file, value.as_str()))
-            .collect(),
-        ..Finding::new(check, severity, message(found.len()))
+    (!found.is_empty()).then(|| {
+        Finding::new(check, severity, message(found.len()))
+            .count(found.len() as u64)
+            .examples(found.iter().take(EXAMPLES_MAX).map(|(file, value)| example(file, value.as_str())))
     })
 }
 
@@ -271,23 +265,18 @@ fn repeated(files: &[MediaFile]) -> CheckResult {
     if found.test_images == 0 {
         return CheckResult::not_applicable(NAME, "there are no images");
     }
-    let example = |pair: &super::SharedImage| Example {
-        file: Some(pair.test.clone()),
-        row: None,
-        value: Some(format!("{} {}", if pair.bits == 0 { "=" } else { "≈" }, pair.train)),
-    };
     let mut findings = Vec::new();
     let mut add = |count: u64, pairs: &[super::SharedImage], what: &str| {
         let share = count as f64 / found.test_images as f64;
         let severity = if share >= REPEATED_SHARE_WARNS { Severity::Warn } else { Severity::Note };
         if count > 0 {
             let message = format!("{count} of {} images {what}", found.test_images);
-            findings.push(Finding {
-                count: Some(count),
-                examples: pairs.iter().map(example).collect(),
-                ..Finding::new(NAME, severity, message)
+            findings.push(
+                Finding::new(NAME, severity, message)
                     .action("remove them, or keep them on one side of every split")
-            });
+                    .count(count)
+                    .examples(pairs.iter().map(super::SharedImage::example)),
+            );
         }
     };
     add(found.equal_images, &found.equal, "have exactly the same pixels as another one");
@@ -385,28 +374,28 @@ fn labelled(
     let spec = DataSpec { path: path.to_owned(), ..DataSpec::default() };
     let mut source = Source::open(base, "labels", &spec, context)?;
     let (account, coverage) = labels::account(&mut source, files, watch)?;
-    let LabelAccount { column, rows, missing_files, missing_examples, unlabelled, repeated } = match account {
+    let LabelAccount { column, rows, missing, unlabelled, repeated } = match account {
         Ok(account) => account,
         Err(why) => return Ok(CheckResult::not_run(NAME, why)),
     };
     let mut findings = Vec::new();
-    if missing_files > 0 {
+    if missing.count > 0 {
         let example = |(place, name): &(crate::read::Place, String)| Example {
             file: Some(source.files()[place.file].path.clone()),
             row: Some(place.row),
             value: Some(name.clone()),
         };
-        findings.push(Finding {
-            count: Some(missing_files),
-            examples: missing_examples.iter().map(example).collect(),
-            ..Finding::new(
+        findings.push(
+            Finding::new(
                 NAME,
                 Severity::Block,
-                format!("{missing_files} of {rows} rows name a missing file"),
+                format!("{} of {rows} rows name a missing file", missing.count),
             )
             .about(&column)
             .action("bring the files, or take the rows out")
-        });
+            .count(missing.count)
+            .examples(missing.examples.iter().map(example)),
+        );
     }
     let unlabelled: Vec<_> = unlabelled
         .iter()
@@ -419,7 +408,7 @@ fn labelled(
     }));
     if repeated > 0 {
         let message = format!("{repeated} rows speak of a file that an earlier row spoke of");
-        findings.push(Finding { count: Some(repeated), ..Finding::new(NAME, Severity::Note, message) });
+        findings.push(Finding::new(NAME, Severity::Note, message).count(repeated));
     }
     if coverage.rows_rejected > 0 {
         let message = format!("{} rows could not be read", coverage.rows_rejected);

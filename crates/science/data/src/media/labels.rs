@@ -4,19 +4,17 @@ use std::collections::HashMap;
 
 use super::MediaFile;
 use crate::error::DataError;
+use crate::merge::Found;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
-
-/// The most rows that are kept of what is wrong.
-const EXAMPLES_MAX: usize = 5;
 
 /// How a table of labels matches files.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct LabelAccount {
     pub(super) column: String,
     pub(super) rows: u64,
-    pub(super) missing_files: u64,
-    pub(super) missing_examples: Vec<(Place, String)>,
+    /// Rows about files that are not there.
+    pub(super) missing: Found<(Place, String)>,
     pub(super) unlabelled: Vec<usize>,
     /// Rows about a file that an earlier row spoke of.
     pub(super) repeated: u64,
@@ -32,8 +30,7 @@ struct Named<'i> {
 struct NamedByColumn {
     rows: u64,
     rows_of: HashMap<usize, u64>,
-    missing: u64,
-    missing_examples: Vec<(Place, String)>,
+    missing: Found<(Place, String)>,
 }
 
 impl Pass for Named<'_> {
@@ -58,21 +55,14 @@ impl NamedByColumn {
         self.rows += 1;
         match index.find(name) {
             Some(file) => *self.rows_of.entry(file).or_default() += 1,
-            None => {
-                self.missing += 1;
-                if self.missing_examples.len() < EXAMPLES_MAX {
-                    self.missing_examples.push((place, name.to_owned()));
-                }
-            }
+            None => self.missing.add(1, || (place, name.to_owned())),
         }
     }
 
     fn merge(&mut self, later: Self) {
         self.rows += later.rows;
-        self.missing += later.missing;
+        self.missing.merge(later.missing);
         later.rows_of.into_iter().for_each(|(file, rows)| *self.rows_of.entry(file).or_default() += rows);
-        let room = EXAMPLES_MAX - self.missing_examples.len();
-        self.missing_examples.extend(later.missing_examples.into_iter().take(room));
     }
 }
 
@@ -96,8 +86,7 @@ pub(super) fn account(
     let account = LabelAccount {
         column: column.name.clone(),
         rows: named.rows,
-        missing_files: named.missing,
-        missing_examples: named.missing_examples,
+        missing: named.missing,
         unlabelled: (0..files.len()).filter(|file| !named.rows_of.contains_key(file)).collect(),
         repeated: named.rows_of.values().map(|rows| rows - 1).sum(),
     };

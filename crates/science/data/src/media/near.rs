@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use super::{Content, ImageFacts, Look, MediaFile};
+use crate::limits::EXAMPLES_MAX;
 
 /// Bits of the hashes that may differ.
 const BITS_MAX: u32 = 13;
@@ -40,9 +41,6 @@ const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
 /// Up to so many times the fraction that the training side has within itself is expected.
 const EXPECTED_FACTOR: f64 = 2.0;
-
-/// The most pairs that are kept.
-const EXAMPLES_MAX: usize = 5;
 
 /// Images that two sides have in common.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -207,6 +205,13 @@ pub fn find_image_overlap(train: &[MediaFile], test: &[MediaFile]) -> ImageOverl
     }
 }
 
+impl SharedImage {
+    pub(super) fn example(&self) -> Example {
+        let sign = if self.bits == 0 { "=" } else { "≈" };
+        Example { file: Some(self.test.clone()), row: None, value: Some(format!("{sign} {}", self.train)) }
+    }
+}
+
 impl ImageOverlap {
     /// `leakage.rows` and `leakage.near_duplicates` of images. `not_compared` files could not be read.
     #[must_use]
@@ -232,16 +237,11 @@ impl ImageOverlap {
                 true => worst,
                 false => Severity::Warn,
             };
-            let example = |pair: &SharedImage| Example {
-                file: Some(pair.test.clone()),
-                row: None,
-                value: Some(format!("{} {}", if pair.bits == 0 { "=" } else { "≈" }, pair.train)),
-            };
-            let finding = (count > 0).then(|| Finding {
-                count: Some(count),
-                examples: pairs.iter().map(example).collect(),
-                ..Finding::new(name, severity, message)
+            let finding = (count > 0).then(|| {
+                Finding::new(name, severity, message)
                     .action("keep an image and everything made from it on one side")
+                    .count(count)
+                    .examples(pairs.iter().map(SharedImage::example))
             });
             let left_out = (not_compared > 0).then(|| {
                 let files = crate::counted(not_compared, "file");

@@ -1,46 +1,34 @@
 //! Many small trees, each of which corrects the errors of those before it.
 
 use super::bins::Binned;
-use super::frame::scrambled;
 use super::loss::Loss;
 use super::target::Target;
-use super::tree::{Grower, Growth, Tree};
+use super::tree::{Grower, Tree};
+use crate::hashed::scrambled;
 
-/// How a booster learns. The defaults are scikit-learn's, the shrinkage of leaves XGBoost's.
+/// How a booster learns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoosterSettings {
     /// The most rounds; each grows a tree, with three classes and more one for each class.
     pub rounds_max: usize,
-    /// The fraction of a tree's output that is added.
-    pub learning_rate: f64,
-    /// The most leaves of a tree.
-    pub leaves_max: usize,
-    /// The fewest rows of a leaf.
-    pub leaf_rows_min: usize,
-    /// Pulls the values of small leaves to zero.
-    pub l2: f64,
-    /// Learning ends after so many rounds without progress on rows kept aside.
-    pub patience: usize,
-    /// The fraction of rows kept aside to decide when to stop.
-    pub aside_share: f64,
     /// Chooses the rows kept aside.
     pub seed: u64,
 }
 
 impl Default for BoosterSettings {
     fn default() -> Self {
-        Self {
-            rounds_max: 100,
-            learning_rate: 0.1,
-            leaves_max: 31,
-            leaf_rows_min: 20,
-            l2: 1.0,
-            patience: 10,
-            aside_share: 0.1,
-            seed: 0,
-        }
+        Self { rounds_max: 100, seed: 0 }
     }
 }
+
+/// The fraction of a tree's output that is added.
+const LEARNING_RATE: f64 = 0.1;
+
+/// Learning ends after so many rounds without progress on rows kept aside.
+const PATIENCE: usize = 10;
+
+/// The fraction of rows kept aside to decide when to stop.
+const ASIDE_SHARE: f64 = 0.1;
 
 /// With fewer rows kept aside than this, their loss is too uncertain: all rows are used for training, for
 /// [`ROUNDS_WITHOUT_ASIDE`] rounds.
@@ -52,7 +40,6 @@ const ROUNDS_WITHOUT_ASIDE: usize = 30;
 pub struct Booster {
     loss: Loss,
     start: Vec<f64>,
-    learning_rate: f64,
     /// For each round a tree per score.
     rounds: Vec<Vec<Tree>>,
     columns: Vec<usize>,
@@ -102,8 +89,8 @@ impl Booster {
             learn.sort_unstable();
             rounds_max = rounds_max.min(ROUNDS_WITHOUT_ASIDE);
         }
-        let mut learning = Learning::new(binned, columns, target, (&mut learn, &aside), settings);
-        learning.run(rounds_max, settings.patience);
+        let mut learning = Learning::new(binned, columns, target, (&mut learn, &aside));
+        learning.run(rounds_max);
         learning.booster
     }
 
@@ -119,7 +106,7 @@ impl Booster {
             scores.copy_from_slice(&self.start);
             for trees in &self.rounds {
                 for (score, tree) in scores.iter_mut().zip(trees) {
-                    *score += self.learning_rate * tree.value(binned, *row as usize);
+                    *score += LEARNING_RATE * tree.value(binned, *row as usize);
                 }
             }
             self.loss.predict(&scores, &mut values);
@@ -146,7 +133,7 @@ impl Booster {
 
 /// Rows to learn from and rows kept aside.
 fn parted(rows: &[u32], settings: &BoosterSettings) -> (Vec<u32>, Vec<u32>) {
-    let limit = (settings.aside_share.clamp(0.0, 1.0) * u64::MAX as f64) as u64;
+    let limit = (ASIDE_SHARE * u64::MAX as f64) as u64;
     rows.iter().partition(|row| scrambled(scrambled(settings.seed) ^ u64::from(**row)) >= limit)
 }
 
@@ -154,7 +141,6 @@ fn parted(rows: &[u32], settings: &BoosterSettings) -> (Vec<u32>, Vec<u32>) {
 struct Learning<'l> {
     binned: &'l Binned,
     target: &'l Target,
-    growth: Growth,
     learn: &'l mut [u32],
     aside: &'l [u32],
     /// For each row of the frame its scores.
@@ -169,36 +155,15 @@ impl<'l> Learning<'l> {
         columns: &[usize],
         target: &'l Target,
         (learn, aside): (&'l mut [u32], &'l [u32]),
-        settings: &BoosterSettings,
     ) -> Self {
         let loss = Loss::of(target);
         let start = loss.start(target, learn);
         let scores = start.iter().copied().cycle().take(loss.scores() * binned.rows()).collect();
-        let growth = Growth {
-            leaves_max: settings.leaves_max.max(1),
-            leaf_rows_min: settings.leaf_rows_min.max(1) as f64,
-            l2: settings.l2,
-        };
-        let booster = Booster {
-            loss,
-            start,
-            learning_rate: settings.learning_rate,
-            rounds: Vec::new(),
-            columns: columns.to_vec(),
-        };
-        Self {
-            binned,
-            target,
-            growth,
-            learn,
-            aside,
-            scores,
-            derivatives: vec![(0.0, 0.0); binned.rows()],
-            booster,
-        }
+        let booster = Booster { loss, start, rounds: Vec::new(), columns: columns.to_vec() };
+        Self { binned, target, learn, aside, scores, derivatives: vec![(0.0, 0.0); binned.rows()], booster }
     }
 
-    fn run(&mut self, rounds_max: usize, patience: usize) {
+    fn run(&mut self, rounds_max: usize) {
         let mut best = (self.loss_aside(), 0);
         for round in 1..=rounds_max {
             let trees = self.round();
@@ -206,7 +171,7 @@ impl<'l> Learning<'l> {
             let loss = self.loss_aside();
             if self.aside.is_empty() || loss < best.0 {
                 best = (loss, round);
-            } else if round - best.1 >= patience {
+            } else if round - best.1 >= PATIENCE {
                 break;
             }
         }
@@ -231,18 +196,15 @@ impl<'l> Learning<'l> {
     }
 
     fn tree(&mut self, output: usize, outputs: usize) -> Tree {
-        let grower = Grower {
-            binned: self.binned,
-            columns: &self.booster.columns,
-            derivatives: &self.derivatives,
-            growth: self.growth,
-        };
-        let (scores, rate) = (&mut self.scores, self.booster.learning_rate);
+        let grower =
+            Grower { binned: self.binned, columns: &self.booster.columns, derivatives: &self.derivatives };
+        let scores = &mut self.scores;
         let tree = grower.grow(self.learn, |rows, value| {
-            rows.iter().for_each(|row| scores[*row as usize * outputs + output] += rate * value);
+            rows.iter().for_each(|row| scores[*row as usize * outputs + output] += LEARNING_RATE * value);
         });
         for row in self.aside {
-            scores[*row as usize * outputs + output] += rate * tree.value(self.binned, *row as usize);
+            scores[*row as usize * outputs + output] +=
+                LEARNING_RATE * tree.value(self.binned, *row as usize);
         }
         tree
     }

@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use super::bins::Binned;
 use super::booster::{Booster, BoosterSettings, Predictions};
-use super::frame::{MISSING_CODE, scrambled};
+use super::frame::MISSING_CODE;
 use super::target::Target;
 use crate::hashed::AlreadyHashed;
+use crate::hashed::scrambled;
 use crate::split::{GroupClasses, Part, SplitError, stratified_group_folds};
 
 /// How rows are parted.

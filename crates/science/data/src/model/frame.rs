@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
-use trackway_core::{Rng, SplitMix64};
 
 use crate::error::DataError;
+use crate::hashed::scrambled;
 use crate::infer::{Column, ColumnType};
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
@@ -68,7 +68,9 @@ pub enum Cells {
 }
 
 impl Cells {
-    fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
         match self {
             Self::Numbers(values) => values.len(),
             Self::Categories { codes, .. } => codes.len(),
@@ -139,8 +141,8 @@ impl Frame {
     /// Where columns differ in length.
     #[must_use]
     pub fn of_columns(columns: Vec<FrameColumn>) -> Self {
-        let rows = columns.first().map_or(0, |column| column.cells.len());
-        assert!(columns.iter().all(|column| column.cells.len() == rows), "every column has as many rows");
+        let rows = columns.first().map_or(0, |column| column.cells.rows());
+        assert!(columns.iter().all(|column| column.cells.rows() == rows), "every column has as many rows");
         Self {
             columns,
             places: (0..rows as u64).map(|row| Place { file: 0, row: row + 1 }).collect(),
@@ -268,11 +270,6 @@ fn stacked(one: &Cells, other: &Cells) -> Option<Cells> {
     }
 }
 
-/// A hash of a number; different numbers have different ones.
-pub(super) fn scrambled(number: u64) -> u64 {
-    SplitMix64::new(number).next_u64()
-}
-
 /// Keeps the rows with the lowest ranks, where a row's rank is a hash of its place: a uniform sample that does not
 /// depend on the reading thread.
 struct Sampler {
@@ -327,9 +324,8 @@ impl Sampler {
         let is_feature = |index: &usize| label != Some(source.columns()[*index].name.as_str());
         let features: Vec<usize> = (0..source.columns().len()).filter(is_feature).collect();
         let keys = |piece: &Piece| {
-            let mut hashes = RowHashes::new(piece.ranks.len());
-            features.iter().for_each(|index| hashes.add(piece.batch.column(*index)));
-            hashes.values().to_vec()
+            let columns = features.iter().map(|index| piece.batch.column(*index));
+            RowHashes::of(piece.ranks.len(), columns).values().to_vec()
         };
         Frame {
             columns,

@@ -9,7 +9,7 @@
 //!
 //! Method: J. Friedman, "Greedy function approximation" (2001); second-order leaf values and gains as T. Chen and C.
 //! Guestrin, "XGBoost" (2016); bins, leaf-wise growth and categories ordered by gradient at each node as G. Ke et al.,
-//! "LightGBM" (2017); the defaults of [`BoosterSettings`] are those of scikit-learn's `HistGradientBoosting*`.
+//! "LightGBM" (2017); the rate of learning and the sizes of trees are those of scikit-learn's `HistGradientBoosting*`.
 //!
 //! The same frame, settings and seed give the same model on any number of cores: sums are taken in row order.
 

@@ -17,13 +17,14 @@ const CATEGORY_L2: f64 = 10.0;
 /// Below so many cells a node's columns are gone through by one thread: handing out costs more.
 const PARALLEL_CELLS_MIN: usize = 1 << 15;
 
-/// How a tree grows.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Growth {
-    pub(super) leaves_max: usize,
-    pub(super) leaf_rows_min: f64,
-    pub(super) l2: f64,
-}
+/// The most leaves of a tree (as scikit-learn).
+const LEAVES_MAX: usize = 31;
+
+/// The fewest rows of a leaf (as scikit-learn).
+const LEAF_ROWS_MIN: f64 = 20.0;
+
+/// Pulls the values of small leaves to zero (as XGBoost).
+const L2: f64 = 1.0;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct BinSet([u64; 4]);
@@ -130,7 +131,6 @@ pub(super) struct Grower<'g> {
     pub(super) columns: &'g [usize],
     /// First and second derivative of the loss, for each row of the table.
     pub(super) derivatives: &'g [(f32, f32)],
-    pub(super) growth: Growth,
 }
 
 impl Grower<'_> {
@@ -142,14 +142,14 @@ impl Grower<'_> {
         let best = self.best(&histograms, sums);
         let mut nodes = vec![Node::Leaf(0.0)];
         let mut open = vec![OpenLeaf { node: 0, rows: 0..rows.len(), sums, histograms, best }];
-        while open.len() < self.growth.leaves_max {
+        while open.len() < LEAVES_MAX {
             let Some(index) = most_gain(&open) else { break };
             let parent = open.swap_remove(index);
             let children = self.split(parent, rows, &mut spare, &mut nodes);
             open.extend(children);
         }
         for done in open {
-            let value = -done.sums.gradient / (done.sums.curvature + self.growth.l2);
+            let value = -done.sums.gradient / (done.sums.curvature + L2);
             nodes[done.node] = Node::Leaf(value);
             leaf(&rows[done.rows], value);
         }
@@ -211,12 +211,12 @@ impl Grower<'_> {
 
     /// The split that gains most, the first of equal ones; `None` where none gains.
     fn best(&self, histograms: &Histograms, sums: Sums) -> Option<Best> {
-        if sums.rows < 2.0 * self.growth.leaf_rows_min {
+        if sums.rows < 2.0 * LEAF_ROWS_MIN {
             return None;
         }
         let found = histograms.iter().enumerate().filter_map(|(index, histogram)| {
             let is_category = self.binned.column(self.columns[index]).is_category;
-            let search = Search { growth: self.growth, histogram, sums };
+            let search = Search { histogram, sums };
             let (gain, left_bins) = if is_category { search.by_categories() } else { search.by_order() }?;
             Some(Best { gain, column: index, left_bins })
         });
@@ -270,7 +270,6 @@ fn difference(mut whole: Histograms, part: &Histograms) -> Histograms {
 
 /// Looks for the best split of one column.
 struct Search<'s> {
-    growth: Growth,
     histogram: &'s [Sums],
     sums: Sums,
 }
@@ -332,9 +331,8 @@ impl Search<'_> {
     /// What parting `left` from the rest gains; `None` where a side is too small or nothing is gained.
     fn gain(&self, left: Sums, more_l2: f64) -> Option<f64> {
         let right = self.sums.minus(left);
-        let l2 = self.growth.l2 + more_l2;
-        let least = self.growth.leaf_rows_min;
-        let gain = left.score(l2) + right.score(l2) - self.sums.score(self.growth.l2);
-        (left.rows >= least && right.rows >= least && gain > 0.0).then_some(gain)
+        let l2 = L2 + more_l2;
+        let gain = left.score(l2) + right.score(l2) - self.sums.score(L2);
+        (left.rows >= LEAF_ROWS_MIN && right.rows >= LEAF_ROWS_MIN && gain > 0.0).then_some(gain)
     }
 }

@@ -56,9 +56,10 @@ pub(super) fn luhn(digits: &[u8]) -> bool {
 /// An IBAN: country, two check digits, and the country's length; valid by the remainder modulo 97 (ISO 13616).
 pub(super) fn iban(token: &str) -> Judged {
     let compact: Vec<u8> = token.bytes().filter(|byte| *byte != b' ').collect();
-    let lengths =
-        compact.get(..2).and_then(|country| LENGTHS.iter().find(|it| it.0.as_bytes() == country))?;
-    let form = compact.len() == lengths.1
+    let country = compact.get(..2)?;
+    let is_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == country);
+    let (length, _) = LENGTHS.iter().find(|(_, names)| is_of(names))?;
+    let form = compact.len() == *length
         && compact[2..4].iter().all(u8::is_ascii_digit)
         && compact.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
     if !form {
@@ -72,46 +73,21 @@ pub(super) fn iban(token: &str) -> Judged {
     Some((PersonalKind::Iban, remainder == 1))
 }
 
-/// Countries and the lengths of their IBANs (SWIFT's IBAN registry; the larger countries).
-const LENGTHS: [(&str, usize); 40] = [
-    ("AE", 23),
-    ("AT", 20),
-    ("BE", 16),
-    ("BG", 22),
-    ("BR", 29),
-    ("CH", 21),
-    ("CY", 28),
-    ("CZ", 24),
-    ("DE", 22),
-    ("DK", 18),
-    ("EE", 20),
-    ("ES", 24),
-    ("FI", 18),
-    ("FR", 27),
-    ("GB", 22),
-    ("GR", 27),
-    ("HR", 21),
-    ("HU", 28),
-    ("IE", 22),
-    ("IL", 23),
-    ("IS", 26),
-    ("IT", 27),
-    ("LI", 21),
-    ("LT", 20),
-    ("LU", 20),
-    ("LV", 21),
-    ("MC", 27),
-    ("MT", 31),
-    ("NL", 18),
-    ("NO", 15),
-    ("PL", 28),
-    ("PT", 25),
-    ("RO", 24),
-    ("RS", 22),
-    ("SA", 24),
-    ("SE", 24),
-    ("SI", 19),
-    ("SK", 24),
-    ("TR", 26),
-    ("UA", 29),
+/// The lengths of IBANs, and the countries that have them (SWIFT's IBAN registry; the larger countries).
+const LENGTHS: [(usize, &[&str]); 15] = [
+    (15, &["NO"]),
+    (16, &["BE"]),
+    (18, &["DK", "FI", "NL"]),
+    (19, &["SI"]),
+    (20, &["AT", "EE", "LT", "LU"]),
+    (21, &["CH", "HR", "LI", "LV"]),
+    (22, &["BG", "DE", "GB", "IE", "RS"]),
+    (23, &["AE", "IL"]),
+    (24, &["CZ", "ES", "RO", "SA", "SE", "SK"]),
+    (25, &["PT"]),
+    (26, &["IS", "TR"]),
+    (27, &["FR", "GR", "IT", "MC"]),
+    (28, &["CY", "HU", "PL"]),
+    (29, &["BR", "UA"]),
+    (31, &["MT"]),
 ];

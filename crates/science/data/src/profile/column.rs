@@ -5,12 +5,12 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondTyp
 use serde::{Deserialize, Serialize};
 
 use super::label::{LabelChunk, LabelLink};
-use super::merge::merge_option;
 use super::number::{Closeness, NumberForm, NumberProfile, Scratch};
 use super::shown::shown;
 use super::text::TextProfile;
 use super::values::ValueCounts;
 use crate::infer::{Column, ColumnType};
+use crate::merge::merge_option;
 use crate::read::{CellFaults, Texts};
 
 /// The profile of one column. Its statistics are read from [`ColumnProfile::summary`]; two of them are added by

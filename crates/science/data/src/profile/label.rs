@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use trackway_formats::hash::{hash_bytes, hash_number};
 use trackway_statistics::Table;
 
-use super::merge::merge_option;
 use super::moments::{CoMoments, Moments, sum};
+use crate::merge::merge_option;
 use crate::read::Texts;
 
 /// The most classes of a label; with more it has none.
@@ -360,7 +360,7 @@ fn cramers_v(crossed: &BTreeMap<u64, BTreeMap<u64, u64>>) -> Option<Association>
     let count = |row: &BTreeMap<u64, u64>, class| row.get(class).copied().unwrap_or(0) as f64;
     let counts = |row| classes.iter().map(|class| count(row, class)).collect();
     let table = Table::new(&crossed.values().map(counts).collect::<Vec<Vec<f64>>>());
-    let value = table.association()?.cramers_v;
+    let value = table.cramers_v()?;
     let measure = AssociationMeasure::CramersV;
     value.is_finite().then_some(Association { measure, value, rows: table.sum() as u64 })
 }

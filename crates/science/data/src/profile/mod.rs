@@ -25,7 +25,6 @@
 mod column;
 mod distinct;
 mod label;
-mod merge;
 mod moments;
 mod number;
 mod quantiles;

@@ -11,7 +11,7 @@ use super::{Profiler, Sampling};
 use crate::error::DataError;
 use crate::limits::FinishedRoom;
 use crate::pass::{Pass, PassObserver, affordable_readers, scan};
-use crate::read::{Chunk, Coverage, Layout, Source};
+use crate::read::{Coverage, Layout, Source};
 
 /// What one column of an accumulator takes at most in memory, about.
 const COLUMN_BYTES: u64 = 128 << 10;
@@ -31,15 +31,6 @@ const WIDE_COLUMNS: u64 = GROUP_BYTES_MAX / (2 * COLUMN_BYTES);
 pub(crate) fn is_wide(source: &Source, watch: &PassObserver<'_>) -> bool {
     let units = source.layout().units.map_or(watch.units_in_flight, |units| units.min(watch.units_in_flight));
     source.columns().len() as u64 * COLUMN_BYTES * (units as u64 + 1) > PROFILE_BYTES
-}
-
-/// Nothing is kept but what the source collects: all keys, with types that hold their values.
-struct AllKeys;
-
-impl Pass for AllKeys {
-    fn observe(&mut self, _: &Chunk) {}
-
-    fn merge(&mut self, _: Self) {}
 }
 
 /// How the columns of a source are read.
@@ -120,15 +111,7 @@ pub(crate) trait Beside: Sync {
 }
 
 /// Nothing else.
-struct Nothing;
-
-impl Pass for () {
-    fn observe(&mut self, _: &Chunk) {}
-
-    fn merge(&mut self, (): Self) {}
-}
-
-impl Beside for Nothing {
+impl Beside for () {
     type Pass = ();
     type Found = ();
 
@@ -143,7 +126,7 @@ pub(crate) fn scan_in_groups(
     (label, sampling): (Option<&str>, Sampling),
     watch: &PassObserver<'_>,
 ) -> Result<(Profiler, Coverage), DataError> {
-    let (profiler, _, coverage) = scan_beside(source, (label, sampling), &Nothing, watch)?;
+    let (profiler, _, coverage) = scan_beside(source, (label, sampling), &(), watch)?;
     Ok((profiler, coverage))
 }
 
@@ -159,7 +142,7 @@ pub(crate) fn scan_beside<B: Beside>(
     let mut unknown_keys = None;
     if !layout.by_column && source.columns().len() as u64 > WIDE_COLUMNS {
         // In groups the source's keys are those that are known, so all of them must be known first.
-        let (AllKeys, coverage) = scan(source, &|_| AllKeys, watch)?;
+        let ((), coverage) = scan(source, &|_| (), watch)?;
         unknown_keys = Some(coverage.unknown_keys);
         layout = Layout { by_column: true, ..layout };
     }

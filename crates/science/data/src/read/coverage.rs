@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::infer::ColumnType;
+use crate::merge::merge_counts;
 
 /// The most examples kept per column and per kind of rejection; the counts continue.
 pub const MAX_FAULT_EXAMPLES: usize = 5;
@@ -104,8 +105,8 @@ impl CellFaults {
     pub(crate) fn merge(&mut self, later: Self) {
         self.misfits += later.misfits;
         self.absent += later.absent;
-        add(&mut self.misfit_kinds, later.misfit_kinds);
-        add(&mut self.missing_strings, later.missing_strings);
+        merge_counts(&mut self.misfit_kinds, later.misfit_kinds);
+        merge_counts(&mut self.missing_strings, later.missing_strings);
         append(&mut self.examples, later.examples);
     }
 }
@@ -205,7 +206,7 @@ impl Coverage {
         self.rows_recoded += later.rows_recoded;
         self.bytes_read += later.bytes_read;
         self.first_recoded = self.first_recoded.or(later.first_recoded);
-        add(&mut self.file_rows, later.file_rows);
+        merge_counts(&mut self.file_rows, later.file_rows);
         for (key, count) in later.unknown_keys {
             if self.unknown_keys.contains_key(&key) || self.unknown_keys.len() < MAX_UNKNOWN_KEYS {
                 *self.unknown_keys.entry(key).or_default() += count;
@@ -226,12 +227,6 @@ impl Coverage {
         for (column, more) in self.columns.iter_mut().zip(later.columns) {
             column.merge(more);
         }
-    }
-}
-
-fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, later: BTreeMap<K, u64>) {
-    for (key, count) in later {
-        *counts.entry(key).or_default() += count;
     }
 }
 

@@ -13,11 +13,9 @@ use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
 use crate::error::DataError;
 use crate::hashed::Keys;
 use crate::infer::Column;
+use crate::limits::EXAMPLES_MAX;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, Source};
-
-/// The most places reported per finding; the counts continue.
-pub const SCHEMA_EXAMPLES_MAX: usize = 5;
 
 /// The most rows whose fingerprints are kept at once for a column that must be unique (8 bytes each); of larger tables
 /// a part of the fingerprints at a time, in further readings.
@@ -162,7 +160,7 @@ impl<'s> Plan<'s> {
 
 /// Columns without rules, read because a rule of rows may need them.
 fn add_unruled<'s>(source: &Source, schema: &Schema, columns: &mut Vec<Planned<'s>>) {
-    static NONE: std::sync::LazyLock<ColumnRules> = std::sync::LazyLock::new(ColumnRules::none);
+    static NONE: std::sync::LazyLock<ColumnRules> = std::sync::LazyLock::new(ColumnRules::default);
     let unruled = source.columns().iter().filter(|column| schema.column(&column.name).is_none());
     columns.extend(unruled.map(|column| Planned {
         rules: &NONE,
@@ -172,49 +170,8 @@ fn add_unruled<'s>(source: &Source, schema: &Schema, columns: &mut Vec<Planned<'
     }));
 }
 
-impl ColumnRules {
-    fn none() -> Self {
-        Self {
-            name: String::new(),
-            kind: crate::infer::ColumnType::Null,
-            required: false,
-            environments: Vec::new(),
-            null_share_max: None,
-            min: None,
-            max: None,
-            values: Vec::new(),
-            unique: false,
-            regex: None,
-            length_min: None,
-            length_max: None,
-            increasing: false,
-            references: None,
-            severity: None,
-        }
-    }
-}
-
-/// Places where something was found.
-#[derive(Debug, Clone, Default)]
-struct Found {
-    count: u64,
-    examples: Vec<(Place, String)>,
-}
-
-impl Found {
-    fn add(&mut self, place: impl FnOnce() -> Place, value: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.examples.len() < SCHEMA_EXAMPLES_MAX {
-            self.examples.push((place(), value()));
-        }
-    }
-
-    fn merge(&mut self, later: Self) {
-        self.count += later.count;
-        let room = SCHEMA_EXAMPLES_MAX - self.examples.len();
-        self.examples.extend(later.examples.into_iter().take(room));
-    }
-}
+/// Places where something was found, with what is there.
+type Found = crate::merge::Found<(Place, String)>;
 
 /// One column as it is read.
 #[derive(Default)]
@@ -286,7 +243,7 @@ impl ColumnState {
         let missing = (array.logical_null_count() as u64).saturating_sub(chunk.faults[index].misfits);
         self.nothing += missing + nan_count(array);
         planned.compiled.apply(array, &mut |row, broken| {
-            self.broken.entry(broken).or_default().add(|| chunk.place(row), || shown(array, row));
+            self.broken.entry(broken).or_default().add(1, || (chunk.place(row), shown(array, row)));
         });
         if planned.compiled.increasing {
             each_number(array, &mut |row, value| self.follow(value, || chunk.place(row)));
@@ -297,7 +254,7 @@ impl ColumnState {
         }
         if let Some(known) = &planned.referenced {
             for (row, _) in fingerprints(array).filter(|(_, key)| !known.contains(key)) {
-                self.absent_from_reference.add(|| chunk.place(row), || shown(array, row));
+                self.absent_from_reference.add(1, || (chunk.place(row), shown(array, row)));
             }
         }
     }
@@ -308,7 +265,10 @@ impl ColumnState {
             None => self.ends = Some(((value, place()), value)),
             Some((_, last)) => {
                 if value < *last {
-                    self.broken.entry(Broken::Decreasing).or_default().add(&place, || value.to_string());
+                    self.broken
+                        .entry(Broken::Decreasing)
+                        .or_default()
+                        .add(1, || (place(), value.to_string()));
                 }
                 *last = value;
             }
@@ -338,7 +298,7 @@ impl RuleState {
             Err(why) => self.failed = self.failed.take().or(Some(why)),
             Ok(holds) => {
                 let broken = (0..holds.len()).filter(|row| holds.is_valid(*row) && !holds.value(*row));
-                broken.for_each(|row| self.broken.add(|| chunk.place(row), String::new));
+                broken.for_each(|row| self.broken.add(1, || (chunk.place(row), String::new())));
             }
         }
     }
@@ -388,7 +348,7 @@ fn repeated(mut keys: Vec<u64>, wanted: &mut Keys) -> u64 {
     let mut count = 0;
     for pair in keys.windows(2).filter(|pair| pair[0] == pair[1]) {
         count += 1;
-        if wanted.len() < SCHEMA_EXAMPLES_MAX {
+        if wanted.len() < EXAMPLES_MAX {
             wanted.insert(pair[0]);
         }
     }

@@ -10,11 +10,8 @@ use crate::rows::RowHashes;
 
 /// Fingerprints of one column's values; none for a missing one.
 pub(super) fn fingerprints(column: &ArrayRef) -> impl Iterator<Item = (usize, u64)> {
-    let mut hashes = RowHashes::new(column.len());
-    hashes.add(column);
     let nulls = column.logical_nulls();
-    let hashes = hashes.values().to_vec();
-    hashes
+    RowHashes::of_column(column)
         .into_iter()
         .enumerate()
         .filter(move |(row, _)| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row)))

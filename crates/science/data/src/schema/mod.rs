@@ -18,7 +18,7 @@ use trackway_core::checks::Severity;
 
 use crate::infer::ColumnType;
 pub use bounds::Bound;
-pub use check::{Checked, RowRule, RuleCompiler, SCHEMA_EXAMPLES_MAX, Surroundings, check};
+pub use check::{Checked, RowRule, RuleCompiler, Surroundings, check};
 pub(crate) use column::Compiled;
 pub use infer::infer;
 
@@ -76,7 +76,7 @@ pub enum OtherColumns {
 }
 
 /// Rules of one column. What is absent is not checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRules {
     /// The column.

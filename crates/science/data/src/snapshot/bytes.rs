@@ -110,26 +110,14 @@ impl SnapshotStore {
         (base, context): (&Path, &ReadContext),
         watch: &PassObserver<'_>,
     ) -> Result<KeptBytes, SnapshotError> {
-        let _lock = self.lock_objects()?;
-        let mut progress = Progress::new(watch, snapshot.size_bytes);
-        let mut kept = KeptBytes::default();
-        for (file, original) in snapshot.files.iter().zip(&manifest.files) {
-            let object = self.object(file);
-            if fs::metadata(&object).is_ok_and(|found| found.len() == file.size_bytes) {
-                progress.advance(file.size_bytes)?;
-                continue;
-            }
-            let path = match url_of(Path::new(&original.path)) {
-                Some(_) => PathBuf::from(&original.path),
-                None => base.join(&original.path),
+        self.keep_each(snapshot, watch, &mut |index, draft, progress| {
+            let original = &manifest.files[index].path;
+            let path = match url_of(Path::new(original)) {
+                Some(_) => PathBuf::from(original),
+                None => base.join(original),
             };
-            let is_cloned = keep(&path, context, file, &object, &mut progress)?;
-            kept.files_added += 1;
-            kept.bytes_added += file.size_bytes;
-            kept.files_cloned += u64::from(is_cloned);
-        }
-        self.mark(snapshot)?;
-        Ok(kept)
+            keep(&path, context, &snapshot.files[index], draft, progress)
+        })
     }
 
     /// Keeps the bytes of a snapshot that is stored, from elsewhere: `fetch` writes those of one file to an empty file. They are
@@ -144,10 +132,31 @@ impl SnapshotStore {
         fetch: &mut dyn FnMut(&SnapshotFile, &File) -> Result<(), SnapshotError>,
         watch: &PassObserver<'_>,
     ) -> Result<KeptBytes, SnapshotError> {
+        self.keep_each(snapshot, watch, &mut |index, (path, written), progress| {
+            let file = &snapshot.files[index];
+            fetch(file, written)?;
+            let mut fetched = File::open(path).map_err(disk("open", path))?;
+            match hash(&mut fetched, path, progress)?.0 == file.blake3 {
+                true => Ok(false),
+                false => {
+                    Err(SnapshotError::Lost { path: file.path.clone(), problem: BytesProblem::Different })
+                }
+            }
+        })
+    }
+
+    /// Keeps each file whose bytes are not kept yet, durably, and marks the snapshot. `keep` gets the file's index and
+    /// writes its bytes; whether as a clone.
+    fn keep_each(
+        &self,
+        snapshot: &Snapshot,
+        watch: &PassObserver<'_>,
+        keep: &mut dyn FnMut(usize, Draft<'_>, &mut Progress<'_>) -> Result<bool, SnapshotError>,
+    ) -> Result<KeptBytes, SnapshotError> {
         let _lock = self.lock_objects()?;
         let mut progress = Progress::new(watch, snapshot.size_bytes);
         let mut kept = KeptBytes::default();
-        for file in &snapshot.files {
+        for (index, file) in snapshot.files.iter().enumerate() {
             let object = self.object(file);
             if fs::metadata(&object).is_ok_and(|found| found.len() == file.size_bytes) {
                 progress.advance(file.size_bytes)?;
@@ -156,18 +165,12 @@ impl SnapshotStore {
             let shard = object.parent().expect("an object is in a folder");
             fs::create_dir_all(shard).map_err(disk("make", shard))?;
             let (draft, written) = TempFile::beside(&object).map_err(disk("create", &object))?;
-            fetch(file, &written)?;
-            let mut fetched = File::open(draft.path()).map_err(disk("open", draft.path()))?;
-            if hash(&mut fetched, draft.path(), &mut progress)?.0 != file.blake3 {
-                return Err(SnapshotError::Lost {
-                    path: file.path.clone(),
-                    problem: BytesProblem::Different,
-                });
-            }
+            let is_cloned = keep(index, (draft.path(), &written), &mut progress)?;
             written.sync_all().map_err(disk("sync", draft.path()))?;
             draft.persist(&object).map_err(disk("name", &object))?;
             kept.files_added += 1;
             kept.bytes_added += file.size_bytes;
+            kept.files_cloned += u64::from(is_cloned);
         }
         self.mark(snapshot)?;
         Ok(kept)
@@ -314,7 +317,7 @@ impl SnapshotStore {
             .map_err(disk("create", path))?;
         let blake3 = match clone_file(&kept, &written).map_err(disk("clone into", path))? {
             true => hash(&mut written, path, progress)?.0,
-            false => copy(&mut |_, buffer| kept.read(buffer), &object, (&mut written, path), progress)?,
+            false => copy(&mut |_, buffer| kept.read(buffer), &object, (&mut written, path), progress)?.0,
         };
         if blake3 != file.blake3 {
             return Err(lost(BytesProblem::Different));
@@ -362,54 +365,52 @@ impl SnapshotStore {
     }
 }
 
-/// Keeps the bytes of one file, durably; whether as a clone.
+/// Where the bytes of a file are written before they have their name.
+type Draft<'d> = (&'d Path, &'d File);
+
+/// Writes the bytes of one file; whether as a clone.
 fn keep(
     path: &Path,
     context: &ReadContext,
     file: &SnapshotFile,
-    object: &Path,
+    (draft, mut written): Draft<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<bool, SnapshotError> {
-    let shard = object.parent().expect("an object is in a folder");
-    fs::create_dir_all(shard).map_err(disk("make", shard))?;
-    let (draft, written) = TempFile::beside(object).map_err(disk("create", object))?;
     let is_cloned = url_of(path).is_none()
         && File::open(path)
-            .and_then(|original| clone_file(&original, &written))
+            .and_then(|original| clone_file(&original, written))
             .map_err(disk("clone", path))?;
     let blake3 = match is_cloned {
         true => {
-            let mut cloned = File::open(draft.path()).map_err(disk("open", draft.path()))?;
-            hash(&mut cloned, draft.path(), progress)?.0
+            let mut cloned = File::open(draft).map_err(disk("open", draft))?;
+            hash(&mut cloned, draft, progress)?.0
         }
         false => {
             let source = open(path, context).map_err(disk("open", path))?;
             let source: &dyn ByteSource = source.as_ref();
             let mut read = |offset: u64, buffer: &mut [u8]| read_full(source, offset, buffer);
-            copy(&mut read, path, (&mut &written, draft.path()), progress)?
+            copy(&mut read, path, (&mut written, draft), progress)?.0
         }
     };
     if blake3 != file.blake3 {
         return Err(SnapshotError::Changed { path: file.path.clone() });
     }
-    written.sync_all().map_err(disk("sync", draft.path()))?;
-    draft.persist(object).map_err(disk("name", object))?;
     Ok(is_cloned)
 }
 
-/// Copies bytes, and hashes what was copied. `read` gets the offset.
+/// Copies bytes; the hash of what was copied, and how many bytes that were. `read` gets the offset.
 fn copy(
     read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<usize>,
     from: &Path,
     (written, to): (&mut dyn io::Write, &Path),
     progress: &mut Progress<'_>,
-) -> Result<String, SnapshotError> {
+) -> Result<(String, u64), SnapshotError> {
     let mut hasher = blake3::Hasher::new();
     let (mut piece, mut offset) = (vec![0; PIECE_BYTES], 0);
     loop {
         let length = read(offset, &mut piece).map_err(disk("read", from))?;
         if length == 0 {
-            return Ok(hasher.finalize().to_hex().to_string());
+            return Ok((hasher.finalize().to_hex().to_string(), offset));
         }
         hasher.update(&piece[..length]);
         written.write_all(&piece[..length]).map_err(disk("write", to))?;
@@ -420,17 +421,7 @@ fn copy(
 
 /// The hash of a file from where it is on, and how many bytes that were.
 fn hash(file: &mut File, path: &Path, progress: &mut Progress<'_>) -> Result<(String, u64), SnapshotError> {
-    let mut hasher = blake3::Hasher::new();
-    let (mut piece, mut bytes) = (vec![0; PIECE_BYTES], 0);
-    loop {
-        let length = file.read(&mut piece).map_err(disk("read", path))?;
-        if length == 0 {
-            return Ok((hasher.finalize().to_hex().to_string(), bytes));
-        }
-        hasher.update(&piece[..length]);
-        bytes += length as u64;
-        progress.advance(length as u64)?;
-    }
+    copy(&mut |_, buffer| file.read(buffer), path, (&mut io::sink(), path), progress)
 }
 
 /// Bytes done, and the wish to end.

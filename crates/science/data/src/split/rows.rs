@@ -106,35 +106,29 @@ struct Gather {
     names: BTreeMap<u64, String>,
 }
 
-fn fingerprints<'c>(columns: impl IntoIterator<Item = &'c ArrayRef>, rows: usize) -> RowHashes {
-    let mut hashes = RowHashes::new(rows);
-    columns.into_iter().for_each(|column| hashes.add(column));
-    hashes
-}
-
 impl Pass for Gather {
     fn observe(&mut self, chunk: &Chunk) {
         let rows = chunk.batch.num_rows();
         let columns = chunk.batch.columns();
         self.rows.places.extend((0..rows).map(|row| chunk.place(row)));
         let key = match self.key {
-            Some(key) => fingerprints([&columns[key]], rows),
-            None => fingerprints(columns, rows),
+            Some(key) => RowHashes::of_column(&columns[key]),
+            None => RowHashes::of(rows, columns).values().to_vec(),
         };
-        self.rows.keys.extend(key.values());
+        self.rows.keys.extend(key);
         if let Some(group) = self.group {
-            self.rows.groups.extend(fingerprints([&columns[group]], rows).values());
+            self.rows.groups.extend(RowHashes::of_column(&columns[group]));
         }
         if let Some(label) = self.label {
-            let hashes = fingerprints([&columns[label]], rows);
-            for (row, hash) in hashes.values().iter().enumerate() {
+            let hashes = RowHashes::of_column(&columns[label]);
+            for (row, hash) in hashes.iter().enumerate() {
                 if self.names.len() <= CLASSES_MAX && !self.names.contains_key(hash) {
                     let is_null = columns[label].logical_nulls().is_some_and(|nulls| nulls.is_null(row));
                     let text = array_value_to_string(&columns[label], row).unwrap_or_default();
                     self.names.insert(*hash, if is_null { String::new() } else { text });
                 }
             }
-            self.labels.extend(hashes.values());
+            self.labels.extend(hashes);
         }
         if let Some(time) = self.time {
             self.rows.moments.extend(moments(&columns[time]));

@@ -99,6 +99,14 @@ enum Rows {
 }
 
 impl TableFile {
+    /// Begins a table of these columns, in the format of its file's extension.
+    ///
+    /// # Errors
+    /// Those of [`Self::create`] and [`TableFormat::of`].
+    pub(crate) fn by_extension(path: &Path, schema: &Arc<Schema>) -> Result<Self, WriteError> {
+        Self::create(path, TableFormat::of(path)?, schema)
+    }
+
     /// Begins a table of these columns. Parquet holds a row group in memory (131,072 rows), the others one batch.
     ///
     /// # Errors

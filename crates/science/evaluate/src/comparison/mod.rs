@@ -11,6 +11,7 @@ use trackway_statistics::{
 };
 
 use crate::metrics::coverage::Needs;
+use crate::metrics::ratio::Ratio;
 use crate::metrics::resample::{Units, sorted_column};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
@@ -135,10 +136,7 @@ fn judged(
     let tail = (1.0 - terms.judge.resampling.confidence) / 2.0;
     let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
     let value = compared_as(name, candidate) - compared_as(name, baseline);
-    let (method, count) = match units {
-        Units::Items(items) => (Method::Bootstrap, items),
-        Units::Groups(_, groups) => (Method::Clustered, groups),
-    };
+    let (method, count) = (units.method(Method::Bootstrap), units.count());
     let has_interval = sorted.len() > 1 && count > 1;
     let interval = if has_interval { Interval { low, high } } else { Interval::UNKNOWN };
     let error = variance(sorted).sqrt();
@@ -154,11 +152,8 @@ fn judged(
         let shown = value.abs().max(margin).max(f64::MIN_POSITIVE);
         (count as f64 * (reach * error / shown).powi(2)).ceil().max(count as f64 + 1.0) as u64
     });
-    let support = match units {
-        Units::Items(items) => items,
-        Units::Groups(of_item, _) => of_item.len(),
-    };
-    let difference = Estimate { method, ..Estimate::new(value, interval, support as u64, method) };
+    let support = units.items() as u64;
+    let difference = Estimate { method, ..Estimate::new(value, interval, support, method) };
     (Compared { baseline, candidate, difference, verdict, margin, settles_at }, p_value)
 }
 
@@ -232,8 +227,8 @@ fn mcnemar(pairs: &Pairs) -> Option<McNemar> {
                 Some(rows.label.iter().zip(&rows.prediction).map(|(l, p)| l == p).collect())
             }
             Content::Sums(sums) => {
-                let sum = sums.iter().find(|sum| sum.is_share)?;
-                Some(sum.above.iter().map(|above| *above > 0.5).collect())
+                let hits = sums.iter().find_map(Ratio::hits)?;
+                Some(hits.iter().map(|hit| *hit > 0.5).collect())
             }
             Content::Amounts(_) | Content::Experiment(_) | Content::Pixels(_) | Content::Boxes(_) => None,
         }

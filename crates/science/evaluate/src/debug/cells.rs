@@ -19,16 +19,6 @@ pub(super) fn value(cells: &Cells, row: usize) -> Value {
     }
 }
 
-/// The cells of these rows, in their order.
-pub(super) fn taken(cells: &Cells, rows: &[usize]) -> Cells {
-    match cells {
-        Cells::Numbers(numbers) => Cells::Numbers(rows.iter().map(|row| numbers[*row]).collect()),
-        Cells::Categories { codes, names } => {
-            Cells::Categories { codes: rows.iter().map(|row| codes[*row]).collect(), names: names.clone() }
-        }
-    }
-}
-
 /// Of the column `like`, these values.
 pub(super) fn filled(like: &Cells, values: impl Iterator<Item = Value>) -> Cells {
     match like {

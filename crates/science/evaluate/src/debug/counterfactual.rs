@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trackway_core::SplitMix64;
 use trackway_data::model::{Cells, FrameColumn};
 
-use super::cells::{Value, filled, grid, shuffled, taken, value};
-use super::model::{Decision, Model, rows_of, text};
+use super::cells::{Value, filled, grid, shuffled, value};
+use super::model::{Decision, Model, text};
 use super::{Counterfactual, ProbeError, ProbeSettings};
 use crate::search::shown_value;
 
@@ -89,7 +89,7 @@ impl Search<'_> {
 
     /// The index of the smallest change with another decision.
     fn smallest_flip(&self, model: &Model<'_>, tried: &[Change], said: &Cells) -> Option<usize> {
-        let before = taken(&model.said, &vec![self.row; tried.len()]);
+        let before = model.said.in_order(&vec![self.row; tried.len()]);
         let flips = model.flips(&before, said).unwrap_or_default();
         let flipped = (0..tried.len()).filter(|index| flips[*index]);
         flipped.min_by(|one, other| tried[*one].distance.total_cmp(&tried[*other].distance))
@@ -214,7 +214,7 @@ fn still_to_go(decision: Decision, said: &Cells, row: usize) -> f64 {
 }
 
 fn sorted(cells: &Cells) -> Vec<f64> {
-    let Cells::Numbers(numbers) = cells else { return Vec::with_capacity(rows_of(cells)) };
+    let Cells::Numbers(numbers) = cells else { return Vec::with_capacity(cells.rows()) };
     let mut sorted: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted

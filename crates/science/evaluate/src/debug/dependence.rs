@@ -63,7 +63,7 @@ fn of_numbers(said: &[Cells], chosen: &[usize]) -> Curve {
 /// For each class its fraction, the most frequent first.
 fn of_classes(usual: &Cells, said: &[Cells]) -> Vec<Curve> {
     let shares = |cells: &Cells| {
-        let rows = super::model::rows_of(cells);
+        let rows = cells.rows();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let texts = (0..rows).filter_map(|row| text(cells, row));
         texts.for_each(|text| *counts.entry(text).or_default() += 1);

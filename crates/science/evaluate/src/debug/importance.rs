@@ -2,7 +2,7 @@
 
 use trackway_core::SplitMix64;
 
-use super::cells::{shuffled, taken};
+use super::cells::shuffled;
 use super::model::{Model, mean_of};
 use super::{Importance, ProbeError, ProbeSettings};
 
@@ -20,11 +20,9 @@ pub(super) fn importance(
     let mut repeats = Vec::with_capacity(settings.repeats);
     for _ in 0..settings.repeats {
         let order = shuffled(model.rows, &mut rng);
-        let cells = taken(&model.features[feature].cells, &order);
+        let cells = model.features[feature].cells.in_order(&order);
         let said = model.ask_with(feature, cells)?;
-        let losses = model.losses_of(&said, None)?;
-        let rises: Vec<f64> =
-            losses.iter().zip(&model.losses).map(|(with, without)| with - without).collect();
+        let rises = model.rises(&said)?;
         of_rows.iter_mut().zip(&rises).for_each(|(sum, rise)| *sum += rise / settings.repeats as f64);
         repeats.extend(mean_of(&rises).map(|mean| mean.value));
     }

@@ -67,7 +67,7 @@ impl<'m> Model<'m> {
         threshold: Option<f64>,
         score: &'m mut Score<'m>,
     ) -> Result<Self, ProbeError> {
-        let rows = features.first().map_or(0, |column| rows_of(&column.cells));
+        let rows = features.first().map_or(0, |column| column.cells.rows());
         if rows == 0 {
             return Err(ProbeError::NoRows);
         }
@@ -96,7 +96,7 @@ impl<'m> Model<'m> {
             _ => Decision::Never,
         };
         model.truth = truth.map(|truth| (truth, loss));
-        model.losses = model.losses_of(&model.said, None)?;
+        model.losses = model.losses_of(&model.said)?;
         Ok(model)
     }
 
@@ -120,11 +120,11 @@ impl<'m> Model<'m> {
 
     /// The model's predictions for other rows.
     pub(super) fn ask(&mut self, columns: &[FrameColumn]) -> Result<Cells, ProbeError> {
-        let rows = columns.first().map_or(0, |column| rows_of(&column.cells));
+        let rows = columns.first().map_or(0, |column| column.cells.rows());
         self.scored_rows += rows as u64;
         let said = (self.score)(columns).map_err(unanswered)?;
-        if rows_of(&said) != rows {
-            return Err(ProbeError::Scoring(format!("it answered {} of {rows} rows", rows_of(&said))));
+        if said.rows() != rows {
+            return Err(ProbeError::Scoring(format!("it answered {} of {rows} rows", said.rows())));
         }
         if let Some(row) = (0..rows).find(|row| said.is_missing(*row)) {
             return Err(ProbeError::Scoring(format!("it gave no prediction for row {} of a batch", row + 1)));
@@ -176,16 +176,25 @@ impl<'m> Model<'m> {
         self.ask(&columns)
     }
 
-    /// How far off predictions of all rows are, or of these.
-    pub(super) fn losses_of(&self, said: &Cells, rows: Option<&[usize]>) -> Result<Vec<f64>, ProbeError> {
+    /// By how much other predictions of the rows are further off; empty without labels.
+    pub(super) fn rises(&self, said: &Cells) -> Result<Vec<f64>, ProbeError> {
+        let losses = self.losses_of(said)?;
+        Ok(losses.iter().zip(&self.losses).map(|(with, without)| with - without).collect())
+    }
+
+    /// How far other predictions of the rows are from its own, on average; `None` of classes.
+    pub(super) fn shift(&self, said: &Cells) -> Option<f64> {
+        let (Cells::Numbers(before), Cells::Numbers(after)) = (&self.said, said) else { return None };
+        let shifts: f64 = before.iter().zip(after).map(|(before, after)| (after - before).abs()).sum();
+        Some(shifts / self.rows as f64)
+    }
+
+    /// How far off predictions of the rows are.
+    fn losses_of(&self, said: &Cells) -> Result<Vec<f64>, ProbeError> {
         let Some((truth, loss)) = &self.truth else { return Ok(Vec::new()) };
-        let truth = match rows {
-            Some(rows) => FrameColumn { cells: super::cells::taken(&truth.cells, rows), ..truth.clone() },
-            None => truth.clone(),
-        };
         let kind = truth.kind;
         let said = FrameColumn { name: "prediction".to_owned(), kind, cells: said.clone() };
-        row_losses(&truth, &said, *loss).map_err(|error| ProbeError::Truth(error.to_string()))
+        row_losses(truth, &said, *loss).map_err(|error| ProbeError::Truth(error.to_string()))
     }
 
     /// For each row whether the decision is another one; `None` where nothing is decided.
@@ -197,7 +206,7 @@ impl<'m> Model<'m> {
             (_, Cells::Numbers(before), Cells::Numbers(after)) => before[row] != after[row],
             (_, before, after) => text(before, row) != text(after, row),
         };
-        (self.decision != Decision::Never).then(|| (0..rows_of(before)).map(flips).collect())
+        (self.decision != Decision::Never).then(|| (0..before.rows()).map(flips).collect())
     }
 }
 
@@ -206,13 +215,6 @@ fn unanswered(why: Unscored) -> ProbeError {
         Unscored::Refused(why) => ProbeError::Refused(why),
         Unscored::Failed(why) => ProbeError::Scoring(why),
         Unscored::Cancelled => ProbeError::Cancelled,
-    }
-}
-
-pub(super) fn rows_of(cells: &Cells) -> usize {
-    match cells {
-        Cells::Numbers(numbers) => numbers.len(),
-        Cells::Categories { codes, .. } => codes.len(),
     }
 }
 

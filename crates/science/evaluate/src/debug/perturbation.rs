@@ -3,7 +3,7 @@
 use trackway_core::SplitMix64;
 use trackway_data::model::Cells;
 
-use super::cells::{emptied, mistyped, scaled, shuffled, taken};
+use super::cells::{emptied, mistyped, scaled, shuffled};
 use super::model::{Model, mean_of, share_of};
 use super::{Perturbation, PerturbationKind, ProbeError, ProbeSettings};
 
@@ -22,7 +22,7 @@ pub(super) fn perturbations(
             PerturbationKind::Typo => mistyped(cells, &mut rng),
             PerturbationKind::TimesTen => scaled(cells, 10.0),
             PerturbationKind::OverTen => scaled(cells, 0.1),
-            PerturbationKind::Shuffle => Some(taken(cells, &shuffled(model.rows, &mut rng))),
+            PerturbationKind::Shuffle => Some(cells.in_order(&shuffled(model.rows, &mut rng))),
         };
         if let Some(changed) = changed {
             found.push(perturbation(model, feature, kind, changed)?);
@@ -51,20 +51,12 @@ fn perturbation(
         }
         said => said?,
     };
-    let losses = model.losses_of(&said, None)?;
-    let rises: Vec<f64> = losses.iter().zip(&model.losses).map(|(with, without)| with - without).collect();
-    let shift = match (&model.said, &said) {
-        (Cells::Numbers(before), Cells::Numbers(after)) => {
-            let shifts: f64 = before.iter().zip(after).map(|(before, after)| (after - before).abs()).sum();
-            Some(shifts / model.rows as f64)
-        }
-        _ => None,
-    };
+    let rises = model.rises(&said)?;
     Ok(Perturbation {
         feature: name,
         kind,
         flipped: model.flips(&model.said, &said).map(|flips| share_of(&flips)),
-        shift,
+        shift: model.shift(&said),
         increase: mean_of(&rises),
         refused: None,
     })

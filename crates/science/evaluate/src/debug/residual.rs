@@ -18,7 +18,7 @@ pub(super) fn residuals(model: &Model<'_>) -> Option<Residuals> {
     };
     let rows: Vec<usize> = (0..left.len()).filter(|row| !left[*row].is_nan()).collect();
     let left: Vec<f64> = rows.iter().map(|row| left[*row]).collect();
-    let predicted = super::cells::taken(&model.said, &rows);
+    let predicted = model.said.in_order(&rows);
     let rows: Vec<u32> = rows.into_iter().map(|row| row as u32).collect();
     let features: Vec<&FrameColumn> = model.features.iter().collect();
     look(

@@ -8,7 +8,7 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::variance;
 
-use super::cells::{shuffled, taken};
+use super::cells::shuffled;
 use super::model::{Decision, Model, mean_of, share_of};
 use super::{GradientCheck, ProbeError, ProbeSettings, Sensitivity, Slope, SmallStep};
 
@@ -63,16 +63,14 @@ pub(super) fn sensitivity(
             }
         });
         let (along, random) = (model.ask(&along)?, model.ask(&random)?);
-        let losses = model.losses_of(&along, None)?;
-        let rises: Vec<f64> =
-            losses.iter().zip(&model.losses).map(|(with, without)| with - without).collect();
+        let rises = model.rises(&along)?;
         let flipped = |said: &Cells| model.flips(&model.said, said).map(|flips| share_of(&flips));
         steps.push(SmallStep {
             deviations: size,
             flipped: flipped(&along),
             flipped_at_random: flipped(&random),
-            shift: shift(&model.said, &along),
-            shift_at_random: shift(&model.said, &random),
+            shift: model.shift(&along).unwrap_or(0.0),
+            shift_at_random: model.shift(&random).unwrap_or(0.0),
             increase: mean_of(&rises),
         });
     }
@@ -115,7 +113,7 @@ impl Field {
         let mut rows = shuffled(model.rows, &mut SplitMix64::new(seed));
         rows.truncate(CHECKED_ROWS);
         let of_rows =
-            |column: &FrameColumn| FrameColumn { cells: taken(&column.cells, &rows), ..column.clone() };
+            |column: &FrameColumn| FrameColumn { cells: column.cells.in_order(&rows), ..column.clone() };
         let usual: Vec<FrameColumn> = model.features.iter().map(of_rows).collect();
         let mut check = GradientCheck { rows: rows.len() as u64, relative_error: 0.0, features: Vec::new() };
         let (mut apart, mut size) = (0.0, 0.0);
@@ -162,11 +160,6 @@ fn way(model: &Model<'_>) -> Vec<f64> {
         Some(residuals) => residuals.iter().map(|it| if *it > 0.0 { -1.0 } else { 1.0 }).collect(),
         None => vec![1.0; model.rows],
     }
-}
-
-fn shift(before: &Cells, after: &Cells) -> f64 {
-    let (Cells::Numbers(before), Cells::Numbers(after)) = (before, after) else { return 0.0 };
-    before.iter().zip(after).map(|(before, after)| (after - before).abs()).sum::<f64>() / before.len() as f64
 }
 
 fn sign(gradient: f64) -> f64 {

@@ -270,7 +270,7 @@ fn a_row_is_an_outlier() {
 #[test]
 fn small_steps() {
     let mut gradients = |columns: &[FrameColumn]| {
-        let rows = super::model::rows_of(&columns[0].cells);
+        let rows = columns[0].cells.rows();
         Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.0; rows]])
     };
     let labelled = || (rows(), Some(truth()));
@@ -297,7 +297,7 @@ fn small_steps() {
     assert!(found.check.relative_error < 1e-6 && found.check.features.is_empty(), "{:?}", found.check);
 
     let mut wrong = |columns: &[FrameColumn]| {
-        let rows = super::model::rows_of(&columns[0].cells);
+        let rows = columns[0].cells.rows();
         Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.5; rows]])
     };
     let found =

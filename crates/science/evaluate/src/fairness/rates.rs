@@ -61,40 +61,35 @@ impl Kind {
     pub(super) fn measures(&self) -> Vec<Measure> {
         let of = |name, is_ratio, rates: &[&str]| Measure {
             name,
-            rates: rates.iter().map(|rate| ((*rate).to_owned(), None)).collect(),
+            rates: match self {
+                Self::Classes(classes) => classes
+                    .iter()
+                    .flat_map(|class| rates.iter().map(|rate| (of_class(rate, class), Some(class.clone()))))
+                    .collect(),
+                Self::Binary(_) | Self::Values => {
+                    rates.iter().map(|rate| ((*rate).to_owned(), None)).collect()
+                }
+            },
             is_ratio,
         };
-        let by_class = |name, is_ratio, rates: &[&str], classes: &[String]| Measure {
-            name,
-            rates: classes
-                .iter()
-                .flat_map(|class| rates.iter().map(|rate| (of_class(rate, class), Some(class.clone()))))
-                .collect(),
-            is_ratio,
-        };
-        match self {
-            Self::Binary(_) => vec![
-                of("demographic_parity", false, &[SELECTION]),
-                of("equal_opportunity", false, &[TRUE_POSITIVE]),
-                of("equalized_odds", false, &[TRUE_POSITIVE, FALSE_POSITIVE]),
-                of("calibration", false, &[BIAS]),
-                of("demographic_parity_ratio", true, &[SELECTION]),
-                of("equal_opportunity_ratio", true, &[TRUE_POSITIVE]),
-                of("equalized_odds_ratio", true, &[TRUE_POSITIVE, FALSE_POSITIVE]),
-            ],
-            Self::Classes(classes) => vec![
-                by_class("demographic_parity", false, &[SELECTION], classes),
-                by_class("equal_opportunity", false, &[TRUE_POSITIVE], classes),
-                by_class("equalized_odds", false, &[TRUE_POSITIVE, FALSE_POSITIVE], classes),
-                by_class("demographic_parity_ratio", true, &[SELECTION], classes),
-                by_class("equal_opportunity_ratio", true, &[TRUE_POSITIVE], classes),
-                by_class("equalized_odds_ratio", true, &[TRUE_POSITIVE, FALSE_POSITIVE], classes),
-            ],
-            Self::Values => vec![
+        if *self == Self::Values {
+            return vec![
                 of("mean_error_parity", false, &[MEAN_ERROR]),
                 of("mean_prediction_parity", false, &[MEAN_PREDICTION]),
-            ],
+            ];
         }
+        let mut measures = vec![
+            of("demographic_parity", false, &[SELECTION]),
+            of("equal_opportunity", false, &[TRUE_POSITIVE]),
+            of("equalized_odds", false, &[TRUE_POSITIVE, FALSE_POSITIVE]),
+            of("demographic_parity_ratio", true, &[SELECTION]),
+            of("equal_opportunity_ratio", true, &[TRUE_POSITIVE]),
+            of("equalized_odds_ratio", true, &[TRUE_POSITIVE, FALSE_POSITIVE]),
+        ];
+        if let Self::Binary(_) = self {
+            measures.insert(3, of("calibration", false, &[BIAS]));
+        }
+        measures
     }
 
     /// The rates of a group that can be computed.

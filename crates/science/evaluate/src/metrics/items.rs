@@ -10,7 +10,8 @@ use super::clusters::clusters;
 use super::experiment_rows::experiment;
 use super::pixel_rows::pixels;
 use super::ranking::documents;
-use super::rows::{Amounts, Content, Found, Items, KnownClasses, Sum, numbers, pick, whole_rows};
+use super::ratio::{Link, Ratio};
+use super::rows::{Amounts, Content, Found, Items, KnownClasses, numbers, pick, whole_rows};
 use super::texts::{completions, exact_matches, words};
 use crate::error::AssessError;
 use crate::{Columns, Task};
@@ -89,7 +90,7 @@ fn losses(
     (tokens, bytes): (Option<&str>, Option<&str>),
     known: &[u32],
     found: &mut Found,
-) -> Result<Vec<Sum>, AssessError> {
+) -> Result<Vec<Ratio>, AssessError> {
     let mut is_known = vec![false; frame.rows()];
     known.iter().for_each(|row| is_known[*row as usize] = true);
     let Found { row_of_item, rows, .. } = found;
@@ -110,9 +111,9 @@ fn losses(
     let mut sums = Vec::new();
     if bytes.is_some() {
         let bits = nats.iter().map(|nats| nats / std::f64::consts::LN_2).collect();
-        sums.push(Sum { below: weights(bytes)?, ..Sum::mean("bits_per_byte", bits) });
+        sums.push(Ratio::weighted("bits_per_byte", bits, weights(bytes)?, Link::Itself));
     }
-    sums.push(Sum { below: weights(tokens)?, ..Sum::mean("loss", nats.clone()) });
-    sums.push(Sum { below: weights(tokens)?, is_exponential: true, ..Sum::mean("perplexity", nats) });
+    sums.push(Ratio::weighted("loss", nats.clone(), weights(tokens)?, Link::Itself));
+    sums.push(Ratio::weighted("perplexity", nats, weights(tokens)?, Link::Exponential));
     Ok(sums)
 }

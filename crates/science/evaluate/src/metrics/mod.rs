@@ -50,7 +50,7 @@ pub use properties::{
 };
 pub(crate) use properties::{from_zero, lowest};
 pub use ranking::NDCG_PLACES;
-use resample::{Resampling, Units, draw_counts, sorted_column};
+use resample::{Resampling, draw_counts, sorted_column};
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
 use uplift::Effect;
@@ -118,8 +118,7 @@ fn drawn(
         return Vec::new();
     }
     let units = scoring.units();
-    let is_alone = matches!(units, Units::Items(_));
-    if is_alone && wanted.all(|metric| matches!(metric.recipe, Recipe::ClassMean(_))) {
+    if units.are_items() && wanted.all(|metric| matches!(metric.recipe, Recipe::ClassMean(_))) {
         let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
         return draw_counts(&counts, judge.resampling, |counts| {
             let classes = of_classes(counts, scoring.classes);
@@ -136,7 +135,7 @@ fn drawn(
 /// The interval by a formula, where there is one for such a metric of such items.
 fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge: Judge) -> Option<Estimate> {
     let (units, confidence) = (scoring.units(), judge.resampling.confidence);
-    let is_alone = matches!(units, Units::Items(_));
+    let is_alone = units.are_items();
     let support = scoring.items as u64;
     let analytic = |interval| Estimate::new(value, interval, support, Method::Analytic);
     match &metric.recipe {
@@ -147,7 +146,8 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
             mean.interval(&of_classes(counts, scoring.classes), confidence).map(analytic)
         }
         Recipe::RocAuc if is_alone => {
-            let error = scoring.ranked.as_ref()?.standard_error();
+            let [ranked] = &scoring.ranked[..] else { return None };
+            let error = ranked.standard_error();
             logit_interval(value, error, confidence).map(analytic)
         }
         Recipe::Effect(Effect::Average) if is_alone => {
@@ -174,11 +174,7 @@ fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], conf
     let tail = (1.0 - confidence) / 2.0;
     let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
     let units = scoring.units();
-    let method = if matches!(units, Units::Items(_)) { Method::Bootstrap } else { Method::Clustered };
-    let count = match units {
-        Units::Items(items) => items,
-        Units::Groups(_, groups) => groups,
-    };
+    let (method, count) = (units.method(Method::Bootstrap), units.count());
     let interval = if matches!(metric.recipe, Recipe::Calibration) {
         Interval { low: (2.0 * value - high).clamp(0.0, value), high: (2.0 * value - low).clamp(value, 1.0) }
     } else if low == high && is_share(&metric.name) {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use trackway_data::model::Frame;
 
 use super::coverage::RowUse;
-use super::rows::{Content, Found, Sum, column, numbers, values_of, whole_rows};
+use super::ratio::{Link, Ratio};
+use super::rows::{Content, Found, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::assess::AssessError;
 
@@ -47,7 +48,8 @@ pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<Found, Asses
         documents.sort_by(|one, other| other.score.total_cmp(&one.score));
     }
     let of = |number: fn(&[Document]) -> f64| found.iter().map(|(_, documents)| number(documents)).collect();
-    let sums = vec![Sum::mean("ndcg", of(ndcg)), Sum::mean("mrr", of(reciprocal_rank))];
+    let mean = |name, values| Ratio::mean(name, values, Link::Itself);
+    let sums = vec![mean("ndcg", of(ndcg)), mean("mrr", of(reciprocal_rank))];
     let row_of_item = found.iter().map(|query| query.0).collect();
     Ok(Found { row_of_item, content: Content::Sums(sums), rows: used })
 }

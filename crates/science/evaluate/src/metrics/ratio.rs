@@ -3,6 +3,7 @@
 use trackway_statistics::{Interval, student_quantile, wilson};
 
 use super::resample::Units;
+use super::table::pick;
 use crate::{Estimate, Method};
 
 /// A metric that is the sum of what its items add above the line, over the sum below it.
@@ -50,18 +51,17 @@ impl Link {
 
 impl Ratio {
     pub(crate) fn mean(name: &str, values: Vec<f64>, link: Link) -> Self {
-        Self {
-            name: name.to_owned(),
-            terms: Terms::Items { above: values, below: None },
-            link,
-            is_share: false,
-        }
+        Self::weighted(name, values, None, link)
+    }
+
+    /// One sum over another, or over the number of items.
+    pub(crate) fn weighted(name: &str, above: Vec<f64>, below: Option<Vec<f64>>, link: Link) -> Self {
+        Self { name: name.to_owned(), terms: Terms::Items { above, below }, link, is_share: false }
     }
 
     /// One sum over another; the lower one may have terms of both signs.
     pub(crate) fn of_sums(name: &str, above: Vec<f64>, below: Vec<f64>) -> Self {
-        let terms = Terms::Items { above, below: Some(below) };
-        Self { name: name.to_owned(), terms, link: Link::Itself, is_share: false }
+        Self::weighted(name, above, Some(below), Link::Itself)
     }
 
     /// Of the known values; NaN means unknown.
@@ -71,13 +71,31 @@ impl Ratio {
         }
         let known = values.iter().map(|value| f64::from(u8::from(!value.is_nan()))).collect();
         values.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
-        let terms = Terms::Items { above: values, below: Some(known) };
-        Self { name: name.to_owned(), terms, link: Link::Itself, is_share: false }
+        Self::of_sums(name, values, known)
     }
 
     pub(crate) fn share(name: &str, hits: Vec<f64>) -> Self {
-        let terms = Terms::Items { above: hits, below: None };
-        Self { name: name.to_owned(), terms, link: Link::Itself, is_share: true }
+        Self { is_share: true, ..Self::mean(name, hits, Link::Itself) }
+    }
+
+    /// Of a fraction of items, what each of them adds.
+    pub(crate) fn hits(&self) -> Option<&[f64]> {
+        match &self.terms {
+            Terms::Items { above, .. } if self.is_share => Some(above),
+            _ => None,
+        }
+    }
+
+    /// Of some of the items, in the order given.
+    pub(crate) fn subset(&self, items: &[u32]) -> Self {
+        let terms = match &self.terms {
+            Terms::Items { above, below } => Terms::Items {
+                above: pick(above, items),
+                below: below.as_ref().map(|below| pick(below, items)),
+            },
+            Terms::Cells { .. } => self.terms.clone(),
+        };
+        Self { name: self.name.clone(), terms, ..*self }
     }
 
     /// A fraction among the rows of some cells.
@@ -117,10 +135,7 @@ impl Ratio {
         units: Units<'_>,
         confidence: f64,
     ) -> Option<Estimate> {
-        let items = match units {
-            Units::Items(items) => items,
-            Units::Groups(of_item, _) => of_item.len(),
-        };
+        let items = units.items();
         let (above, below) = match &self.terms {
             Terms::Cells { above, below } => (dot(counts, above), dot(counts, below)),
             Terms::Items { above, below } => {
@@ -131,8 +146,7 @@ impl Ratio {
             return None;
         }
         let ratio = above / below;
-        let is_alone = matches!(units, Units::Items(_));
-        let interval = if self.is_share && is_alone {
+        let interval = if self.is_share && units.are_items() {
             wilson(above, below, confidence)
         } else {
             let is_open = self.has_open_denominator(units, confidence);
@@ -155,7 +169,7 @@ impl Ratio {
         let in_it = |item: &usize| self.term(cells, *item) != (0.0, 0.0);
         let support =
             if self.is_share { below.round() as u64 } else { (0..items).filter(in_it).count() as u64 };
-        let method = if is_alone { Method::Analytic } else { Method::Clustered };
+        let method = units.method(Method::Analytic);
         value.is_finite().then(|| Estimate { method, ..Estimate::new(value, interval, support, method) })
     }
 

@@ -4,6 +4,8 @@ use rayon::prelude::*;
 use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::{fill_poisson_one, poisson};
 
+use crate::Method;
+
 /// How often, and beginning with what.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resampling {
@@ -22,6 +24,34 @@ pub(crate) enum Units<'u> {
     Items(usize),
     /// Whole groups: for each item the number of its group, and how many groups there are.
     Groups(&'u [u32], usize),
+}
+
+impl Units<'_> {
+    /// How many items there are.
+    pub(crate) fn items(self) -> usize {
+        match self {
+            Self::Items(items) => items,
+            Self::Groups(of_item, _) => of_item.len(),
+        }
+    }
+
+    /// How many are drawn by themselves.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Items(items) => items,
+            Self::Groups(_, groups) => groups,
+        }
+    }
+
+    /// Whether each item is drawn by itself.
+    pub(crate) fn are_items(self) -> bool {
+        matches!(self, Self::Items(_))
+    }
+
+    /// The method of an interval: `alone`, where each item is by itself.
+    pub(crate) fn method(self, alone: Method) -> Method {
+        if self.are_items() { alone } else { Method::Clustered }
+    }
 }
 
 /// For each resample, the numbers that `values` computes from how often each item was sampled.
@@ -60,11 +90,7 @@ pub(crate) fn draw_strata(
         let is_in = |unit: &u32| strata[*unit as usize] == stratum;
         (0..strata.len() as u32).filter(is_in).collect::<Vec<u32>>()
     });
-    let items = match units {
-        Units::Items(items) => items,
-        Units::Groups(of_item, _) => of_item.len(),
-    };
-    let buffers = || (vec![0u8; strata.len()], vec![0u8; items]);
+    let buffers = || (vec![0u8; strata.len()], vec![0u8; units.items()]);
     let drawn = (0..resampling.resamples).into_par_iter().map_init(buffers, |(counts, items), draw| {
         let mut rng = rng_of(resampling.seed, draw);
         counts.fill(0);

@@ -7,6 +7,7 @@ use trackway_data::model::Frame;
 use super::boxes::Boxes;
 use super::coverage::RowUse;
 use super::pixels::Pixels;
+use super::ratio::Ratio;
 use super::resample::Units;
 pub(crate) use super::table::values_of;
 pub(super) use super::table::{answers_of, column, finite, numbers, pick, renumbered, whole_rows};
@@ -43,7 +44,7 @@ pub(crate) enum Content {
     Pixels(Pixels),
     Boxes(Boxes),
     /// Fractions and means that need only the sum of each item.
-    Sums(Vec<Sum>),
+    Sums(Vec<Ratio>),
 }
 
 /// Labels and predictions that are classes.
@@ -75,16 +76,6 @@ pub(crate) struct Amounts {
     pub quantiles: Vec<(String, Vec<f64>)>,
 }
 
-/// One metric by what each item adds above and below the line.
-#[derive(Debug, Clone)]
-pub(crate) struct Sum {
-    pub name: String,
-    pub above: Vec<f64>,
-    pub below: Option<Vec<f64>>,
-    pub is_share: bool,
-    pub is_exponential: bool,
-}
-
 impl Items {
     pub(crate) fn len(&self) -> usize {
         self.row_of_item.len()
@@ -113,7 +104,10 @@ impl Items {
                 prediction: pick(&it.prediction, items),
                 score: it.score.as_ref().map(|score| pick(score, items)),
                 class_scores: it.class_scores.iter().map(|scores| pick(scores, items)).collect(),
-                ..it.clone_shell()
+                names: Arc::clone(&it.names),
+                positive: it.positive,
+                are_probabilities: it.are_probabilities,
+                costs: it.costs.clone(),
             }),
             Content::Amounts(it) => Content::Amounts(Amounts {
                 label: pick(&it.label, items),
@@ -136,31 +130,6 @@ impl Classes {
         let pairs = self.label.iter().zip(&self.prediction);
         pairs.map(|(label, prediction)| label * (classes + 1) + (*prediction).min(classes)).collect()
     }
-
-    /// The same classes without rows.
-    fn clone_shell(&self) -> Self {
-        Self {
-            names: Arc::clone(&self.names),
-            positive: self.positive,
-            label: Vec::new(),
-            prediction: Vec::new(),
-            score: None,
-            class_scores: Vec::new(),
-            are_probabilities: self.are_probabilities,
-            costs: self.costs.clone(),
-        }
-    }
-}
-
-impl Sum {
-    fn subset(&self, items: &[u32]) -> Self {
-        Self {
-            name: self.name.clone(),
-            above: pick(&self.above, items),
-            below: self.below.as_ref().map(|below| pick(below, items)),
-            ..*self
-        }
-    }
 }
 
 /// What is known of the classes beside the table.
@@ -178,15 +147,5 @@ impl Found {
     pub(super) fn rows(frame: &Frame, row_of_item: Vec<u32>, content: Content) -> Self {
         let rows = RowUse::of(frame.rows(), row_of_item.iter().copied());
         Self { row_of_item, content, rows }
-    }
-}
-
-impl Sum {
-    pub(super) fn mean(name: &str, above: Vec<f64>) -> Self {
-        Self { name: name.to_owned(), above, below: None, is_share: false, is_exponential: false }
-    }
-
-    pub(super) fn share(name: &str, above: Vec<f64>) -> Self {
-        Self { is_share: true, ..Self::mean(name, above) }
     }
 }

@@ -5,10 +5,10 @@ use super::boxes::{MeanPrecision, Precisions};
 use super::calibrated::Calibrated;
 use super::cells::{ClassMean, cell_table, of_classes};
 use super::pixels::Pixels;
-use super::ranked::Ranked;
+use super::ranked::{RankNumbers, Ranked};
 use super::ratio::{Link, Ratio, Terms};
 use super::resample::{Resampling, Units, draw, draw_strata};
-use super::rows::{Amounts, Classes, Content, Items, Sum};
+use super::rows::{Amounts, Classes, Content, Items};
 use super::uplift::{Effect, Experiment, Sorted};
 
 /// scikit-learn's: the distance from `1` that counts as different, and the least value that an error is related to.
@@ -19,12 +19,10 @@ const EPSILON: f64 = f64::EPSILON;
 pub(crate) enum Recipe {
     Ratio(Box<Ratio>),
     ClassMean(ClassMean),
+    /// As the average precision the mean over classes, each against all others, with three and more of them.
     RocAuc,
     AveragePrecision,
     PrecisionAtRecall,
-    /// The mean over classes, each against all others.
-    ClassRocAuc,
-    ClassAveragePrecision,
     Calibration,
     Effect(Effect),
     MeanIou,
@@ -58,8 +56,8 @@ pub(crate) struct Scoring {
     /// For each item its cell of the confusion matrix.
     pub cells: Vec<u32>,
     pub classes: usize,
-    pub ranked: Option<Ranked>,
-    class_ranked: Vec<Ranked>,
+    /// By the score of the positive class, or by those of each of three and more.
+    pub ranked: Vec<Ranked>,
     calibrated: Option<Calibrated>,
     pub experiment: Option<Sorted>,
     pub pixels: Option<Pixels>,
@@ -76,8 +74,7 @@ impl Scoring {
             metrics: Vec::new(),
             cells: Vec::new(),
             classes: 0,
-            ranked: None,
-            class_ranked: Vec::new(),
+            ranked: Vec::new(),
             calibrated: None,
             experiment: None,
             pixels: None,
@@ -96,7 +93,7 @@ impl Scoring {
                 scoring.add_recipe("map_75", Recipe::MeanPrecision(MeanPrecision::At75));
             }
             Content::Boxes(_) => {}
-            Content::Sums(sums) => sums.iter().for_each(|sum| scoring.add(ratio_of(sum))),
+            Content::Sums(sums) => sums.iter().for_each(|sum| scoring.add(sum.clone())),
         }
         scoring
     }
@@ -188,7 +185,7 @@ impl Scoring {
     fn add_score(&mut self, rows: &Classes, positive: u32) {
         let Some(scores) = &rows.score else { return };
         let is_positive = |item: usize| rows.label[item] == positive;
-        self.ranked = Some(Ranked::new(scores, is_positive));
+        self.ranked = vec![Ranked::new(scores, is_positive)];
         self.add_recipe("roc_auc", Recipe::RocAuc);
         self.add_recipe("average_precision", Recipe::AveragePrecision);
         self.add_recipe("precision_at_recall", Recipe::PrecisionAtRecall);
@@ -213,11 +210,11 @@ impl Scoring {
             return;
         }
         let ranked = rows.class_scores.iter().enumerate();
-        self.class_ranked = ranked
+        self.ranked = ranked
             .map(|(class, scores)| Ranked::new(scores, |item| rows.label[item] as usize == class))
             .collect();
-        self.add_recipe("roc_auc", Recipe::ClassRocAuc);
-        self.add_recipe("average_precision", Recipe::ClassAveragePrecision);
+        self.add_recipe("roc_auc", Recipe::RocAuc);
+        self.add_recipe("average_precision", Recipe::AveragePrecision);
         if !rows.are_probabilities {
             return;
         }
@@ -341,17 +338,16 @@ impl Scoring {
             Recipe::Ratio(ratio) => ratio.value(weights, &counts),
             Recipe::ClassMean(mean) => mean.value(&classes),
             Recipe::RocAuc | Recipe::AveragePrecision | Recipe::PrecisionAtRecall => {
-                let Some(ranked) = &self.ranked else { return f64::NAN };
-                let numbers = ranks.get_or_insert_with(|| ranked.numbers(weights, self.recall));
-                match recipe {
+                let of_each = ranks.get_or_insert_with(|| {
+                    let numbers = self.ranked.iter().map(|it| it.numbers(weights, self.recall));
+                    numbers.collect::<Vec<_>>()
+                });
+                let number = |numbers: &RankNumbers| match recipe {
                     Recipe::RocAuc => numbers.roc_auc,
                     Recipe::AveragePrecision => numbers.average_precision,
                     _ => numbers.precision_at_recall,
-                }
-            }
-            Recipe::ClassRocAuc => self.class_mean(|ranked| ranked.numbers(weights, self.recall).roc_auc),
-            Recipe::ClassAveragePrecision => {
-                self.class_mean(|ranked| ranked.numbers(weights, self.recall).average_precision)
+                };
+                of_each.iter().map(number).sum::<f64>() / of_each.len() as f64
             }
             Recipe::Calibration => self.calibrated.as_ref().map_or(f64::NAN, |it| it.error(weights)),
             Recipe::Effect(effect) => self
@@ -367,10 +363,6 @@ impl Scoring {
         let metrics = self.metrics.iter();
         metrics.map(|metric| if wanted(metric) { value(&metric.recipe) } else { f64::NAN }).collect()
     }
-
-    fn class_mean(&self, number: impl Fn(&Ranked) -> f64) -> f64 {
-        self.class_ranked.iter().map(number).sum::<f64>() / self.class_ranked.len() as f64
-    }
 }
 
 /// Precision, recall and F1 of one class against all others.
@@ -384,13 +376,4 @@ pub(crate) fn class_ratios(classes: usize, class: usize) -> [Ratio; 3] {
         Ratio::cells("recall", hits(), table(&|l, _| l == class), Link::Itself),
         Ratio::cells("f1", hits(), table(&|l, p| l == class || alarms(l, p)), Link::Dice),
     ]
-}
-
-fn ratio_of(sum: &Sum) -> Ratio {
-    Ratio {
-        name: sum.name.clone(),
-        terms: Terms::Items { above: sum.above.clone(), below: sum.below.clone() },
-        link: if sum.is_exponential { Link::Exponential } else { Link::Itself },
-        is_share: sum.is_share,
-    }
 }

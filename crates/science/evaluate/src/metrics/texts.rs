@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::coverage::RowUse;
-use super::rows::{Content, Found, Sum, answers_of, column, numbers, values_of, whole_rows};
+use super::ratio::{Link, Ratio};
+use super::rows::{Content, Found, answers_of, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::error::AssessError;
 
@@ -18,7 +19,7 @@ pub(super) fn exact_matches(
     label: &str,
     prediction: &str,
     found: &mut Found,
-) -> Result<Sum, AssessError> {
+) -> Result<Ratio, AssessError> {
     let (label_names, label) = values_of(column(frame, label)?);
     let (prediction_names, prediction) = answers_of(column(frame, prediction)?, &label_names);
     let Found { row_of_item, rows, .. } = found;
@@ -32,7 +33,7 @@ pub(super) fn exact_matches(
         let answer = same.get(prediction[*row as usize] as usize);
         f64::from(u8::from(answer.is_some_and(|answer| *answer == label[*row as usize])))
     };
-    Ok(Sum::share("exact_match", row_of_item.iter().map(hit).collect()))
+    Ok(Ratio::share("exact_match", row_of_item.iter().map(hit).collect()))
 }
 
 /// Several completions of each task: the unbiased probability that at least one of k is right (M. Chen et al. 2021,
@@ -67,7 +68,7 @@ pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Re
     let sums = COMPLETIONS.iter().filter(|k| **k <= fewest).map(|k| {
         let values = counted.iter().map(|(_, all, right)| pass_at(*k, *all, *right)).collect();
         let name = format!("pass_at_{k}");
-        if most == 1 { Sum::share(&name, values) } else { Sum::mean(&name, values) }
+        if most == 1 { Ratio::share(&name, values) } else { Ratio::mean(&name, values, Link::Itself) }
     });
     let content = Content::Sums(sums.collect());
     Ok(Found { row_of_item: counted.iter().map(|task| task.0).collect(), content, rows: used })
@@ -95,7 +96,7 @@ pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<Found, AssessErr
     let said = |row: u32| said_names[said[row as usize] as usize].as_str();
     let errors = rows.iter().map(|row| word_errors(said(*row), heard(*row)) as f64).collect();
     let lengths = rows.iter().map(|row| said(*row).split_whitespace().count() as f64).collect();
-    let content = Content::Sums(vec![Sum { below: Some(lengths), ..Sum::mean("wer", errors) }]);
+    let content = Content::Sums(vec![Ratio::of_sums("wer", errors, lengths)]);
     let without: Vec<u32> = rows.iter().copied().filter(|row| heard(*row).trim().is_empty()).collect();
     let mut found = Found::rows(frame, rows, content);
     without.into_iter().for_each(|row| found.rows.without_prediction(row));

@@ -175,14 +175,8 @@ fn corrected(looked: Vec<Option<Looked>>) -> Vec<Option<ResidualCurve>> {
 /// The column with these rows, in this order.
 fn taken(column: &FrameColumn, rows: Option<&[u32]>) -> FrameColumn {
     let Some(rows) = rows else { return column.clone() };
-    let cells = match &column.cells {
-        Cells::Numbers(numbers) => Cells::Numbers(rows.iter().map(|row| numbers[*row as usize]).collect()),
-        Cells::Categories { codes, names } => Cells::Categories {
-            codes: rows.iter().map(|row| codes[*row as usize]).collect(),
-            names: names.clone(),
-        },
-    };
-    FrameColumn { name: column.name.clone(), kind: column.kind, cells }
+    let order: Vec<usize> = rows.iter().map(|row| *row as usize).collect();
+    FrameColumn { name: column.name.clone(), kind: column.kind, cells: column.cells.in_order(&order) }
 }
 
 /// Not the column of a text that is another one in most rows.

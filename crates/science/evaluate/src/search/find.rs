@@ -302,19 +302,11 @@ struct Assessment<'a> {
     held_out: Option<HeldOut<'a>>,
 }
 
-/// An earlier slice as it is now.
-struct Known {
-    items: Vec<u32>,
-    stats: Stats,
-    score: f64,
-    fingerprint: u64,
-}
-
 impl Assessment<'_> {
-    /// The earlier slices that this search would look at too.
-    fn known(&self, earlier: &Earlier, settings: &Settings) -> Vec<Known> {
+    /// The earlier slices that this search would look at too, as they are now.
+    fn known(&self, earlier: &Earlier, settings: &Settings) -> Vec<Scored> {
         let mut rows = Rows::default();
-        let mut known: Vec<Known> = Vec::new();
+        let mut known: Vec<Scored> = Vec::new();
         for slice in &earlier.slices {
             let items =
                 self.items(&slice.predicate).filter(|items| (1..=settings.max_level).contains(&items.len()));
@@ -322,11 +314,11 @@ impl Assessment<'_> {
             let (stats, fingerprint) = self.table.stats(&items, &mut rows);
             let score = self.scoring.score(f64::from(stats.size), stats.error);
             let counts = stats.size >= self.scoring.min_support && stats.error > 0.0;
-            let is_same = |other: &Known| {
+            let is_same = |other: &Scored| {
                 other.items == items || settings.is_distinct && other.fingerprint == fingerprint
             };
             if counts && !known.iter().any(is_same) {
-                known.push(Known { items, stats, score, fingerprint });
+                known.push(Scored { items, stats, score, fingerprint });
             }
         }
         known
@@ -354,7 +346,7 @@ impl Assessment<'_> {
     }
 
     /// Compares slices with earlier ones, and returns the earlier ones that were not found again.
-    fn compare(&self, slices: &mut [ErrorSlice], known: &[Known], earlier: &Earlier) -> Vec<ErrorSlice> {
+    fn compare(&self, slices: &mut [ErrorSlice], known: &[Scored], earlier: &Earlier) -> Vec<ErrorSlice> {
         for slice in &mut *slices {
             let before = same_slice(earlier, slice);
             compare(slice, before);

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use trackway_api::preflight::{DriftComparison, DriftReference};
 use trackway_core::checks::{CheckResult, Finding, Severity};
-use trackway_data::drift::{DriftReport, DriftSettings, compare};
+use trackway_data::drift::{DriftReport, compare};
 use trackway_data::profile::Profile;
 use trackway_engine::error::AppError;
 
@@ -114,7 +114,7 @@ impl Compared {
     ) -> Result<(), AppError> {
         let here = evidence(work, set)?;
         let label = label_of(work, set);
-        let report = compare(there, &here.profile, label.as_deref(), &DriftSettings::default());
+        let report = compare(there, &here.profile, label.as_deref());
         self.fewest_rows = fewest(self.fewest_rows, [there.rows, here.profile.rows]);
         self.findings.extend(drifted(NAME, &set.name, &reference.shown, &report));
         self.comparisons.push(DriftComparison {

@@ -16,13 +16,13 @@ pub(super) mod minhash;
 pub(super) mod rows;
 pub(super) mod texts;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
+use crate::limits::EXAMPLES_MAX;
 use crate::read::{Place, Source};
-
-/// The most pairs that are shown.
-const EXAMPLES_MAX: usize = 5;
 
 /// Up to so many times the fraction that the training side has within itself is expected.
 const EXPECTED_FACTOR: f64 = 2.0;
@@ -57,6 +57,57 @@ pub struct NearPair {
     pub train: Place,
     /// The fraction of columns, or of pieces, that agree.
     pub similarity: f64,
+}
+
+/// For each row that is looked up and was found: its similarity to the closest row of the training side, and where that
+/// is.
+#[derive(Default)]
+struct Closest(HashMap<u32, (f64, Place)>);
+
+impl Closest {
+    fn add(&mut self, row: u32, similarity: f64, place: Place) {
+        let known = self.0.entry(row).or_insert((similarity, place));
+        if similarity > known.0 {
+            *known = (similarity, place);
+        }
+    }
+
+    /// Of equally close rows the first one stays, whatever the order of the map.
+    fn merge(&mut self, later: Self) {
+        later.0.into_iter().for_each(|(row, (similarity, place))| self.add(row, similarity, place));
+    }
+
+    /// As an answer. The first `test_rows` of the rows are those of the test side, at these places; the others are the
+    /// control's.
+    fn found(
+        &self,
+        (test_rows, test_rows_all, control_rows): (usize, u64, usize),
+        compared: String,
+        place: impl Fn(usize) -> Place,
+    ) -> NearRows {
+        let is_test = |row: &u32| (*row as usize) < test_rows;
+        let (of_test, of_control): (Vec<_>, Vec<_>) = self.0.iter().partition(|(row, _)| is_test(row));
+        let pair = |(row, (similarity, train)): &(&u32, &(f64, Place))| NearPair {
+            test: place(**row as usize),
+            train: *train,
+            similarity: *similarity,
+        };
+        let mut examples: Vec<NearPair> = of_test.iter().map(pair).collect();
+        examples.sort_by(|one, other| {
+            other.similarity.total_cmp(&one.similarity).then(one.test.cmp(&other.test))
+        });
+        examples.truncate(EXAMPLES_MAX);
+        NearRows {
+            column: None,
+            test_rows: test_rows as u64,
+            test_rows_all,
+            near_rows: of_test.len() as u64,
+            control_rows: control_rows as u64,
+            control_near_rows: of_control.len() as u64,
+            examples,
+            compared,
+        }
+    }
 }
 
 /// What was found out about near-duplicates.
@@ -109,13 +160,11 @@ impl NearRows {
                 pair.similarity * 100.0
             )),
         };
-        let finding = Finding {
-            count: Some(self.near_rows),
-            examples: self.examples.iter().map(example).collect(),
-            column: self.column.clone(),
-            ..Finding::new("leakage.near_duplicates", Severity::Warn, message)
-        };
-        Some(finding.action("keep what was made from one original on one side: split by the original"))
+        let finding = Finding::new("leakage.near_duplicates", Severity::Warn, message)
+            .action("keep what was made from one original on one side: split by the original")
+            .count(self.near_rows)
+            .examples(self.examples.iter().map(example));
+        Some(Finding { column: self.column.clone(), ..finding })
     }
 }
 

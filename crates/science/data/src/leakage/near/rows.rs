@@ -1,17 +1,14 @@
 //! Nearly equal rows of tables.
 
-use std::collections::HashMap;
-
 use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::population_variance;
 
 use super::index::{BandIndex, mix};
-use super::{EXAMPLES_MAX, NearPair, NearRows};
+use super::{Closest, NearRows};
 use crate::leakage::columns::Places;
 use crate::leakage::sample::Sample;
 use crate::pass::Pass;
-use crate::read::{Chunk, Place};
-use crate::rows::RowHashes;
+use crate::read::Chunk;
 use crate::sampled::{Content, Values, keys, numbers};
 
 /// Rows agree when at least this part of their columns does.
@@ -125,13 +122,13 @@ impl Plan {
         Ok(Self { measures, bands, agreeing_min, bits_min })
     }
 
-    fn cells(&self, column: impl Fn(usize) -> Cells, rows: usize) -> Vec<u32> {
+    fn cells(&self, column: impl Fn(usize) -> Content, rows: usize) -> Vec<u32> {
         let width = self.measures.len();
         let mut cells = vec![0; rows * width];
         for (index, measure) in self.measures.iter().enumerate() {
             let column = column(measure.feature);
             for row in 0..rows {
-                cells[row * width + index] = column.cell(row, measure);
+                cells[row * width + index] = cell(&column, row, measure);
             }
         }
         cells
@@ -169,24 +166,17 @@ impl Plan {
     }
 }
 
-/// The values of one column, before they are cut.
-enum Cells {
-    Numbers(Vec<f64>),
-    Codes(Vec<u64>),
-}
-
-impl Cells {
-    fn cell(&self, row: usize, measure: &Measure) -> u32 {
-        match (self, measure.number) {
-            (Self::Numbers(numbers), Some((middle, width))) => match numbers[row] {
-                number if number.is_nan() => MISSING,
-                number => (((number - middle) / width) as f32 + 0.0).to_bits(),
-            },
-            (Self::Codes(codes), None) => (codes[row] >> 32) as u32,
-            // A column that has no value at all in this file.
-            (_, Some(_)) => MISSING,
-            (_, None) => 0,
-        }
+/// A row's value as it is compared.
+fn cell(values: &Content, row: usize, measure: &Measure) -> u32 {
+    match (values, measure.number) {
+        (Content::Numbers(numbers), Some((middle, width))) => match numbers[row] {
+            number if number.is_nan() => MISSING,
+            number => (((number - middle) / width) as f32 + 0.0).to_bits(),
+        },
+        (Content::Codes(codes), None) => (codes[row] >> 32) as u32,
+        // A column that has no value at all in this file.
+        (_, Some(_)) => MISSING,
+        (_, None) => 0,
     }
 }
 
@@ -297,8 +287,8 @@ impl Lookup {
         let control: Vec<usize> = evenly(train.len(), CONTROL_ROWS_MAX).collect();
         let cells = |sample: &Sample, rows: &[usize]| {
             let column = |feature: usize| match &sample.features[feature].content {
-                Content::Numbers(numbers) => Cells::Numbers(rows.iter().map(|row| numbers[*row]).collect()),
-                Content::Codes(codes) => Cells::Codes(rows.iter().map(|row| codes[*row]).collect()),
+                Content::Numbers(numbers) => Content::Numbers(rows.iter().map(|row| numbers[*row]).collect()),
+                Content::Codes(codes) => Content::Codes(rows.iter().map(|row| codes[*row]).collect()),
             };
             plan.cells(column, rows.len())
         };
@@ -318,34 +308,13 @@ impl Lookup {
     }
 
     pub(in crate::leakage) fn found(&self, met: &Met<'_>, test: &Sample) -> NearRows {
-        let is_test = |row: &u32| (*row as usize) < self.test_rows;
-        let (of_test, of_control): (Vec<_>, Vec<_>) = met.closest.iter().partition(|(row, _)| is_test(row));
-        let mut examples: Vec<NearPair> = of_test
-            .iter()
-            .map(|(row, (similarity, train))| NearPair {
-                test: test.places[**row as usize],
-                train: *train,
-                similarity: *similarity,
-            })
-            .collect();
-        examples.sort_by(|one, other| {
-            other.similarity.total_cmp(&one.similarity).then(one.test.cmp(&other.test))
-        });
-        examples.truncate(EXAMPLES_MAX);
-        NearRows {
-            column: None,
-            test_rows: self.test_rows as u64,
-            test_rows_all: test.rows_seen,
-            near_rows: of_test.len() as u64,
-            control_rows: self.control_rows as u64,
-            control_near_rows: of_control.len() as u64,
-            examples,
-            compared: format!(
-                "{} of {} columns, numbers within 2 % of their spread",
-                self.plan.agreeing_min,
-                self.plan.measures.len()
-            ),
-        }
+        let compared = format!(
+            "{} of {} columns, numbers within 2 % of their spread",
+            self.plan.agreeing_min,
+            self.plan.measures.len()
+        );
+        let rows = (self.test_rows, test.rows_seen, self.control_rows);
+        met.closest.found(rows, compared, |row| test.places[row])
     }
 }
 
@@ -353,20 +322,12 @@ impl Lookup {
 pub(in crate::leakage) struct Met<'l> {
     columns: Places,
     lookup: &'l Lookup,
-    /// For each row that was found: its similarity to the closest row, and where that is.
-    closest: HashMap<u32, (f64, Place)>,
+    closest: Closest,
 }
 
 impl<'l> Met<'l> {
     pub(in crate::leakage) fn new(columns: Places, lookup: &'l Lookup) -> Self {
-        Self { columns, lookup, closest: HashMap::new() }
-    }
-
-    fn add(&mut self, row: u32, similarity: f64, place: Place) {
-        let closest = self.closest.entry(row).or_insert((similarity, place));
-        if similarity > closest.0 {
-            *closest = (similarity, place);
-        }
+        Self { columns, lookup, closest: Closest::default() }
     }
 }
 
@@ -374,13 +335,12 @@ impl Pass for Met<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         let rows = chunk.batch.num_rows();
         let plan = &self.lookup.plan;
-        let mut fingerprints = RowHashes::new(rows);
-        self.columns.equal_by().iter().for_each(|index| fingerprints.add(chunk.batch.column(*index)));
+        let fingerprints = self.columns.equality(chunk);
         let column = |feature: usize| {
             let column = chunk.batch.column(self.columns.features[feature]);
             match plan.measures.iter().any(|it| it.feature == feature && it.number.is_some()) {
-                true => Cells::Numbers(numbers(column)),
-                false => Cells::Codes(keys(column)),
+                true => Content::Numbers(numbers(column)),
+                false => Content::Codes(keys(column)),
             }
         };
         let cells = plan.cells(column, rows);
@@ -392,7 +352,7 @@ impl Pass for Met<'_> {
                         continue;
                     }
                     if let Some(similarity) = plan.similarity(cells, self.lookup.row(candidate)) {
-                        self.add(candidate, similarity, chunk.place(row));
+                        self.closest.add(candidate, similarity, chunk.place(row));
                     }
                 }
             }
@@ -400,7 +360,6 @@ impl Pass for Met<'_> {
     }
 
     fn merge(&mut self, later: Self) {
-        // Of equally close rows the first one stays, whatever the order of the map.
-        later.closest.into_iter().for_each(|(row, (similarity, place))| self.add(row, similarity, place));
+        self.closest.merge(later.closest);
     }
 }

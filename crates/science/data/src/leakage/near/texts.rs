@@ -1,16 +1,13 @@
 //! Nearly equal texts in columns of longer ones.
 
-use std::collections::HashMap;
-
 use super::index::BandIndex;
 use super::minhash::{BANDS, Print};
-use super::{EXAMPLES_MAX, NearPair, NearRows};
+use super::{Closest, NearRows};
 use crate::infer::ColumnType;
 use crate::leakage::columns::Places;
 use crate::leakage::sample::spread;
 use crate::pass::Pass;
 use crate::read::{Chunk, Place, Source, Texts};
-use crate::rows::RowHashes;
 
 /// Bytes of the texts of the test side that are kept. Of more, a random part is looked up.
 pub(in crate::leakage) const TEST_BYTES_MAX: usize = 64 << 20;
@@ -79,12 +76,6 @@ fn text_features(columns: &Places, source: &Source) -> Vec<usize> {
     (0..columns.features.len()).filter(is_text).collect()
 }
 
-fn fingerprints(columns: &Places, chunk: &Chunk) -> RowHashes {
-    let mut rows = RowHashes::new(chunk.batch.num_rows());
-    columns.equal_by().iter().for_each(|index| rows.add(chunk.batch.column(*index)));
-    rows
-}
-
 impl Pass for Prints {
     fn observe(&mut self, chunk: &Chunk) {
         self.rows_seen += chunk.batch.num_rows() as u64;
@@ -92,7 +83,7 @@ impl Pass for Prints {
         if self.texts.is_empty() {
             return;
         }
-        let rows = fingerprints(&self.columns, chunk);
+        let rows = self.columns.equality(chunk);
         for feature in &self.texts {
             let Some(texts) = Texts::of(chunk.batch.column(self.columns.features[*feature])) else {
                 continue;
@@ -166,34 +157,13 @@ impl Lookup {
 
 impl Column {
     fn found(&self, closest: &Closest, names: &[String], test_rows_all: u64) -> NearRows {
-        let is_test = |row: &u32| (*row as usize) < self.test_rows;
-        let (of_test, of_control): (Vec<_>, Vec<_>) = closest.iter().partition(|(row, _)| is_test(row));
-        let pair = |(row, (similarity, train)): &(&u32, &(f64, Place))| NearPair {
-            test: self.kept[**row as usize].place,
-            train: *train,
-            similarity: *similarity,
-        };
-        let mut examples: Vec<NearPair> = of_test.iter().map(pair).collect();
-        examples.sort_by(|one, other| {
-            other.similarity.total_cmp(&one.similarity).then(one.test.cmp(&other.test))
-        });
-        examples.truncate(EXAMPLES_MAX);
         let column = names[self.feature].clone();
-        NearRows {
-            test_rows: self.test_rows as u64,
-            test_rows_all,
-            near_rows: of_test.len() as u64,
-            control_rows: (self.kept.len() - self.test_rows) as u64,
-            control_near_rows: of_control.len() as u64,
-            examples,
-            compared: format!("80 % of the five-word pieces of `{column}`"),
-            column: Some(column),
-        }
+        let rows = (self.test_rows, test_rows_all, self.kept.len() - self.test_rows);
+        let compared = format!("80 % of the five-word pieces of `{column}`");
+        let found = closest.found(rows, compared, |row| self.kept[row].place);
+        NearRows { column: Some(column), ..found }
     }
 }
-
-/// For each text that was found: its similarity to the closest one, and where that is.
-type Closest = HashMap<u32, (f64, Place)>;
 
 /// Texts of the training side that are near to texts that are looked up.
 pub(in crate::leakage) struct Met<'l> {
@@ -204,14 +174,7 @@ pub(in crate::leakage) struct Met<'l> {
 
 impl<'l> Met<'l> {
     pub(in crate::leakage) fn new(places: Places, lookup: &'l Lookup) -> Self {
-        Self { places, lookup, closest: lookup.columns.iter().map(|_| Closest::new()).collect() }
-    }
-}
-
-fn add(closest: &mut Closest, row: u32, similarity: f64, place: Place) {
-    let known = closest.entry(row).or_insert((similarity, place));
-    if similarity > known.0 {
-        *known = (similarity, place);
+        Self { places, lookup, closest: lookup.columns.iter().map(|_| Closest::default()).collect() }
     }
 }
 
@@ -220,7 +183,7 @@ impl Pass for Met<'_> {
         if self.lookup.is_empty() {
             return;
         }
-        let rows = fingerprints(&self.places, chunk);
+        let rows = self.places.equality(chunk);
         for (column, closest) in self.lookup.columns.iter().zip(&mut self.closest) {
             let Some(texts) = Texts::of(chunk.batch.column(self.places.features[column.feature])) else {
                 continue;
@@ -232,7 +195,7 @@ impl Pass for Met<'_> {
                         let kept = &column.kept[candidate as usize];
                         let similarity = kept.print.similarity(&print);
                         if kept.row != rows.values()[row] && similarity >= SIMILARITY_MIN {
-                            add(closest, candidate, similarity, chunk.place(row));
+                            closest.add(candidate, similarity, chunk.place(row));
                         }
                     }
                 }
@@ -241,8 +204,6 @@ impl Pass for Met<'_> {
     }
 
     fn merge(&mut self, later: Self) {
-        for (closest, more) in self.closest.iter_mut().zip(later.closest) {
-            more.into_iter().for_each(|(row, (similarity, place))| add(closest, row, similarity, place));
-        }
+        self.closest.iter_mut().zip(later.closest).for_each(|(closest, more)| closest.merge(more));
     }
 }
