@@ -12,7 +12,8 @@ use trackway_statistics::{mean, mean_with_interval, wilson};
 use super::bounded::{Budget, Members};
 use super::zip::Archive;
 use super::{
-    ForeignEvaluation, ImportError, content, flat, read_json, sha256_of, take, text_at, without_nan, word_at,
+    ForeignEvaluation, ImportError, content, flat, read_json, sha256_of, sha256_of_distinct, take, text_at,
+    without_nan, word_at,
 };
 use crate::{Estimate, Method, Metrics};
 
@@ -162,10 +163,7 @@ fn judge(eval: &Json) -> (Option<String>, Option<String>) {
 /// Over id, input and target of every example, each once, sorted by id.
 fn task_sha256(samples: &[Json]) -> Option<String> {
     let line = |sample: &Json| format!("{}\t{}\t{}", sample["id"], sample["input"], sample["target"]);
-    let mut lines: Vec<String> = samples.iter().map(line).collect();
-    lines.sort();
-    lines.dedup();
-    (!lines.is_empty()).then(|| sha256_of(lines))
+    sha256_of_distinct(samples.iter().map(line).collect())
 }
 
 /// Each scorer's metrics; with several scorers their names are prefixes. A `stderr` becomes the interval of the mean it

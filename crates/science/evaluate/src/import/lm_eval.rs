@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{RowCoverage, Timestamp};
 
 use super::{
-    ForeignEvaluation, ImportError, content, flat, parse, read_json, sha256_of, take, text_at, word_at,
+    ForeignEvaluation, ImportError, content, flat, parse, read_json, sha256_of, sha256_of_distinct, take,
+    text_at, word_at,
 };
 use crate::Metrics;
 
@@ -108,10 +109,7 @@ fn evaluation(results: &Json, task: &str, numbers: &Json, samples: Option<&[Json
 
 /// As the harness hashes a task, of the hashes of its documents.
 fn hashed(samples: &[Json]) -> Option<String> {
-    let mut lines: Vec<String> = samples.iter().filter_map(|sample| text_at(sample, "doc_hash")).collect();
-    lines.sort();
-    lines.dedup();
-    (!lines.is_empty()).then(|| sha256_of(lines))
+    sha256_of_distinct(samples.iter().filter_map(|sample| text_at(sample, "doc_hash")).collect())
 }
 
 /// `acc,none` with `acc_stderr,none`. The harness's `acc` is scikit-learn's accuracy; other filters than `none` are

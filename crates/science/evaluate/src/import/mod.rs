@@ -87,29 +87,15 @@ pub fn read(path: &Path) -> Result<Vec<ForeignEvaluation>, ImportError> {
     files.sort();
     let mut found = Vec::new();
     for file in &files {
-        match kind_of(file) {
-            Some(Kind::Inspect) => found.push(inspect::read(file)?),
-            Some(Kind::LmEval) => found.extend(lm_eval::read(file)?),
-            None => {}
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_json = name.ends_with(".json");
+        if is_json && name.starts_with("results") {
+            found.extend(lm_eval::read(file)?);
+        } else if is_json || name.ends_with(".eval") {
+            found.push(inspect::read(file)?);
         }
     }
     if found.is_empty() { Err(ImportError::Nothing { path: path.to_owned() }) } else { Ok(found) }
-}
-
-enum Kind {
-    Inspect,
-    LmEval,
-}
-
-fn kind_of(path: &Path) -> Option<Kind> {
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    let is_json = name.ends_with(".json");
-    match () {
-        () if name.ends_with(".eval") => Some(Kind::Inspect),
-        () if is_json && name.starts_with("results") => Some(Kind::LmEval),
-        () if is_json => Some(Kind::Inspect),
-        () => None,
-    }
 }
 
 fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), ImportError> {
@@ -220,6 +206,13 @@ fn sha256_of(parts: impl IntoIterator<Item = String>) -> String {
         hasher.update([b'\n']);
     }
     hex(&hasher.finalize())
+}
+
+/// Of the lines, each once, in their order by text; `None` of no line.
+fn sha256_of_distinct(mut lines: Vec<String>) -> Option<String> {
+    lines.sort();
+    lines.dedup();
+    (!lines.is_empty()).then(|| sha256_of(lines))
 }
 
 /// Members that are one value each, with a prefix before their names; what is nested stays JSON text.
