@@ -165,12 +165,10 @@ impl MetricDetectors {
                 rank.loss_scale(sample.value);
                 changes.extend(on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample)));
             }
+            // Batches that are the same as a whole are reported by the digest of the whole batch.
+            (State::Digest(_), Role::InputDigest) if rank.repeats_its_batch() => {}
             (State::Digest(state), Role::InputDigest) => {
-                // Batches that are the same as a whole are reported by the digest of the whole batch.
-                if !rank.repeats_its_batch() {
-                    changes
-                        .extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
-                }
+                changes.extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);
