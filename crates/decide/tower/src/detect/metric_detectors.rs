@@ -149,7 +149,7 @@ impl MetricDetectors {
             }
             (State::Gradient(state), role) => {
                 if role == Role::GradientNorm {
-                    rank.gradient_norm(sample.value);
+                    rank.gradient_norm = Some(sample.value);
                 }
                 gradient(state, rules, sample, rank, changes);
             }
@@ -162,15 +162,13 @@ impl MetricDetectors {
                 changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample, rate)));
             }
             (State::LossScale(state), _) => {
-                rank.loss_scale(sample.value);
+                rank.loss_scale = Some(sample.value);
                 changes.extend(on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample)));
             }
+            // Batches that are the same as a whole are reported by the digest of the whole batch.
+            (State::Digest(_), Role::InputDigest) if rank.repeats_its_batch() => {}
             (State::Digest(state), Role::InputDigest) => {
-                // Batches that are the same as a whole are reported by the digest of the whole batch.
-                if !rank.repeats_its_batch() {
-                    changes
-                        .extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
-                }
+                changes.extend(on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs)));
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);
