@@ -43,15 +43,13 @@ impl SignOff {
     /// [`SignOffError`] explains why it is not.
     pub fn check(&self, now: Timestamp) -> Result<(), SignOffError> {
         let column = self.column.clone();
-        let empty = |what| Err(SignOffError::Empty { column: column.clone(), what });
-        if self.approved_by.trim().is_empty() {
-            return empty("approved_by");
-        }
-        if self.why.trim().is_empty() {
-            return empty("why");
-        }
-        if self.kinds.is_empty() {
-            return empty("kinds");
+        let required = [
+            ("approved_by", self.approved_by.trim().is_empty()),
+            ("why", self.why.trim().is_empty()),
+            ("kinds", self.kinds.is_empty()),
+        ];
+        if let Some((what, _)) = required.into_iter().find(|(_, is_empty)| *is_empty) {
+            return Err(SignOffError::Empty { column, what });
         }
         let Some(until) = self.until.clone() else { return Ok(()) };
         let Ok(last_day) = until.parse::<jiff::civil::Date>() else {

@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use crate::Timestamp;
 
@@ -92,6 +92,13 @@ pub fn counted(count: u64, noun: &str) -> String {
         None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{count} {noun}es"),
         None => format!("{count} {noun}s"),
     }
+}
+
+/// Words in backticks, with commas between them.
+#[must_use]
+pub fn quoted_list<T: Display>(words: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(", ")
 }
 
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.

@@ -203,28 +203,20 @@ impl Manifest {
         rule(self.files.len() > MAX_MANIFEST_FILES, format!("at most {MAX_MANIFEST_FILES} files"))?;
         let mut names = BTreeSet::new();
         for file in &self.files {
-            check_file_name(&file.name).map_err(|rule| ManifestError::Rule { rule })?;
-            rule(!names.insert(&file.name), format!("`{}` is listed twice", file.name))?;
-            rule(
-                !is_hex_hash(&file.blake3),
-                format!("`blake3` of `{}` is 64 lower-case hex digits", file.name),
-            )?;
-            let elsewhere = file.stored_in.as_deref();
-            rule(
-                elsewhere.is_some_and(|prefix| !is_object_prefix(prefix)),
-                format!("`stored_in` of `{}` is a checkpoint's prefix", file.name),
-            )?;
+            let name = &file.name;
+            check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
+            rule(!names.insert(name), format!("`{name}` is listed twice"))?;
+            rule(!is_hex_hash(&file.blake3), format!("`blake3` of `{name}` is 64 lower-case hex digits"))?;
+            let is_stored_well = file.stored_in.as_deref().is_none_or(is_object_prefix);
+            rule(!is_stored_well, format!("`stored_in` of `{name}` is a checkpoint's prefix"))?;
             let chunk_count =
                 if file.size_bytes > CHUNK_BYTES { file.size_bytes.div_ceil(CHUNK_BYTES) } else { 0 };
             let chunks_fit = file.chunks.is_empty() || file.chunks.len() as u64 == chunk_count;
-            rule(
-                !chunks_fit || !file.chunks.iter().all(|chunk| is_hex_hash(chunk)),
-                format!("`chunks` of `{}` has a hash for every {CHUNK_BYTES} bytes", file.name),
-            )?;
-            rule(
-                file.rank.is_some_and(|rank| rank >= self.world_size),
-                format!("`rank` of `{}` is below `world_size`", file.name),
-            )?;
+            let are_hashes = file.chunks.iter().all(|chunk| is_hex_hash(chunk));
+            let chunks = format!("`chunks` of `{name}` has a hash for every {CHUNK_BYTES} bytes");
+            rule(!(chunks_fit && are_hashes), chunks)?;
+            let is_rank = file.rank.is_none_or(|rank| rank < self.world_size);
+            rule(!is_rank, format!("`rank` of `{name}` is below `world_size`"))?;
         }
         for (field, hash) in [("config_sha256", &self.config_sha256), ("data_sha256", &self.data_sha256)] {
             let broken = hash.as_deref().is_some_and(|hash| !is_hex_hash(hash));

@@ -63,40 +63,26 @@ impl ModelPolicyFile {
     #[must_use]
     pub fn text(&self) -> String {
         let quoted = |text: &str| Value::from(text).to_string();
-        let approvers = self.approvers.as_ref().map(listed);
+        let baseline = self.baseline.map(|rule| quoted(rule.as_str()));
+        let rung = self.rung.map(|rung| quoted(&rung.to_string()));
+        let uses = self.test_set_uses_max.map(|uses| uses.to_string());
         let test_sets = self.test_sets.as_ref().map(listed);
+        let approvals = self.approvals.map(|count| count.to_string());
+        let approvers = self.approvers.as_ref().map(listed);
+        let lasts = self.approval_seconds.map(|seconds| quoted(&duration_text(seconds)));
+        let own = self.own_approval.map(|own| own.to_string());
         let lines = [
             ("model", self.model.as_deref().map(quoted), "the model it is for"),
             ("gates", self.gates.as_ref().map(listed), "kinds of gate that must be there"),
-            (
-                "baseline",
-                self.baseline.map(|rule| quoted(rule.as_str())),
-                "`required`: a gate must compare with the version in production",
-            ),
-            (
-                "rung",
-                self.rung.map(|rung| quoted(&rung.to_string())),
-                "least fraction of the data it was trained on",
-            ),
+            ("baseline", baseline, "`required`: a gate must compare with the version in production"),
+            ("rung", rung, "least fraction of the data it was trained on"),
             ("receipt", self.receipt.as_ref().map(listed), "what its evaluation must have recorded"),
-            (
-                "test_set_uses_max",
-                self.test_set_uses_max.map(|uses| uses.to_string()),
-                "how often its test set may have been used",
-            ),
+            ("test_set_uses_max", uses, "how often its test set may have been used"),
             ("test_sets", test_sets, "further test sets it must pass"),
-            ("approvals", self.approvals.map(|count| count.to_string()), "people who must approve it"),
+            ("approvals", approvals, "people who must approve it"),
             ("approvers", approvers, "who may approve; any person if empty"),
-            (
-                "approval_lasts",
-                self.approval_seconds.map(|seconds| quoted(&duration_text(seconds))),
-                "how long an approval is valid",
-            ),
-            (
-                "own_approval",
-                self.own_approval.map(|own| own.to_string()),
-                "whether the person who registered it may approve it",
-            ),
+            ("approval_lasts", lasts, "how long an approval is valid"),
+            ("own_approval", own, "whether the person who registered it may approve it"),
         ];
         let line = |(key, value, doc): (&str, Option<String>, &str)| match value {
             Some(value) => format!("# {doc}\n{key} = {value}\n"),

@@ -6,7 +6,7 @@
 
 use serde_json::Value as Json;
 
-use crate::tensorboard::protobuf::{Fields, Value};
+use crate::tensorboard::protobuf::Fields;
 
 const IDENT: [u8; 7] = [b':', b'W', b'&', b'B', 0xe1, 0xbe, 0];
 const BLOCK_BYTES: usize = 32 * 1024;
@@ -269,11 +269,11 @@ fn leaves(name: &str, value: Json, depth: usize, found: &mut Vec<(String, Json)>
 }
 
 fn field(message: &[u8], number: u32) -> Option<String> {
-    Fields::of(message).find(|(found, _)| *found == number).and_then(|(_, value)| value.text())
+    Fields::first(message, number)?.text()
 }
 
 fn int(message: &[u8], number: u32) -> Option<i64> {
-    Fields::of(message).find(|(found, _)| *found == number).and_then(|(_, value): (_, Value<'_>)| value.int())
+    Fields::first(message, number)?.int()
 }
 
 #[cfg(test)]

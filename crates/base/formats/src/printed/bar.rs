@@ -176,12 +176,9 @@ fn named_number(name: &str, value: &str) -> Option<(String, f64)> {
 /// A count, also scaled as tqdm does: `1.20k`.
 fn count(text: &str) -> Option<u64> {
     let text = text.trim();
-    let (digits, factor) = match text.as_bytes().last()? {
-        b'k' => (&text[..text.len() - 1], 1e3),
-        b'M' => (&text[..text.len() - 1], 1e6),
-        b'G' => (&text[..text.len() - 1], 1e9),
-        _ => (text, 1.0),
-    };
+    let units = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
+    let scaled = units.into_iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (digits, factor) = scaled.unwrap_or((text, 1.0));
     let number: f64 = digits.parse().ok()?;
     let number = number * factor;
     (0.0..9e15).contains(&number).then_some(number as u64)

@@ -137,16 +137,14 @@ impl Tables {
 
     /// The row of the table that a line is.
     fn row(&self, line: &str) -> Option<Named> {
-        let separator = if line.contains('|') && self.separator == Separator::Blanks {
+        if line.contains('|') && self.separator == Separator::Blanks {
             return None;
-        } else {
-            self.separator
-        };
+        }
         let first = line.trim_start_matches('|').trim_start();
         if !first.starts_with(|letter: char| letter.is_ascii_digit()) && !first.starts_with("all") {
             return None;
         }
-        let cells = cells_of(line, separator, false);
+        let cells = cells_of(line, self.separator, false);
         if cells.len() != self.columns.len() {
             return None;
         }

@@ -120,33 +120,37 @@ fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
         }
         Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
         Some(Place::Count) => {}
-        None => return read_value(tokens, at, &words, (value, share, of), named),
+        None => return read_value(tokens, at, &words, Written { value, whole, share, of }, named),
     }
     false
 }
 
-type Written = (f64, Option<f64>, Option<u64>);
+/// A number as it is written.
+struct Written {
+    value: f64,
+    whole: Option<u64>,
+    /// What it is of 1, if it is written as a percentage.
+    share: Option<f64>,
+    /// The total behind it.
+    of: Option<u64>,
+}
 
 fn read_value(
     tokens: &[Token<'_>],
     at: usize,
     words: &Words<'_>,
-    (value, share, of): Written,
+    Written { value, whole, share, of }: Written,
     named: &mut Named,
 ) -> bool {
     let name = &words.name;
     let is_batch = matches!(&**name, "batch" | "batches");
     if is_batch && named.position.is_none() {
-        if let Token::Number { whole, .. } = tokens[at] {
-            (named.position, named.total) = (whole, of);
-        }
+        (named.position, named.total) = (whole, of);
         return false;
     }
     // `Train: 0 [100/5004 (2%)] Loss: 6.9`
     if matches!(&**name, "train" | "training") && tokens.get(at + 1) == Some(&Token::Other('[')) {
-        if let Token::Number { whole, .. } = tokens[at] {
-            named.epoch = named.epoch.or(whole);
-        }
+        named.epoch = named.epoch.or(whole);
         return false;
     }
     let measure = names::meaning_of(name) != Meaning::Any && !words.is_after_from;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::detect::{DetectionPolicy, Detector};
+use trackway_core::text::quoted_list;
 
 use super::tree::{Node, Place, Value};
 use super::values::{amount, count, one_of};
@@ -98,7 +99,7 @@ fn policy(node: &Node) -> Result<DetectionPolicy, super::walker::Fault> {
     if !matches!(node.value, Value::Text(_)) {
         return Err(node.not("a policy").hint(format!(
             "such as `\"note\"`, or a table such as `{{ policy = \"stop\", patience = 3 }}`; policies are {}",
-            super::schema::quoted_list(DetectionPolicy::WORDS)
+            quoted_list(DetectionPolicy::WORDS)
         )));
     }
     one_of(DetectionPolicy::WORDS)(node)

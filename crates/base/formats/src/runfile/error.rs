@@ -84,11 +84,7 @@ fn caret_line(text: &str, line_text: &str, span: &Range<usize>, column: usize) -
 /// The line and column (both from 1, column in characters) of a byte offset. An offset past the end or inside
 /// a character counts as the nearest character before it.
 pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let before = &text[..offset];
+    let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }

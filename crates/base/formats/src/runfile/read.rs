@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trackway_core::text::quoted_list;
 use trackway_core::{Rung, TerminationReason};
 
 use super::checks::DataRole;
 use super::read_checks::tables;
 use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
-use super::schema::{nearest, quoted_list};
+use super::schema::nearest;
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
     LadderSection, LaunchSection, OnDataChange, OwnerSection, ResumeSection, RetryRule, RetrySection,
@@ -104,7 +105,7 @@ pub(super) fn data(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, D
             problems.add(entry.node.place.clone(), message, Some(hint));
             continue;
         }
-        if let Some(set) = Scope::open(&entry.node, "data.*", path, entry.key_place.clone(), problems) {
+        if let Some(set) = scope.table_of(name, "data.*", problems) {
             sets.insert(name.clone(), data_set(&set, problems));
         }
     }
@@ -309,12 +310,9 @@ pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
         if LIFETIME.contains(&key.as_str()) {
             continue;
         }
-        let path = scope.path_of(key);
         if let Err((message, hint)) = check_retry_key(key) {
             problems.add(entry.key_place.clone(), message, hint);
-        } else if let Some(rule) =
-            Scope::open(&entry.node, "retry.*", path, entry.key_place.clone(), problems)
-        {
+        } else if let Some(rule) = scope.table_of(key, "retry.*", problems) {
             check_retry_rule(key, &rule, problems);
             let rule = retry_rule(&rule, problems);
             if rule.refill_seconds.is_some() && NEVER_REFILLED.contains(&key.as_str()) {

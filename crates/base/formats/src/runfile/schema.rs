@@ -1,6 +1,8 @@
 //! Every section and key that a run file may hold. The reader, the messages and the test of `docs/run-file.md`
 //! all use this table.
 
+use trackway_core::text::quoted_list;
+
 /// The keys of one section.
 #[derive(Debug)]
 pub struct SectionSchema {
@@ -174,9 +176,4 @@ pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .max_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, name)| name)
-}
-
-/// "`a`, `b`, `c`".
-pub(super) fn quoted_list(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

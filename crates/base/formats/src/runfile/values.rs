@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use trackway_core::name::{Name, Named};
+use trackway_core::text::quoted_list;
 
-use super::schema::{nearest, quoted_list};
+use super::schema::nearest;
 use super::tree::{Node, Value};
 use super::walker::Fault;
 use crate::arguments::{PARAMETERS_MAX, check_given};

@@ -96,9 +96,7 @@ impl<'t> Scope<'t> {
 
     /// Opens a table inside this one, if it is there.
     pub(super) fn section(&self, key: &str, problems: &mut Problems) -> Option<Scope<'t>> {
-        let entry = self.table.get(key)?;
-        let path = self.path_of(key);
-        Scope::open(&entry.node, &path, path.clone(), entry.key_place.clone(), problems)
+        self.table_of(key, &self.path_of(key), problems)
     }
 
     /// What `read` makes of the section of that key, if it is there.

@@ -135,9 +135,7 @@ fn scalar_of(tensor: &[u8]) -> Option<f64> {
 fn elements_of(shape: &[u8]) -> i64 {
     let dimensions =
         Fields::of(shape).filter(|(field, _)| *field == 2).filter_map(|(_, value)| value.bytes());
-    let sizes = dimensions.map(|dimension| {
-        Fields::of(dimension).find(|(field, _)| *field == 1).and_then(|(_, size)| size.int()).unwrap_or(0)
-    });
+    let sizes = dimensions.map(|dimension| Fields::first(dimension, 1).and_then(Value::int).unwrap_or(0));
     sizes.fold(1, i64::saturating_mul)
 }
 
@@ -178,7 +176,7 @@ fn read_parameters(metadata: &[u8], found: &mut impl FnMut(EventItem)) {
         .flat_map(|content| message(content, 3))
         .flat_map(|start| message(start, 1));
     for entry in entries {
-        let name = Fields::of(entry).find(|(field, _)| *field == 1).and_then(|(_, name)| name.text());
+        let name = Fields::first(entry, 1).and_then(Value::text);
         let value = message(entry, 2).next().and_then(parameter_text);
         if let (Some(name), Some(value)) = (name, value)
             && name.len() <= TEXT_BYTES_MAX

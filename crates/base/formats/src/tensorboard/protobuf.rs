@@ -61,6 +61,12 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    /// The first field of that number in a message.
+    #[must_use]
+    pub fn first(message: &'a [u8], number: u32) -> Option<Value<'a>> {
+        Self::of(message).find(|(found, _)| *found == number).map(|(_, value)| value)
+    }
+
     /// The bytes that were not read: empty once a whole message was.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {

@@ -39,8 +39,8 @@ pub struct LauncherState {
     pub reason: String,
 }
 
-/// What Trackway did to an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What Trackway did to an attempt. Of several actions the least is the reason: they are listed from the strongest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
     /// A newer attempt holds the run's checkpoints.
@@ -70,11 +70,6 @@ pub enum ActionKind {
 }
 
 impl ActionKind {
-    /// Which of several actions is the reason: the lower, the stronger.
-    pub(super) fn rank(self) -> u8 {
-        self as u8
-    }
-
     /// The reason of an action and its rule. An injected fault has the reason that it imitates.
     pub(super) fn meaning(self) -> (Reason, FactRule) {
         match self {

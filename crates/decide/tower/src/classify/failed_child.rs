@@ -95,13 +95,9 @@ fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
 fn end_in(text: &str) -> Option<(i32, Option<u64>)> {
     let found = FORMS.iter().find_map(|form| form.captures(text))?;
     let signal = |name: &str| SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| -number);
-    let code = found
-        .name("code")
-        .and_then(|code| code.as_str().parse().ok())
-        .or_else(|| {
-            found.name("signal").and_then(|number| number.as_str().parse::<i32>().ok()).map(|number| -number)
-        })
-        .or_else(|| found.name("name").and_then(|name| signal(name.as_str())))?;
+    let number = |name: &str| found.name(name)?.as_str().parse::<i32>().ok();
+    let by_name = || signal(found.name("name")?.as_str());
+    let code = number("code").or_else(|| number("signal").map(|number| -number)).or_else(by_name)?;
     Some((code, found.name("rank").and_then(|rank| rank.as_str().parse().ok())))
 }
 

@@ -25,10 +25,6 @@ pub fn fingerprint(reason: TerminationReason, text: &str) -> String {
     let bare = PREFIX.replace(text.trim(), "");
     let steady = CHANGING.replace_all(&bare, "#");
     let mut steady = steady.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut end = steady.len().min(MAX_FINGERPRINT_BYTES);
-    while !steady.is_char_boundary(end) {
-        end -= 1;
-    }
-    steady.truncate(end);
+    steady.truncate(steady.floor_char_boundary(MAX_FINGERPRINT_BYTES));
     format!("{reason}: {steady}")
 }

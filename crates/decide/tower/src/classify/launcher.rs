@@ -12,8 +12,6 @@ pub(super) fn state(evidence: &TerminationEvidence) -> Option<TerminationFinding
     let meaning = engine::meaning(&stated.source, &[&stated.state, &stated.reason])?;
     let confidence = if meaning.conclusive { Confidence::Certain } else { Confidence::Likely };
     let text = format!("{} reports {} {}", stated.source, stated.state, stated.reason);
-    Some(
-        TerminationFinding::new(meaning.reason, meaning.rule, confidence)
-            .with(EvidenceSource::Launcher, text.trim_end()),
-    )
+    let finding = TerminationFinding::new(meaning.reason, meaning.rule, confidence);
+    Some(finding.with(EvidenceSource::Launcher, text.trim_end()))
 }

@@ -195,15 +195,12 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
         }
         return Some((found, Strength::Open));
     }
-    let first = |wanted: &dyn Fn(&Placed<'_>) -> bool| placed.iter().copied().find(|found| wanted(found));
+    let is_warned = |found: &&Placed<'_>| {
+        is_causal(found.hit) && found.handling == Handling::Warned && found.reason != Reason::Unknown
+    };
     let exception = final_exception(placed).map(|found| (found, Strength::Exception));
     exception
-        .or_else(|| {
-            first(&|found| {
-                is_causal(found.hit) && found.handling == Handling::Warned && found.reason != Reason::Unknown
-            })
-            .map(|found| (found, Strength::Warned))
-        })
+        .or_else(|| placed.iter().find(is_warned).map(|found| (*found, Strength::Warned)))
         .or_else(|| consequence(placed).map(|found| (found, Strength::Consequence)))
 }
 
@@ -265,23 +262,13 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if let Some(verdict) = firm {
         return open.iter().copied().find(|found| explains(found.hit, verdict.hit)).or(Some(verdict));
     }
-    let exception = placed.iter().copied().find(|found| {
-        found.role == Role::Exception
-            && found.is_open()
-            && !found.phases.contains(&Phase::LocalPeer)
-            && !carries_consequence(placed, found)
-    });
-    match exception {
-        Some(found)
-            if found.order < earliest.order
-                && !found.is_on_line_of(&earliest)
-                && !chained(placed, found, earliest)
-                && !announces(found.hit, earliest.hit) =>
-        {
-            Some(found)
-        }
-        _ => Some(earliest),
-    }
+    let came_first = |found: &Placed<'_>| {
+        found.order < earliest.order
+            && !found.is_on_line_of(&earliest)
+            && !chained(placed, *found, earliest)
+            && !announces(found.hit, earliest.hit)
+    };
+    open_exceptions(placed).next().filter(came_first).or(Some(earliest))
 }
 
 /// A firm cause that was raised after an interrupt that a program only reports: an interrupted program raises nothing new, except
@@ -399,10 +386,13 @@ fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
 /// first open one.
 fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
-    placed.iter().copied().find(|found| {
+    open_exceptions(placed).find(|found| !found.phases.contains(&Phase::Launcher))
+}
+
+fn open_exceptions<'p, 'a>(placed: &'p [Placed<'a>]) -> impl Iterator<Item = Placed<'a>> + use<'p, 'a> {
+    placed.iter().copied().filter(|found| {
         found.role == Role::Exception
             && found.is_open()
-            && !found.phases.contains(&Phase::Launcher)
             && !found.phases.contains(&Phase::LocalPeer)
             && !carries_consequence(placed, found)
     })
@@ -471,7 +461,9 @@ fn is_repeated(other: &Placed<'_>, found: Placed<'_>) -> bool {
 /// An error without a family belongs to what the enclosing frames were doing.
 fn reason_in_phase(hit: &Hit) -> Reason {
     let phases = &hit.phases;
-    let in_evaluation = phases.contains(&Phase::Evaluate)
+    let is_in = |phase| phases.contains(&phase);
+    let was_thrown = |class: &str| hit.role == Role::Exception && hit.text.contains(class);
+    let in_evaluation = is_in(Phase::Evaluate)
         && matches!(
             hit.reason,
             Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
@@ -479,13 +471,12 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let specific_code = hit.role == Role::Cause;
     let unreadable_sample =
         matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
-            && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
-    let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
-        && phases.contains(&Phase::LoadData)
-        && !has_checkpoint_frames(phases);
-    let reads_data = phases.contains(&Phase::LoadData) || phases.contains(&Phase::LoadSample);
+            && (is_in(Phase::LoadSample) || hit.text.contains("DataLoader worker"));
+    let unreadable_data =
+        hit.signature == checkpoint::HDF5_WEIGHTS && is_in(Phase::LoadData) && !has_checkpoint_frames(phases);
+    let reads_data = is_in(Phase::LoadData) || is_in(Phase::LoadSample);
     // The device's allocator says how much it tried to allocate.
-    let in_host_memory = phases.contains(&Phase::PinMemory) && !hit.text.contains("ried to allocate");
+    let in_host_memory = is_in(Phase::PinMemory) && !hit.text.contains("ried to allocate");
     if hit.reason == Reason::DeviceOom && in_host_memory {
         Reason::HostOom
     } else if in_evaluation {
@@ -500,15 +491,9 @@ fn reason_in_phase(hit: &Hit) -> Reason {
         Reason::CheckpointError
     } else if hit.role == Role::Exception && reads_data && is_reader_type(&hit.text) {
         Reason::DataError
-    } else if hit.role == Role::Exception
-        && hit.text.contains("KeyError")
-        && phases.contains(&Phase::SelectColumns)
-    {
+    } else if was_thrown("KeyError") && is_in(Phase::SelectColumns) {
         Reason::SchemaDrift
-    } else if hit.role == Role::Exception
-        && hit.text.contains("ValueError")
-        && phases.contains(&Phase::CheckInput)
-    {
+    } else if was_thrown("ValueError") && is_in(Phase::CheckInput) {
         Reason::DataError
     } else {
         hit.reason

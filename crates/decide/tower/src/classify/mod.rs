@@ -93,7 +93,7 @@ fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
 }
 
 fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let action = evidence.own_actions.iter().min_by_key(|action| (action.kind.rank(), action.at))?;
+    let action = evidence.own_actions.iter().min_by_key(|action| (action.kind, action.at))?;
     let (reason, rule) = action.kind.meaning();
     let ended_well = evidence.exit_code == Some(0) && !action.kill_sent;
     let confidence = if ended_well { Confidence::Likely } else { Confidence::Certain };
@@ -180,10 +180,8 @@ fn loss_not_finite(evidence: &TerminationEvidence, confidence_max: Confidence) -
             loss.metric, loss.from_step, loss.last_step, loss.count, loss.point_count
         ),
     };
-    Some(
-        TerminationFinding::new(Reason::NumericDivergence, FactRule::LossNotFinite, confidence)
-            .with(EvidenceSource::Metrics, text),
-    )
+    let finding = TerminationFinding::new(Reason::NumericDivergence, FactRule::LossNotFinite, confidence);
+    Some(finding.with(EvidenceSource::Metrics, text))
 }
 
 /// The outlook of a verdict: the reason's own, but not known where the reason was only guessed.

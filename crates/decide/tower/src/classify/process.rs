@@ -19,10 +19,8 @@ pub(super) fn kernel_oom_kill(evidence: &TerminationEvidence) -> Option<Terminat
     // With another ending than SIGKILL the kernel killed a child, and the script's output may name another cause.
     let was_main = evidence.signal == Some(SIGKILL);
     let confidence = if was_main { Confidence::Certain } else { Confidence::Likely };
-    Some(
-        TerminationFinding::new(Reason::HostOom, FactRule::CgroupOomKill, confidence)
-            .with(EvidenceSource::Cgroup, format!("the attempt's cgroup counted {kills} OOM kills")),
-    )
+    let finding = TerminationFinding::new(Reason::HostOom, FactRule::CgroupOomKill, confidence);
+    Some(finding.with(EvidenceSource::Cgroup, format!("the attempt's cgroup counted {kills} OOM kills")))
 }
 
 /// Exit code 0: completed, stopped early when the script reports it, or what a wrapper that loses its child's exit code leaves in the log.
@@ -78,10 +76,8 @@ pub(super) fn bounded(evidence: &TerminationEvidence) -> Option<TerminationFindi
     let code = evidence.exit_code.filter(|_| evidence.progress.reached_last_step)?;
     let text =
         format!("the script was limited to its last step (TRACKWAY_MAX_STEPS) and exited with code {code}");
-    Some(
-        TerminationFinding::new(Reason::Completed, FactRule::EndedAtLastStep, Confidence::Likely)
-            .with(EvidenceSource::WaitStatus, text),
-    )
+    let finding = TerminationFinding::new(Reason::Completed, FactRule::EndedAtLastStep, Confidence::Likely);
+    Some(finding.with(EvidenceSource::WaitStatus, text))
 }
 
 /// The exit was never recorded.

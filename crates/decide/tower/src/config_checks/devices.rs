@@ -1,6 +1,4 @@
-use trackway_core::checks::CheckResult;
-
-use super::{Strategy, TrainingConfig, blocked, passed, warned};
+use super::{Answer, Strategy, TrainingConfig, blocked, not_applicable, passed, warned};
 use crate::memory::{MemorySpec, Parallel, estimate};
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
@@ -10,15 +8,11 @@ const SCALING_USUAL_MAX: f64 = 0.95;
 const SCALING_IMPLAUSIBLE: f64 = 1.05;
 
 /// A run that surely does not fit is blocked before it costs anything.
-pub(super) fn memory(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "memory";
+pub(super) fn memory(name: &str, config: &TrainingConfig) -> Answer {
     if config.without_gpu() {
-        return CheckResult::not_applicable(NAME, "the run has no GPU");
+        return not_applicable(name, "the run has no GPU");
     }
-    let (spec, usable_bytes) = match needed(config) {
-        Ok(known) => known,
-        Err(why) => return CheckResult::not_run(NAME, why),
-    };
+    let (spec, usable_bytes) = needed(config)?;
     let found = estimate(spec);
     let gib = |bytes: u64| bytes as f64 / 1_073_741_824.0;
     let interval = format!("{:.1} to {:.1} GiB", gib(found.low_bytes), gib(found.high_bytes));
@@ -26,13 +20,13 @@ pub(super) fn memory(config: &TrainingConfig) -> CheckResult {
     let action = "`trackway memory` lists what would fit, cheapest first";
     if found.low_bytes > usable_bytes {
         let message = format!("the run needs {interval}, a GPU has {usable:.1} GiB");
-        blocked(NAME, "memory", message, action)
+        blocked(name, "memory", message, action)
     } else if found.high_bytes > usable_bytes {
         let message =
             format!("the run needs {interval}, a GPU has {usable:.1} GiB: it may run out of memory");
-        warned(NAME, "memory", message, "rehearse one batch, or see `trackway memory`")
+        warned(name, "memory", message, "rehearse one batch, or see `trackway memory`")
     } else {
-        passed(NAME, format!("the run needs {interval} of {usable:.1} GiB"))
+        passed(name, format!("the run needs {interval} of {usable:.1} GiB"))
     }
 }
 
@@ -45,40 +39,32 @@ fn needed(config: &TrainingConfig) -> Result<(&MemorySpec, u64), &'static str> {
 }
 
 /// DDP while everything fits one device, then FSDP, and offloading where that is not enough.
-pub(super) fn strategy(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.strategy";
+pub(super) fn strategy(name: &str, config: &TrainingConfig) -> Answer {
     if config.without_gpu() {
-        return CheckResult::not_applicable(NAME, "the run has no GPU");
+        return not_applicable(name, "the run has no GPU");
     }
-    let Some(gpus) = config.gpus else {
-        return CheckResult::not_run(NAME, "`resources.gpus` is not set");
-    };
-    let Some(strategy) = config.strategy else {
-        return CheckResult::not_run(NAME, "`training.strategy` is not set");
-    };
+    let gpus = config.gpus.ok_or("`resources.gpus` is not set")?;
+    let strategy = config.strategy.ok_or("`training.strategy` is not set")?;
     if gpus > 1 && strategy == Strategy::Single {
         let message = format!("{gpus} GPUs are requested, but `training.strategy` uses only one");
-        return blocked(NAME, "resources.gpus", message, "request one GPU, or use DDP");
+        return blocked(name, "resources.gpus", message, "request one GPU, or use DDP");
     }
     if gpus <= 1 && strategy == Strategy::FullySharded {
         let message = "FSDP on a single GPU shards nothing";
-        return warned(NAME, "strategy", message, "run without FSDP");
+        return warned(name, "strategy", message, "run without FSDP");
     }
-    let (spec, usable_bytes) = match needed(config) {
-        Ok(known) => known,
-        Err(why) => return CheckResult::not_run(NAME, why),
-    };
+    let (spec, usable_bytes) = needed(config)?;
     let whole = estimate(&on_one_device(spec));
     match strategy {
         Strategy::DataParallel if whole.low_bytes > usable_bytes => {
             let message = "with DDP every GPU holds a full replica, which does not fit";
-            blocked(NAME, "strategy", message, "use FSDP or DeepSpeed ZeRO-3")
+            blocked(name, "strategy", message, "use FSDP or DeepSpeed ZeRO-3")
         }
         Strategy::FullySharded | Strategy::Offloaded if whole.high_bytes <= usable_bytes => {
             let message = "a full replica fits one GPU: sharding and offloading only add communication";
-            warned(NAME, "strategy", message, "use DDP")
+            warned(name, "strategy", message, "use DDP")
         }
-        _ => passed(NAME, "the strategy suits the size of the run"),
+        _ => passed(name, "the strategy suits the size of the run"),
     }
 }
 
@@ -89,27 +75,19 @@ fn on_one_device(spec: &MemorySpec) -> MemorySpec {
 }
 
 /// Devices of one NVLink node reach 85 to 95 % of as many times one device's rate.
-pub(super) fn scaling(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.scaling";
-    let Some(gpus) = config.gpus else {
-        return CheckResult::not_run(NAME, "`resources.gpus` is not set");
-    };
+pub(super) fn scaling(name: &str, config: &TrainingConfig) -> Answer {
+    let gpus = config.gpus.ok_or("`resources.gpus` is not set")?;
     if gpus < 2 {
-        return CheckResult::not_applicable(NAME, "the run has no second GPU");
+        return not_applicable(name, "the run has no second GPU");
     }
-    let Some(rate) = config.throughput else {
-        return CheckResult::not_run(NAME, "the throughput of one GPU and of all GPUs was not measured");
-    };
+    let rate = config.throughput.ok_or("the throughput of one GPU and of all GPUs was not measured")?;
     if config.nodes.is_some_and(|nodes| nodes > 1) || rate.nvlink == Some(false) {
-        return CheckResult::not_applicable(NAME, "the check applies to a single machine with NVLink");
+        return not_applicable(name, "the check applies to a single machine with NVLink");
     }
     let share = rate.samples_per_second / (rate.samples_per_second_of_one * f64::from(gpus));
     let percent = share * 100.0;
     if !share.is_finite() || share > SCALING_IMPLAUSIBLE {
-        return CheckResult::not_run(
-            NAME,
-            "the measured throughput is implausible: scaling is better than linear",
-        );
+        return Err("the measured throughput is implausible: scaling is better than linear");
     }
     if share < SCALING_MIN {
         let message = format!(
@@ -118,7 +96,7 @@ pub(super) fn scaling(config: &TrainingConfig) -> CheckResult {
             SCALING_USUAL_MAX * 100.0
         );
         let action = "look for stalls: data loading, small batches, communication that does not overlap with computation";
-        return warned(NAME, "throughput", message, action);
+        return warned(name, "throughput", message, action);
     }
-    passed(NAME, format!("{gpus} GPUs reach {percent:.0} % of linear scaling"))
+    passed(name, format!("{gpus} GPUs reach {percent:.0} % of linear scaling"))
 }

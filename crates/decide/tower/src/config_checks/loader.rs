@@ -1,22 +1,19 @@
-use trackway_core::checks::{CheckResult, Finding};
+use trackway_core::checks::Finding;
 
-use super::{TrainingConfig, found, passed, warning};
+use super::{Answer, TrainingConfig, found, passed, warning};
 
-const NAME: &str = "config.loader";
 /// Batches ahead that hide a slow file now and then.
 const PREFETCH_MIN: u32 = 2;
 /// Beyond this, batches ahead only fill the memory.
 const PREFETCH_MAX: u32 = 16;
 
 /// A device that waits for data costs what it costs at work: about 30 % of job time is lost that way.
-pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
-    let Some(loader) = config.loader else {
-        return CheckResult::not_run(NAME, "`training.loader` is not set");
-    };
+pub(super) fn loader(name: &str, config: &TrainingConfig) -> Answer {
+    let loader = config.loader.ok_or("`training.loader` is not set")?;
     let on_gpu = !config.without_gpu();
     let mut findings = Vec::new();
     let mut say = |setting: &str, message: String, action: &str| {
-        findings.push(warning(NAME, setting, message, action));
+        findings.push(warning(name, setting, message, action));
     };
     match (loader.workers, loader.cpus_per_gpu) {
         (Some(0), _) if on_gpu => say(
@@ -56,13 +53,13 @@ pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
         let message = "loader workers restart at every epoch".into();
         say("persistent_workers", message, "set `persistent_workers=True`");
     }
-    answer(findings, loader.workers)
+    answer(name, findings, loader.workers)
 }
 
-fn answer(findings: Vec<Finding>, workers: Option<u32>) -> CheckResult {
+fn answer(name: &str, findings: Vec<Finding>, workers: Option<u32>) -> Answer {
     match (findings.is_empty(), workers) {
-        (false, _) => found(NAME, findings),
-        (true, Some(workers)) => passed(NAME, format!("{workers} loader workers")),
-        (true, None) => CheckResult::not_run(NAME, "`training.loader.workers` is not set"),
+        (false, _) => found(name, findings),
+        (true, Some(workers)) => passed(name, format!("{workers} loader workers")),
+        (true, None) => Err("`training.loader.workers` is not set"),
     }
 }

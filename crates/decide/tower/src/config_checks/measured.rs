@@ -1,9 +1,9 @@
 //! Checks of what only a rehearsal or an earlier run can measure. Without a measurement they do not run.
 
-use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::checks::{Finding, Severity};
 use trackway_core::text;
 
-use super::{TrainingConfig, found, passed, warned, warning};
+use super::{Answer, TrainingConfig, found, not_applicable, passed, warned, warning};
 
 /// Parameters for each training row, or token, from which a model trained from the beginning is likely to memorise its data: image
 /// models of standard benchmarks have some 200, language models fewer than 1.
@@ -87,29 +87,27 @@ pub struct Interruptions {
 }
 
 /// Parameters against rows.
-pub(super) fn model_size(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.model_size";
+pub(super) fn model_size(name: &str, config: &TrainingConfig) -> Answer {
     let measured = &config.measured;
     if measured.starts_trained {
-        return CheckResult::not_applicable(NAME, "the run starts from trained weights");
+        return not_applicable(name, "the run starts from trained weights");
     }
-    let Some(parameters) = measured.trained_parameters else {
-        return CheckResult::not_run(NAME, "the number of parameters is not known");
-    };
-    let Some(rows) = measured.training_rows.filter(|rows| *rows > 0) else {
-        return CheckResult::not_run(NAME, "the rows of the training data were not counted");
-    };
+    let parameters = measured.trained_parameters.ok_or("the number of parameters is not known")?;
+    let rows = measured
+        .training_rows
+        .filter(|rows| *rows > 0)
+        .ok_or("the rows of the training data were not counted")?;
     let tokens = measured.tokens_per_row.unwrap_or(1).max(1);
     let per_row = parameters as f64 / rows as f64 / tokens as f64;
     let of_what = if tokens == 1 { "rows".to_owned() } else { format!("rows of {tokens} tokens") };
     let message =
         format!("{parameters} parameters are trained on {rows} {of_what}, {} for each", short(per_row));
     if per_row <= PARAMETERS_PER_ROW_MAX {
-        return passed(NAME, message);
+        return passed(name, message);
     }
     let action = "start from trained weights, use a smaller model, augment the data or regularise more, and compare with \
                   `trackway eval cross-validate`; for rows of many tokens set `training.sequence_length`";
-    warned(NAME, "training.parameters", message, action)
+    warned(name, "training.parameters", message, action)
 }
 
 fn short(number: f64) -> String {
@@ -117,11 +115,8 @@ fn short(number: f64) -> String {
 }
 
 /// What compiling takes against what it saves.
-pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.compile";
-    let Some(compile) = config.measured.compile else {
-        return CheckResult::not_run(NAME, "whether the script uses `torch.compile` is not known");
-    };
+pub(super) fn compile(name: &str, config: &TrainingConfig) -> Answer {
+    let compile = config.measured.compile.ok_or("whether the script uses `torch.compile` is not known")?;
     let run = config.measured.step_seconds.zip(config.total_steps);
     if !compile.is_used {
         return match run {
@@ -132,15 +127,13 @@ pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
                     "the model is not compiled; `torch.compile` often saves 10 to 30 % of a step, and the run takes {}",
                     text::duration(seconds * steps as f64)
                 );
-                let note = Finding::new(NAME, Severity::Note, message).about("torch.compile");
-                found(NAME, vec![note.action("try `model = torch.compile(model)`")])
+                let note = Finding::new(name, Severity::Note, message).about("torch.compile");
+                found(name, vec![note.action("try `model = torch.compile(model)`")])
             }
-            _ => CheckResult::not_applicable(NAME, "the script does not use `torch.compile`"),
+            _ => not_applicable(name, "the script does not use `torch.compile`"),
         };
     }
-    let Some(seconds) = compile.seconds else {
-        return CheckResult::not_run(NAME, "how long `torch.compile` takes was not measured");
-    };
+    let seconds = compile.seconds.ok_or("how long `torch.compile` takes was not measured")?;
     let mut findings = Vec::new();
     if let Some((step_seconds, steps)) = run
         && seconds > saved_at_best(step_seconds, steps)
@@ -152,7 +145,7 @@ pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
             text::duration(saved_at_best(step_seconds, steps))
         );
         let action = "leave out `torch.compile` for so short a run, for rehearsals and for small rungs";
-        findings.push(warning(NAME, "torch.compile", message, action));
+        findings.push(warning(name, "torch.compile", message, action));
     }
     if let Some(again) = compile.again_seconds.filter(|again| *again > RECOMPILE_FRACTION_MAX * seconds) {
         let message = format!(
@@ -162,10 +155,10 @@ pub(super) fn compile(config: &TrainingConfig) -> CheckResult {
         );
         let action = "pad batches to a few lengths, drop the last one (`drop_last`), or use `torch.compile(dynamic=True)`; \
                       `TORCH_LOGS=recompiles` names the cause";
-        findings.push(warning(NAME, "torch.compile", message, action));
+        findings.push(warning(name, "torch.compile", message, action));
     }
     let looked_at = format!("compiling takes {}", text::duration(seconds));
-    found(NAME, findings).because(looked_at)
+    found(name, findings).map(|result| result.because(looked_at))
 }
 
 /// Against steps that are not compiled, the fraction that is saved of them being the greatest.
@@ -174,39 +167,35 @@ fn saved_at_best(compiled_step_seconds: f64, steps: u64) -> f64 {
 }
 
 /// What an earlier run logged in a second.
-pub(super) fn logging(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.logging";
-    let Some(logging) = config.measured.logging else {
-        return CheckResult::not_run(NAME, "no earlier run of this name logged for long enough");
-    };
+pub(super) fn logging(name: &str, config: &TrainingConfig) -> Answer {
+    let logging = config.measured.logging.ok_or("no earlier run of this name logged for long enough")?;
     let mut findings = Vec::new();
     let values = logging.values_per_second;
     if values > VALUES_PER_SECOND_MAX {
         let message = format!("the last run logged {values:.0} values of metrics a second");
         let action = "log every tenth step, and means over layers instead of each layer: each value waits for the device";
-        findings.push(warning(NAME, "metrics", message, action));
+        findings.push(warning(name, "metrics", message, action));
     }
     let bytes = logging.output_bytes_per_second;
     if bytes > OUTPUT_BYTES_PER_SECOND_MAX {
         let message = format!("the last run printed {:.0} KiB a second", bytes / 1024.0);
         let action = "print every tenth step, or lower the level of the logger; the output is stored whole";
-        findings.push(warning(NAME, "output", message, action));
+        findings.push(warning(name, "output", message, action));
     }
     let looked_at = format!("{values:.0} values of metrics and {:.1} KiB of output a second", bytes / 1024.0);
-    found(NAME, findings).because(looked_at)
+    found(name, findings).map(|result| result.because(looked_at))
 }
 
 /// What a save takes against its interval, the grace period and the time between two interruptions.
-pub(super) fn checkpoint_time(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.checkpoint_time";
+pub(super) fn checkpoint_time(name: &str, config: &TrainingConfig) -> Answer {
     if config.checkpointing != Some(true) {
-        return CheckResult::not_applicable(NAME, "`checkpoint.every` is not set");
+        return not_applicable(name, "`checkpoint.every` is not set");
     }
     let Measurements { save, interruptions, grace_seconds, .. } = &config.measured;
     let interval = config.checkpoint_interval_seconds.or(save.map(|save| save.interval_seconds));
     let mut findings = Vec::new();
     if let (Some(save), Some(interval)) = (save, interval) {
-        findings.extend(long_save(NAME, save, interval));
+        findings.extend(long_save(name, save, interval));
     }
     if let (Some(save), Some(grace)) = (save, grace_seconds)
         && save.commit_seconds > *grace
@@ -218,7 +207,7 @@ pub(super) fn checkpoint_time(config: &TrainingConfig) -> CheckResult {
         );
         let action =
             "raise `supervise.grace` up to the notice of the provider, save less, or save more often";
-        findings.push(warning(NAME, "supervise.grace", message, action));
+        findings.push(warning(name, "supervise.grace", message, action));
     }
     let mean = interruptions.and_then(|it| it.mean_seconds);
     if let (Some(mean), Some(interval)) = (mean, interval)
@@ -232,16 +221,12 @@ pub(super) fn checkpoint_time(config: &TrainingConfig) -> CheckResult {
         );
         let action =
             "save several times between two interruptions: `trackway explain` shows the best interval";
-        findings.push(warning(NAME, "checkpoint.every", message, action));
+        findings.push(warning(name, "checkpoint.every", message, action));
     }
     match (save, mean, interval) {
-        (None, None, _) => {
-            CheckResult::not_run(NAME, "neither saves nor interruptions of earlier runs were measured")
-        }
-        (_, _, None) if findings.is_empty() => {
-            CheckResult::not_run(NAME, "the interval between two saves is not known")
-        }
-        _ => found(NAME, findings).because(looked_at(*save, mean)),
+        (None, None, _) => Err("neither saves nor interruptions of earlier runs were measured"),
+        (_, _, None) if findings.is_empty() => Err("the interval between two saves is not known"),
+        _ => found(name, findings).map(|result| result.because(looked_at(*save, mean))),
     }
 }
 

@@ -103,22 +103,26 @@ impl TrainingConfig {
 /// All checks, in the order in which they are shown.
 #[must_use]
 pub fn config_checks(config: &TrainingConfig) -> Vec<CheckResult> {
-    vec![
-        optimisation::seed(config),
-        optimisation::precision(config),
-        optimisation::gradient_clipping(config),
-        optimisation::warmup(config),
-        optimisation::checkpointing(config),
-        measured::checkpoint_time(config),
-        measured::model_size(config),
-        measured::compile(config),
-        measured::logging(config),
-        loader::loader(config),
-        devices::memory(config),
-        devices::strategy(config),
-        devices::scaling(config),
-        budget::budget(config),
-    ]
+    let checks: [(&str, Check); 14] = [
+        ("config.seed", optimisation::seed),
+        ("config.mixed_precision", optimisation::precision),
+        ("config.gradient_clipping", optimisation::gradient_clipping),
+        ("config.warmup", optimisation::warmup),
+        ("config.checkpointing", optimisation::checkpointing),
+        ("config.checkpoint_time", measured::checkpoint_time),
+        ("config.model_size", measured::model_size),
+        ("config.compile", measured::compile),
+        ("config.logging", measured::logging),
+        ("config.loader", loader::loader),
+        ("memory", devices::memory),
+        ("config.strategy", devices::strategy),
+        ("config.scaling", devices::scaling),
+        ("cost", budget::budget),
+    ];
+    let answer = |(name, check): (&str, Check)| {
+        check(name, config).unwrap_or_else(|why| CheckResult::not_run(name, why))
+    };
+    checks.into_iter().map(answer).collect()
 }
 
 /// A warning about one setting, with what to do.
@@ -126,23 +130,34 @@ fn warning(check: &str, setting: &str, message: impl Into<String>, action: &str)
     Finding::new(check, Severity::Warn, message).about(setting).action(action)
 }
 
+/// A check of settings, with the name of its result.
+type Check = fn(&str, &TrainingConfig) -> Answer;
+
+/// The result of a check, or why it could not run.
+type Answer = Result<CheckResult, &'static str>;
+
 /// What the check found, if anything.
-fn found(check: &str, findings: Vec<Finding>) -> CheckResult {
-    CheckResult::about(check, NoRows::Settings, findings)
+fn found(check: &str, findings: Vec<Finding>) -> Answer {
+    Ok(CheckResult::about(check, NoRows::Settings, findings))
 }
 
 /// The check found nothing to change, for this reason.
-fn passed(check: &str, why: impl Into<String>) -> CheckResult {
-    found(check, Vec::new()).because(why)
+fn passed(check: &str, why: impl Into<String>) -> Answer {
+    found(check, Vec::new()).map(|result| result.because(why))
+}
+
+/// The check is not for this run, for this reason.
+fn not_applicable(check: &str, why: impl Into<String>) -> Answer {
+    Ok(CheckResult::not_applicable(check, why))
 }
 
 /// The check warns about one setting.
-fn warned(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+fn warned(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Answer {
     found(check, vec![warning(check, setting, message, action)])
 }
 
 /// The run must not start with this setting.
-fn blocked(check: &str, setting: &str, message: impl Into<String>, action: &str) -> CheckResult {
+fn blocked(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Answer {
     let finding = Finding::new(check, Severity::Block, message).about(setting).action(action);
     found(check, vec![finding])
 }

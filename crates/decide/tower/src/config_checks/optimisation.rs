@@ -1,7 +1,6 @@
-use trackway_core::checks::CheckResult;
 use trackway_core::text;
 
-use super::{TrainingConfig, blocked, passed, warned};
+use super::{Answer, TrainingConfig, blocked, not_applicable, passed, warned};
 use crate::memory::Precision;
 
 /// Norms that gradients are usually cut to.
@@ -17,12 +16,11 @@ const SPOT_INTERVAL_SECONDS_MAX: f64 = 1800.0;
 const INTERVAL_SECONDS_MAX: f64 = 3.0 * 3600.0;
 
 /// Without a seed the difference of two runs of the same config and data may be random.
-pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.seed";
+pub(super) fn seed(name: &str, config: &TrainingConfig) -> Answer {
     match config.seed {
-        Some(seed) => passed(NAME, format!("the seed is {seed}")),
+        Some(seed) => passed(name, format!("the seed is {seed}")),
         None => warned(
-            NAME,
+            name,
             "run.seed",
             "`run.seed` is not set: the run is not reproducible",
             "set `seed` in `[run]`, and seed Python, NumPy and the framework with it",
@@ -31,66 +29,59 @@ pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
 }
 
 /// Full precision halves the speed and doubles activations; fp16 needs a loss scale.
-pub(super) fn precision(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.mixed_precision";
+pub(super) fn precision(name: &str, config: &TrainingConfig) -> Answer {
     if config.without_gpu() {
-        return CheckResult::not_applicable(NAME, "the run has no GPU");
+        return not_applicable(name, "the run has no GPU");
     }
     match (config.precision, config.loss_scaling) {
-        (None, _) => CheckResult::not_run(NAME, "`training.precision` is not set"),
+        (None, _) => Err("`training.precision` is not set"),
         (Some(Precision::Fp32), _) => warned(
-            NAME,
+            name,
             "precision",
             "everything is computed in fp32: about half the speed and twice the activation memory",
             "use bf16 if the GPU supports it, otherwise fp16 with loss scaling",
         ),
         (Some(Precision::Fp16), Some(false)) => blocked(
-            NAME,
+            name,
             "precision",
             "fp16 without loss scaling: small gradients underflow to 0",
             "use a gradient scaler or bf16",
         ),
-        (Some(Precision::Fp16), None) => CheckResult::not_run(NAME, "`training.loss_scaling` is not set"),
-        (Some(other), _) => passed(NAME, format!("matrix products are computed in {other}")),
+        (Some(Precision::Fp16), None) => Err("`training.loss_scaling` is not set"),
+        (Some(other), _) => passed(name, format!("matrix products are computed in {other}")),
     }
 }
 
 /// One bad batch can undo days when gradients are not cut.
-pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.gradient_clipping";
-    let Some(norm) = config.gradient_clip_norm else {
-        return CheckResult::not_run(NAME, "`training.gradient_clip_norm` is not set");
-    };
+pub(super) fn gradient_clipping(name: &str, config: &TrainingConfig) -> Answer {
+    let norm = config.gradient_clip_norm.ok_or("`training.gradient_clip_norm` is not set")?;
     if norm.is_nan() || norm <= 0.0 {
         return warned(
-            NAME,
+            name,
             "gradient_clip_norm",
             "gradients are not clipped: one bad batch can undo the run",
             "clip the norm to 1.0",
         );
     }
     if (CLIP_NORM_MIN..=CLIP_NORM_MAX).contains(&norm) {
-        return passed(NAME, format!("gradients are clipped to a norm of {norm}"));
+        return passed(name, format!("gradients are clipped to a norm of {norm}"));
     }
     let message =
         format!("gradients are clipped to a norm of {norm}; {CLIP_NORM_MIN} to {CLIP_NORM_MAX} is usual");
-    warned(NAME, "gradient_clip_norm", message, "check the measured norms, or use 1.0")
+    warned(name, "gradient_clip_norm", message, "check the measured norms, or use 1.0")
 }
 
 /// Early steps with a full learning rate throw pretrained or fresh weights about.
-pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.warmup";
-    let Some(warmup) = config.warmup_steps else {
-        return CheckResult::not_run(NAME, "`training.warmup_steps` is not set");
-    };
-    let finding = |message: String, action| warned(NAME, "warmup_steps", message, action);
+pub(super) fn warmup(name: &str, config: &TrainingConfig) -> Answer {
+    let warmup = config.warmup_steps.ok_or("`training.warmup_steps` is not set")?;
+    let finding = |message: String, action| warned(name, "warmup_steps", message, action);
     match (warmup, config.total_steps) {
         (0, Some(total)) if total < WARMUP_STEPS_MIN_TOTAL => {
-            CheckResult::not_applicable(NAME, format!("{total} steps are too few for a warm-up"))
+            not_applicable(name, format!("{total} steps are too few for a warm-up"))
         }
         (0, _) => finding("there is no learning rate warm-up".into(), "warm up over 1 to 5 % of the steps"),
         (warmup, Some(total)) if warmup >= total => blocked(
-            NAME,
+            name,
             "warmup_steps",
             format!(
                 "the warm-up of {warmup} steps is not shorter than the run of {total}: the full learning rate is never reached"
@@ -100,7 +91,7 @@ pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
         (warmup, Some(total)) if warmup as f64 > WARMUP_SHARE_MAX * total as f64 => {
             finding(format!("the warm-up takes {warmup} of {total} steps"), "1 to 5 % of the steps are usual")
         }
-        (warmup, _) => passed(NAME, format!("the learning rate warms up over {warmup} steps")),
+        (warmup, _) => passed(name, format!("the learning rate warms up over {warmup} steps")),
     }
 }
 
@@ -113,31 +104,30 @@ fn if_asked(config: &TrainingConfig) -> &'static str {
 }
 
 /// Whatever is not committed is lost with the machine.
-pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.checkpointing";
+pub(super) fn checkpointing(name: &str, config: &TrainingConfig) -> Answer {
     let preemptible = config.preemptible == Some(true);
     match (config.checkpointing, config.checkpoint_interval_seconds) {
-        (None, _) => CheckResult::not_run(NAME, "`checkpoint.every` is not set"),
+        (None, _) => Err("`checkpoint.every` is not set"),
         (Some(false), _) if preemptible => blocked(
-            NAME,
+            name,
             "checkpoint.every",
             "no checkpoints on preemptible machines: the run may never finish",
             "save every 15 to 30 minutes: `every = { minutes = 15 }` in `[checkpoint]`",
         ),
         (Some(false), _) => warned(
-            NAME,
+            name,
             "checkpoint.every",
             "no checkpoints are written: after any failure the run starts from the beginning",
             "set `every` in `[checkpoint]`",
         ),
         (Some(true), _) if config.asks_for_checkpoints == Some(false) => warned(
-            NAME,
+            name,
             "checkpoint.every",
             "the script does not import `trackway`: unless one of its modules does, no checkpoint is saved",
             "call `run.checkpoint(step)` at the end of each step, or use a callback of `trackway.callbacks`",
         ),
         (Some(true), None) => passed(
-            NAME,
+            name,
             format!("checkpoints are due by steps; the interval in time is not known{}", if_asked(config)),
         ),
         (Some(true), Some(seconds)) => {
@@ -145,7 +135,7 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
             let minutes = seconds / 60.0;
             if seconds <= most {
                 return passed(
-                    NAME,
+                    name,
                     format!("checkpoints are due every {}{}", interval_text(seconds), if_asked(config)),
                 );
             }
@@ -154,7 +144,7 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
                 most / 60.0
             );
             let action = "`trackway explain` of an earlier run shows the best interval";
-            warned(NAME, "checkpoint.every", message, action)
+            warned(name, "checkpoint.every", message, action)
         }
     }
 }

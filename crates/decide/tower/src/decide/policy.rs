@@ -130,6 +130,15 @@ pub(super) struct Spending<'a> {
     pub(super) budget: &'a AttemptBudget,
 }
 
+const fn spend<'a>(
+    name: &'static str,
+    rule: DecisionRule,
+    reasons: &'a [Reason],
+    budget: &'a AttemptBudget,
+) -> Spending<'a> {
+    Spending { name, rule, reasons, budget }
+}
+
 impl RetryPolicy {
     /// The plan of fall-backs for a reason that may only be retried changed.
     pub(crate) fn plan(&self, reason: Reason) -> Option<&[PlanEntry]> {
@@ -146,40 +155,18 @@ impl RetryPolicy {
         const INFRASTRUCTURE: &[Reason] = &[Reason::NodeFailure, Reason::NetworkError, Reason::StorageError];
         const UNKNOWN: &[Reason] = &[Reason::Unknown, Reason::CodeError, Reason::CheckpointError];
         if let Some((own, budget)) = self.by_reason.get_key_value(&reason) {
-            let rule = DecisionRule::OwnBudget;
-            return Spending { name: own.as_str(), rule, reasons: std::slice::from_ref(own), budget };
+            return spend(own.as_str(), DecisionRule::OwnBudget, std::slice::from_ref(own), budget);
         }
         match reason {
-            Reason::Preempted => Spending {
-                name: "preempted",
-                rule: DecisionRule::Preempted,
-                reasons: &[Reason::Preempted],
-                budget: &self.preempted,
-            },
-            Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => Spending {
-                name: "infrastructure",
-                rule: DecisionRule::TransientFault,
-                reasons: INFRASTRUCTURE,
-                budget: &self.infrastructure,
-            },
-            Reason::Hang => Spending {
-                name: "hang",
-                rule: DecisionRule::Hang,
-                reasons: &[Reason::Hang],
-                budget: &self.hang,
-            },
-            Reason::Timeout => Spending {
-                name: "timeout",
-                rule: DecisionRule::Timeout,
-                reasons: &[Reason::Timeout],
-                budget: &self.timeout,
-            },
-            _ => Spending {
-                name: "unknown",
-                rule: DecisionRule::UnknownReason,
-                reasons: UNKNOWN,
-                budget: &self.unknown,
-            },
+            Reason::Preempted => {
+                spend("preempted", DecisionRule::Preempted, &[Reason::Preempted], &self.preempted)
+            }
+            Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => {
+                spend("infrastructure", DecisionRule::TransientFault, INFRASTRUCTURE, &self.infrastructure)
+            }
+            Reason::Hang => spend("hang", DecisionRule::Hang, &[Reason::Hang], &self.hang),
+            Reason::Timeout => spend("timeout", DecisionRule::Timeout, &[Reason::Timeout], &self.timeout),
+            _ => spend("unknown", DecisionRule::UnknownReason, UNKNOWN, &self.unknown),
         }
     }
 }

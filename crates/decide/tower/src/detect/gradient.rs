@@ -79,9 +79,9 @@ impl GradientWatch {
         };
         let jumped = sample.value > explosion.threshold * standing.median
             && standing.z > SIGMA
-            && sample.value > HIGHEST_FACTOR * self.level.highest();
+            && sample.value > HIGHEST_FACTOR * self.level.highest;
         let begun = self.level.initial().unwrap_or(f64::INFINITY);
-        let climbed = rising || standing.median > CLIMB_FACTOR * begun.max(self.level.lowest()) && !learned;
+        let climbed = rising || standing.median > CLIMB_FACTOR * begun.max(self.level.lowest) && !learned;
         let bad = jumped || climbed;
         let exploded = self.exploded(explosion, sample, standing, bad);
         if jumped || gone {
@@ -99,7 +99,7 @@ impl GradientWatch {
         standing: Standing,
         bad: bool,
     ) -> Option<DetectorChange> {
-        let beyond_record = bad && sample.value > rule.threshold * self.level.record();
+        let beyond_record = bad && sample.value > rule.threshold * self.level.record;
         let patience = if beyond_record { 1 } else { rule.patience };
         self.explosion.take(bad, sample.step, patience, CALM).change(|first_step| Anomaly {
             severity: Critical,

@@ -16,9 +16,12 @@ pub(super) struct Level {
     seen: u64,
     rejected: u32,
     initial: f64,
-    record: f64,
-    lowest: f64,
-    highest: f64,
+    /// The highest normal value ever.
+    pub record: f64,
+    /// The lowest usual value of a whole window; infinite before the first one.
+    pub lowest: f64,
+    /// The highest usual value ever.
+    pub highest: f64,
 }
 
 /// One value against the level before it.
@@ -81,21 +84,6 @@ impl Level {
     /// The usual value at the beginning; none before it is known.
     pub(super) fn initial(&self) -> Option<f64> {
         (self.seen >= START).then_some(self.initial)
-    }
-
-    /// The highest normal value ever.
-    pub(super) fn record(&self) -> f64 {
-        self.record
-    }
-
-    /// The highest usual value ever.
-    pub(super) fn highest(&self) -> f64 {
-        self.highest
-    }
-
-    /// The lowest usual value of a whole window; infinite before the first one.
-    pub(super) fn lowest(&self) -> f64 {
-        self.lowest
     }
 
     /// The usual value now; none before it is known.

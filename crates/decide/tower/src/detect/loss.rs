@@ -104,7 +104,7 @@ impl LossWatch {
             && self.worth(standing.rise, INITIAL_SHARE);
         // A young record is easily beaten.
         let factor = RECORD_FACTOR * (1.0 + RECORD_STEPS / self.seen as f64);
-        let beyond_record = bad && standing.rise > factor * (self.level.record() - standing.median);
+        let beyond_record = bad && standing.rise > factor * (self.level.record - standing.median);
         let patience = if beyond_record { 1 } else { self.patience(rule, self.jumps_begun) };
         if bad && !self.spike.is_bad() {
             self.jumps_begun = self.jumps_begun.saturating_add(1);
@@ -128,7 +128,7 @@ impl LossWatch {
         let jumped = standing.z > SHIFT_SIGMA
             && beyond(standing.rise, standing.median)
             && self.worth(standing.rise, SHIFT_INITIAL_SHARE);
-        let lowest = self.level.lowest();
+        let lowest = self.level.lowest;
         let climb = standing.median - lowest;
         let climbed = climb > standing.sigma
             && climb > CLIMB_SHARE * lowest.abs()

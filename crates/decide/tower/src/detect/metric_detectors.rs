@@ -149,7 +149,7 @@ impl MetricDetectors {
             }
             (State::Gradient(state), role) => {
                 if role == Role::GradientNorm {
-                    rank.gradient_norm(sample.value);
+                    rank.gradient_norm = Some(sample.value);
                 }
                 gradient(state, rules, sample, rank, changes);
             }
@@ -162,7 +162,7 @@ impl MetricDetectors {
                 changes.extend(on(rules, D::LearningRate, |rule| state.take(rule, sample, rate)));
             }
             (State::LossScale(state), _) => {
-                rank.loss_scale(sample.value);
+                rank.loss_scale = Some(sample.value);
                 changes.extend(on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample)));
             }
             // Batches that are the same as a whole are reported by the digest of the whole batch.

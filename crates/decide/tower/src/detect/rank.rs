@@ -37,8 +37,8 @@ pub(super) struct Rank {
     digests: VecDeque<(Step, u64)>,
     learning_rate: Option<f64>,
     rate_rose: Option<(Step, f64)>,
-    gradient_norm: Option<f64>,
-    loss_scale: Option<f64>,
+    pub gradient_norm: Option<f64>,
+    pub loss_scale: Option<f64>,
 }
 
 impl Rank {
@@ -92,14 +92,6 @@ impl Rank {
     /// Whether the model as a whole has a gradient.
     pub(super) fn has_gradient(&self) -> bool {
         self.gradient_norm.is_some_and(|norm| norm > 0.0)
-    }
-
-    pub(super) fn gradient_norm(&mut self, value: f64) {
-        self.gradient_norm = Some(value);
-    }
-
-    pub(super) fn loss_scale(&mut self, value: f64) {
-        self.loss_scale = Some(value);
     }
 
     /// What else was recorded last, for the evidence of what goes wrong in the numbers.

@@ -106,17 +106,10 @@ impl Stragglers {
     }
 }
 
-/// One step's number, as the first rank reported it.
-#[derive(Debug, Clone, Copy, Default)]
-struct StepValue {
-    step: Step,
-    value: f64,
-}
-
 /// Numbers that ranks should have in common.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Agreement {
-    reported: [Option<StepValue>; STEPS_OPEN],
+    reported: [Option<Sample>; STEPS_OPEN],
     agreed: u32,
     streaks: BTreeMap<u32, Streak>,
 }
@@ -126,7 +119,7 @@ impl Agreement {
     pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Option<DetectorChange> {
         let slot = &mut self.reported[sample.step as usize % STEPS_OPEN];
         let Some(reported) = slot.filter(|reported| reported.step == sample.step) else {
-            *slot = Some(StepValue { step: sample.step, value: sample.value });
+            *slot = Some(sample);
             return None;
         };
         let scale = reported.value.abs().max(sample.value.abs());

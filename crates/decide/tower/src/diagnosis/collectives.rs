@@ -1,6 +1,6 @@
 //! Which rank did not enter an operation of all ranks, from the operations that each rank recorded (PyTorch's flight recorder).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -57,7 +57,7 @@ pub(super) struct Disagreement {
     /// What differs, as a sentence without its end.
     pub(super) sentence: String,
     /// The ranks that did not join; empty where ranks entered different operations.
-    pub(super) missing: BTreeSet<u32>,
+    pub(super) missing: Vec<u32>,
 }
 
 impl Operation {
@@ -124,7 +124,7 @@ fn different(of: &[(u32, &Group)]) -> Option<Disagreement> {
         group_name(of),
         sides.join("; ")
     );
-    Some(Disagreement { sentence, missing: BTreeSet::new() })
+    Some(Disagreement { sentence, missing: Vec::new() })
 }
 
 /// The ranks of a group whose last operation is before one in which others wait.
@@ -149,7 +149,7 @@ fn behind(of: &[(u32, &Group)]) -> Option<Disagreement> {
         first.described(),
         named(&there),
     );
-    Some(Disagreement { sentence, missing: missing.into_iter().collect() })
+    Some(Disagreement { sentence, missing })
 }
 
 fn group_name(of: &[(u32, &Group)]) -> String {

@@ -1,5 +1,6 @@
 //! What the observations of a diagnosis mean, as a verdict and a sentence.
 
+use trackway_core::text::quoted_list;
 use trackway_core::{DiagnosisKind, DiagnosisVerdict, Step, TerminationReason};
 
 use super::facts::{Facts, FirstGradient, Growth, Numeric, Share, TensorFacts, Throughput};
@@ -179,13 +180,7 @@ fn numeric_sentence(first: &Numeric) -> String {
         }
         Some("parameter") => format!(
             "is in the parameters before the first observed step: {}",
-            first
-                .bad_parameters
-                .iter()
-                .take(NAMED_MAX)
-                .map(|name| format!("`{name}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
+            quoted_list(first.bad_parameters.iter().take(NAMED_MAX))
         ),
         _ => format!("is the output of {}{in_layer}{source}", operation_or("an operation")),
     };

@@ -1,6 +1,6 @@
 //! Which rank is not where the others wait: from the stacks of all processes and from lines of a collective library.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use trackway_core::{Step, text};
 use trackway_formats::record::RankEnd;
@@ -81,7 +81,9 @@ pub fn hang_finding(
 ) -> String {
     let after = step.map(|step| format!(" after step {step}")).unwrap_or_default();
     let mut sentence = match disagreement(collectives) {
-        Some(found) => format!("no progress{after}: {}{}", found.sentence, places(stacks, &found.missing)),
+        Some(found) => {
+            format!("no progress{after}: {}{}", found.sentence, places(stacks, &found.missing, "; "))
+        }
         None if stacks.is_empty() => format!("no progress{after}; where the processes are could not be seen"),
         None => format!("no progress{after}: {}", missing_ranks(stacks, &BTreeMap::new())),
     };
@@ -93,10 +95,10 @@ pub fn hang_finding(
 }
 
 /// Where these ranks are, as the end of a sentence.
-fn places(stacks: &[RankStack], ranks: &BTreeSet<u32>) -> String {
+fn places(stacks: &[RankStack], ranks: &[u32], before: &str) -> String {
     let of_them = |stack: &&RankStack| stack.rank.is_some_and(|rank| ranks.contains(&rank));
     let there: Vec<&RankStack> = stacks.iter().filter(of_them).collect();
-    if there.is_empty() { String::new() } else { format!("; {}", lines(&there)) }
+    if there.is_empty() { String::new() } else { format!("{before}{}", lines(&there)) }
 }
 
 /// Which ranks take part in an operation of all ranks and which do not, or else which ones are behind, and where those are.
@@ -119,10 +121,7 @@ pub fn missing_ranks(stacks: &[RankStack], last_steps: &BTreeMap<u32, Step>) -> 
         );
     }
     if let Some((ranks, named)) = behind(last_steps) {
-        let of_them = |stack: &&RankStack| stack.rank.is_some_and(|rank| ranks.contains(&rank));
-        let there: Vec<&RankStack> = stacks.iter().filter(of_them).collect();
-        let there = if there.is_empty() { String::new() } else { format!(": {}", lines(&there)) };
-        return format!("{named}{there}");
+        return format!("{named}{}", places(stacks, &ranks, ": "));
     }
     if !waiting.is_empty() {
         return format!(

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::checks::{Finding, Severity};
+use trackway_core::text::quoted_list;
 use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
 use trackway_formats::runfile::nearest;
 
@@ -131,10 +132,9 @@ const NAMES_SHOWN: usize = 20;
 /// Those without dots first: names of slices, groups and probes follow from them.
 fn some_of(names: &BTreeSet<String>) -> String {
     let (short, long): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| !name.contains('.'));
-    let shown: Vec<String> =
-        short.into_iter().chain(long).take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
+    let shown = quoted_list(short.into_iter().chain(long).take(NAMES_SHOWN));
     let rest = if names.len() > NAMES_SHOWN { ", …" } else { "" };
-    format!("{}{rest}", shown.join(", "))
+    format!("{shown}{rest}")
 }
 
 #[cfg(test)]

@@ -33,13 +33,9 @@ pub fn estimate_corrected(spec: &MemorySpec, calibration: Option<Calibration>) -
         (PipelineRank::Last, Stage { first: false, last: true }),
     ];
     let ranks = if spec.parallel.pipeline > 1 { &ends[..] } else { &[(PipelineRank::Only, only)] };
-    let mut worst: Option<MemoryEstimate> = None;
-    for (rank, stage) in ranks {
-        let found = Account::of(spec, *stage, calibration).estimate(*rank);
-        if worst.as_ref().is_none_or(|worst| found.total_bytes > worst.total_bytes) {
-            worst = Some(found);
-        }
-    }
+    let found = ranks.iter().map(|(rank, stage)| Account::of(spec, *stage, calibration).estimate(*rank));
+    let worst =
+        found.reduce(|worst, other| if other.total_bytes > worst.total_bytes { other } else { worst });
     worst.expect("there is at least one rank")
 }
 

@@ -1,6 +1,7 @@
 //! A model's shape from the `config.json` that Hugging Face keeps beside its weights.
 
 use serde_json::{Map, Value};
+use trackway_core::text::quoted_list;
 
 use super::architecture::{Architecture, Norm};
 
@@ -19,17 +20,12 @@ pub struct ReadConfig {
 pub enum ConfigError {
     #[error("a model's config is a JSON object")]
     NotAnObject,
-    #[error("the config of a `{family}` model has no {}", quoted(keys))]
+    #[error("the config of a `{family}` model has no {}", quoted_list(keys))]
     MissingKeys { family: String, keys: Vec<String> },
     #[error("the config describes more than 10^15 parameters")]
     TooLarge,
     #[error("`{key}` of the config is {found}, not a count above 0")]
     NotACount { key: String, found: String },
-}
-
-fn quoted(keys: &[String]) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-    keys.join(", ")
 }
 
 /// Reads the shape of a model from its `config.json`.

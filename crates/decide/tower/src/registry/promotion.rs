@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, ReceiptField};
+use trackway_core::text::quoted_list;
 use trackway_core::{RunId, Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
@@ -245,11 +246,11 @@ fn unevaluated(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
         return Some(refusal(RefusalRule::NotEvaluated, why, next));
     }
     let missing: Vec<ReceiptField> = policy.receipt.difference(&evaluation.receipt).copied().collect();
-    let names: Vec<String> = missing.iter().map(|field| format!("`{field}`")).collect();
     if missing.is_empty() {
         return None;
     }
-    let why = format!("the receipt of evaluation {} lacks {}", evaluation.evaluation_id, names.join(", "));
+    let lacks = quoted_list(&missing);
+    let why = format!("the receipt of evaluation {} lacks {lacks}", evaluation.evaluation_id);
     let keys: BTreeSet<&str> = missing.iter().filter_map(|field| source_of(*field)).collect();
     let next = match keys.is_empty() {
         true => next,
@@ -284,16 +285,7 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
         let not_gated = refusal(RefusalRule::NotGated, why, judge);
         return [not_gated].into_iter().chain(missing_kinds(&BTreeSet::new(), policy)).collect();
     };
-    let mut found = Vec::new();
-    if gates.verdict != GateVerdict::Pass {
-        let why = format!("gate verdict {}: {}", gates.verdict, gates.unmet.join("; "));
-        found.push(refusal(RefusalRule::Gate, why, "train a better model, or evaluate it on more rows"));
-    }
-    if !gates.unverified.is_empty() {
-        let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
-        let test = how_to_verify(&gates.unverified, evaluation_id);
-        found.push(refusal(RefusalRule::UnverifiedGate, why, test));
-    }
+    let mut found = unmet(gates);
     found.extend(missing_kinds(&gates.kinds, policy));
     if let (BaselineRule::Required, Some(version), None) =
         (policy.baseline, facts.production.filter(|it| *it != facts.version), gates.compared_with)
@@ -318,8 +310,8 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
 
 /// The kinds of gate that the policy requires, without those that there are.
 fn missing_kinds(kinds: &BTreeSet<GateKind>, policy: &Policy) -> Option<Refusal> {
-    let missing: Vec<String> = policy.gates.difference(kinds).map(|kind| format!("`{kind}`")).collect();
-    let why = format!("the policy requires gates about {}, and there are none", missing.join(", "));
+    let missing = quoted_list(policy.gates.difference(kinds));
+    let why = format!("the policy requires gates about {missing}, and there are none");
     let next = "add them to `[evaluate] gates` (docs/gates.md), or change `gates` of the policy";
     (!missing.is_empty()).then(|| refusal(RefusalRule::MissingGate, why, next))
 }
@@ -345,15 +337,22 @@ fn unmet_on(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<(S
     let Some(gates) = set.gates.as_ref().filter(|gates| gates.evaluation_id == *id) else {
         return Some((format!("no gate was evaluated for {id}"), format!("trackway gates judge {id}")));
     };
+    unmet(gates).into_iter().next().map(|refusal| (refusal.why, refusal.next))
+}
+
+/// What the gates themselves leave open.
+fn unmet(gates: &GateFacts) -> Vec<Refusal> {
+    let mut found = Vec::new();
     if gates.verdict != GateVerdict::Pass {
         let why = format!("gate verdict {}: {}", gates.verdict, gates.unmet.join("; "));
-        return Some((why, "train a better model, or evaluate it on more rows".into()));
+        found.push(refusal(RefusalRule::Gate, why, "train a better model, or evaluate it on more rows"));
     }
     if !gates.unverified.is_empty() {
-        let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
-        return Some((why, how_to_verify(&gates.unverified, id)));
+        let why = format!("never blocked a bad model: {}", quoted_list(&gates.unverified));
+        let test = how_to_verify(&gates.unverified, &gates.evaluation_id);
+        found.push(refusal(RefusalRule::UnverifiedGate, why, test));
     }
-    None
+    found
 }
 
 fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option<Refusal> {
@@ -397,8 +396,4 @@ fn approver(policy: &Policy) -> String {
         any if any.is_empty() => format!("a person{not_own} runs"),
         named => format!("one of {named}{not_own} runs"),
     }
-}
-
-fn quoted(rules: &[String]) -> String {
-    rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ")
 }

@@ -16,24 +16,20 @@ pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause
     let Some(step) = launch.committed_step else { return vec![not_saved(launch)] };
     let Some(resumed) = &evidence.resumed else { return Vec::new() };
     if !resumed.ending.in_order {
-        return vec![Cause {
-            diagnosis: Diagnosis::NotResumed,
-            confidence: Confidence::Certain,
-            weight: Weight::Blocks,
-            message: format!("the launch that was to resume from step {step} {}", resumed.ending.words),
-            action: "a run that cannot resume starts over after every interruption: fix the error that `trackway logs` shows",
-        }];
+        let message = format!("the launch that was to resume from step {step} {}", resumed.ending.words);
+        let action = "a run that cannot resume starts over after every interruption: fix the error that `trackway logs` shows";
+        return vec![not_resumed(message, action)];
     }
     if resumed.resumed_from_step.is_none() {
-        return vec![Cause {
-            diagnosis: Diagnosis::NotResumed,
-            confidence: Confidence::Certain,
-            weight: Weight::Blocks,
-            message: format!("step {step} was committed, but the next launch started from the beginning"),
-            action: "call `run.resume(model=…, optimizer=…)` before the loop",
-        }];
+        let message = format!("step {step} was committed, but the next launch started from the beginning");
+        return vec![not_resumed(message, "call `run.resume(model=…, optimizer=…)` before the loop")];
     }
     restored(launch, resumed, learning)
+}
+
+fn not_resumed(message: String, action: &'static str) -> Cause {
+    let (diagnosis, confidence) = (Diagnosis::NotResumed, Confidence::Certain);
+    Cause { diagnosis, confidence, weight: Weight::Blocks, message, action }
 }
 
 fn not_saved(launch: &LaunchEvidence) -> Cause {

@@ -107,18 +107,11 @@ fn exactly(hir: &Hir) -> Option<Vec<Vec<u8>>> {
         }
         HirKind::Repetition(_) => None,
         HirKind::Alternation(branches) => {
-            let mut all = Vec::new();
-            for branch in branches {
-                all.extend(exactly(branch)?);
-            }
+            let all = branches.iter().map(exactly).collect::<Option<Vec<_>>>()?.concat();
             (all.len() <= MAX_LITERALS).then_some(all)
         }
         HirKind::Concat(parts) => {
-            let mut all = vec![Vec::new()];
-            for part in parts {
-                all = cross(&all, &exactly(part)?)?;
-            }
-            Some(all)
+            parts.iter().try_fold(vec![Vec::new()], |all, part| cross(&all, &exactly(part)?))
         }
     }
 }
