@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_api::compare::{ComparedRun, ComparedValue, RunComparison};
-use trackway_core::{RunId, Rung};
+use trackway_core::{RunId, Rung, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{AttemptRow, RunRow};
@@ -75,18 +75,15 @@ fn at_last_rung(run: &RunRow, last: Option<&AttemptRow>) -> RunAtRung {
 }
 
 fn compared(run: RunRow, rung: String) -> ComparedRun {
-    ComparedRun {
-        run_id: run.run_id,
-        name: run.name,
+    with_fields_of!(
+        ComparedRun,
+        run,
+        [
+            run_id, name, state, termination_reason, attempt_count, created_at, wall_seconds, gpu_seconds,
+            cost_usd,
+        ],
         rung,
-        state: run.state,
-        termination_reason: run.termination_reason,
-        attempt_count: run.attempt_count,
-        created_at: run.created_at,
-        wall_seconds: run.wall_seconds,
-        gpu_seconds: run.gpu_seconds,
-        cost_usd: run.cost_usd,
-    }
+    )
 }
 
 fn environment_of(attempt: &Option<AttemptRow>) -> BTreeMap<String, String> {

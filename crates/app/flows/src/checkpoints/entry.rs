@@ -43,7 +43,7 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
             number, run_id, attempt_id, step, epoch, object_prefix, folder, manifest_sha256, state,
             size_bytes, state_digest, parent, at, why, on_branch, uploaded_to, uploaded_at, pins,
         ],
-        place: place,
+        place,
         reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),
         shared_bytes: manifest.as_ref().map(shared_bytes),
         missing: manifest.as_ref().map(Manifest::missing),

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use trackway_api::evaluations::{
     EvaluationReceipt, Evaluator, EvaluatorLaunch, Judge, Metrics, RawOutputs, TaskSet, TestSetResult,
 };
-use trackway_core::{LaunchKind, RunId};
+use trackway_core::{LaunchKind, RunId, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
@@ -116,22 +116,18 @@ fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, Ap
     let tasks_unmatched = tasks_unmatched.and_then(Json::as_str).map(str::to_owned);
     // Without an assessment only the reason for that may be stored.
     let assessment = row.assessment_json.as_ref().filter(|it| it.get("task").is_some());
-    Ok(EvaluationReceipt {
-        evaluation_id: row.evaluation_id.clone(),
-        state: row.state,
-        failure: row.failure.clone(),
-        run_id: row.run_id,
+    Ok(with_fields_of!(
+        EvaluationReceipt,
+        &row,
+        [
+            evaluation_id, state, failure, run_id, attempt_id, step, checkpoint_manifest_sha256, origin,
+            test_set, seed, baseline_evaluation_id, started_at, ended_at, receipt_sha256,
+        ],
         name: run.map(|run| run.name.clone()).unwrap_or_default(),
-        attempt_id: row.attempt_id,
-        step: row.step,
-        checkpoint_manifest_sha256: row.checkpoint_manifest_sha256.clone(),
-        origin: row.origin.clone(),
         evaluator: evaluator(row)?,
-        test_set: row.test_set.clone(),
         task_set: task_set(row, beside)?,
         decoding: stored(row, "decoding_json", row.decoding_json.as_ref())?,
         judge: judged.then(|| Judge { model: row.judge_model.clone(), rubric: row.judge_rubric.clone() }),
-        seed: row.seed,
         raw_outputs: row.raw_outputs_location.clone().map(|path| RawOutputs {
             path,
             sha256: row.raw_outputs_sha256.clone(),
@@ -142,7 +138,6 @@ fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, Ap
         slices: stored(row, "slices_json", row.slices_json.as_ref())?.unwrap_or_default(),
         fairness: stored(row, "fairness_json", row.fairness_json.as_ref())?.unwrap_or_default(),
         comparison: stored(row, "comparison_json", row.comparison_json.as_ref())?,
-        baseline_evaluation_id: row.baseline_evaluation_id.clone(),
         assessment: stored(row, "assessment_json", assessment)?,
         tasks_unmatched,
         probes: stored(row, "assessment_json", row.assessment_json.as_ref().and_then(|it| it.get(PROBES)))?,
@@ -150,10 +145,7 @@ fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, Ap
         gates: stored(row, "gates_json", row.gates_json.as_ref())?.unwrap_or_default(),
         launches: launches(row, beside),
         notes: stored(row, "notes_json", row.notes_json.as_ref())?.unwrap_or_default(),
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        receipt_sha256: row.receipt_sha256.clone(),
-    })
+    ))
 }
 
 /// A column of the row, read; none where it is null.

@@ -1,7 +1,7 @@
 //! The attempts of a run beside each other: how each ended, what it lost, and what it had that the one before it did not.
 
 use trackway_api::explain::{AttemptSummary, Change, Diff};
-use trackway_core::Step;
+use trackway_core::{Step, with_fields_of};
 use trackway_engine::rows::rung_of;
 use trackway_ledger::AttemptRow;
 
@@ -11,28 +11,20 @@ use super::termination::termination;
 pub(super) fn attempt_line(attempt: &AttemptRow, all: &[AttemptRow]) -> AttemptSummary {
     let termination = termination(attempt);
     let follower = all.iter().find(|other| other.parent_attempt_id == Some(attempt.attempt_id));
-    AttemptSummary {
-        attempt_id: attempt.attempt_id,
-        attempt_number: attempt.attempt_number,
-        rung: attempt.rung.clone(),
-        started_at: attempt.started_at,
-        ended_at: attempt.ended_at,
-        termination_reason: attempt.termination_reason,
+    with_fields_of!(
+        AttemptSummary,
+        &attempt,
+        [
+            attempt_id, attempt_number, rung, started_at, ended_at, termination_reason, resumed_from_step,
+            last_step, last_committed_step, wall_seconds, recovery_seconds, new_committed_steps, gpu_seconds,
+            gpu_hours_per_committed_step, cost_usd,
+        ],
         cause: termination.as_ref().map(|termination| termination.cause.clone()),
         runbook: termination.map(|termination| termination.runbook),
-        resumed_from_step: attempt.resumed_from_step,
-        last_step: attempt.last_step,
-        last_committed_step: attempt.last_committed_step,
         lost_steps: lost_steps(attempt, follower),
         changes: parent_of(attempt, all).map(|parent| changed(parent, attempt)).unwrap_or_default(),
-        wall_seconds: attempt.wall_seconds,
         rule: attempt.termination_rule.clone(),
-        recovery_seconds: attempt.recovery_seconds,
-        new_committed_steps: attempt.new_committed_steps,
-        gpu_seconds: attempt.gpu_seconds,
-        gpu_hours_per_committed_step: attempt.gpu_hours_per_committed_step,
-        cost_usd: attempt.cost_usd,
-    }
+    )
 }
 
 /// The attempt that an attempt follows.

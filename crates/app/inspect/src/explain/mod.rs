@@ -24,7 +24,9 @@ use trackway_api::explain::{
     RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun,
 };
 use trackway_core::checks::{Finding, Severity};
-use trackway_core::{AttemptId, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, TerminationReason};
+use trackway_core::{
+    AttemptId, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, TerminationReason, with_fields_of,
+};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
@@ -391,69 +393,46 @@ fn without_files(row: Option<&AttemptRow>, folder: &Path) -> AppError {
 }
 
 fn run_card(context: &Context, run: &RunRow) -> Result<ExplainedRun, AppError> {
-    Ok(ExplainedRun {
-        run_id: run.run_id,
-        name: run.name.clone(),
-        state: run.state,
-        model_family: run.model_family.clone(),
-        owner: run.owner.clone(),
-        team: run.team.clone(),
-        config_sha256: run.config_sha256.clone(),
-        data_sha256: run.data_sha256.clone(),
-        seed: run.seed,
-        created_at: run.created_at,
-        note: run.note.clone(),
-        hidden_at: run.hidden_at,
+    Ok(with_fields_of!(
+        ExplainedRun,
+        &run,
+        [
+            run_id, name, state, model_family, owner, team, config_sha256, data_sha256, seed, created_at,
+            note, hidden_at,
+        ],
         amendments: context.amendments_of_run(run.run_id)?,
-    })
+    ))
 }
 
 fn attempt_card(context: &Context, attempt: &AttemptRow) -> Result<ExplainedAttempt, AppError> {
     let versions = attempt.evaluator_versions.clone();
-    Ok(ExplainedAttempt {
-        attempt_id: attempt.attempt_id,
-        attempt_number: attempt.attempt_number,
-        rung: attempt.rung.clone(),
-        parent_attempt_id: attempt.parent_attempt_id,
-        state: attempt.state,
-        command: attempt.command.clone(),
-        working_directory: attempt.working_directory.clone(),
-        git_commit: attempt.git_commit.clone(),
-        git_dirty: attempt.git_dirty,
-        environment_lock_sha256: attempt.environment_lock_sha256.clone(),
-        environment_lock_source: attempt.environment_lock_source.clone(),
-        container_digest: attempt.container_digest.clone(),
-        started_at: attempt.started_at,
-        ended_at: attempt.ended_at,
-        resumed_from_step: attempt.resumed_from_step,
-        resumed_from_manifest_sha256: attempt.resumed_from_manifest_sha256.clone(),
-        last_step: attempt.last_step,
-        last_committed_step: attempt.last_committed_step,
-        exit_code: attempt.exit_code,
-        signal: attempt.signal,
+    Ok(with_fields_of!(
+        ExplainedAttempt,
+        &attempt,
+        [
+            attempt_id, attempt_number, rung, parent_attempt_id, state, command, working_directory,
+            git_commit, git_dirty, environment_lock_sha256, environment_lock_source, container_digest,
+            started_at, ended_at, resumed_from_step, resumed_from_manifest_sha256, last_step,
+            last_committed_step, exit_code, signal,
+        ],
         folder: attempt.log_directory.clone(),
         inputs: inputs(attempt),
         evaluators: versions.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default(),
         amendments: amendments_of(context, attempt.attempt_id)?,
-    })
+    ))
 }
 
 fn inputs(attempt: &AttemptRow) -> AttemptInputs {
-    AttemptInputs {
-        seed: attempt.seed,
-        seed_seen: attempt.seed_seen,
-        rung_rows: attempt.rung_rows,
-        rung_rows_total: attempt.rung_rows_total,
-        skip_batches: attempt.skip_batches.clone(),
-        skipped_batch_count: attempt.skipped_batch_count,
-        warm_start_run_id: attempt.warm_start_run_id,
-        warm_start_rung: attempt.warm_start_rung.clone(),
-        warm_start_step: attempt.warm_start_step,
-        warm_start_manifest_sha256: attempt.warm_start_manifest_sha256.clone(),
+    with_fields_of!(
+        AttemptInputs,
+        &attempt,
+        [
+            seed, seed_seen, rung_rows, rung_rows_total, skip_batches, skipped_batch_count,
+            warm_start_run_id, warm_start_rung, warm_start_step, warm_start_manifest_sha256, effective_batch,
+        ],
         data_opened: names(attempt.data_opened.as_deref()),
         data_not_opened: names(attempt.data_not_opened.as_deref()),
-        effective_batch: attempt.effective_batch,
-    }
+    )
 }
 
 /// The names in one column.
@@ -483,17 +462,13 @@ fn placement(attempt: &AttemptRow) -> AttemptPlacement {
 
 fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
     let after = attempts.iter().find(|attempt| attempt.attempt_id == retry.attempt_id);
-    RetryDecision {
+    with_fields_of!(
+        RetryDecision,
+        &retry,
+        [decision, rule, why, delay_seconds, budget_name, budget_spent, budget_limit],
         after_attempt_number: after.map(|attempt| attempt.attempt_number),
-        decision: retry.decision,
-        rule: retry.rule.clone(),
-        why: retry.why.clone(),
-        delay_seconds: retry.delay_seconds,
-        budget_name: retry.budget_name.clone(),
-        budget_spent: retry.budget_spent,
-        budget_limit: retry.budget_limit,
         changes: retry.changes_json.clone(),
-    }
+    )
 }
 
 /// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.

@@ -6,9 +6,9 @@ use trackway_api::explain::{Amendment, AttemptSummary, Explanation, TimelineEven
 use trackway_api::postmortem::{
     FailedAttempt, Impact, InputVersions, Postmortem, PostmortemAction, Spent, StoredIntegrity,
 };
-use trackway_core::TerminationReason;
 use trackway_core::checks::{Finding, Severity};
 use trackway_core::text::{counted, duration};
+use trackway_core::{TerminationReason, with_fields_of};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, RunState};
 use trackway_tower::{next_actions, runbook_section};
@@ -69,28 +69,22 @@ fn failed(row: &AttemptRow, late: &[Amendment], explanation: &Explanation) -> Op
     let line = explanation.attempts.iter().find(|line| line.attempt_id == row.attempt_id);
     let next = explanation.attempts.iter().find(|line| line.attempt_number == row.attempt_number + 1);
     let seen_in_it = |found: &&Detection| found.attempt_id == row.attempt_id;
-    Some(FailedAttempt {
-        attempt_id: row.attempt_id,
-        attempt_number: row.attempt_number,
-        rung: row.rung.clone(),
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        hosts: row.hosts.clone(),
-        exit_code: row.exit_code,
-        signal: row.signal,
-        last_step: row.last_step,
-        last_committed_step: row.last_committed_step,
+    Some(with_fields_of!(
+        FailedAttempt,
+        &row,
+        [
+            attempt_id, attempt_number, rung, started_at, ended_at, hosts, exit_code, signal, last_step,
+            last_committed_step, peak_rss_bytes, host_memory_bytes,
+        ],
         lost_steps: line.and_then(|line| line.lost_steps),
         next_attempt_number: next.map(|next| next.attempt_number),
         recovery_seconds: next.and_then(|next| next.recovery_seconds),
-        peak_rss_bytes: row.peak_rss_bytes,
-        host_memory_bytes: row.host_memory_bytes,
         spent: Spent {
             wall_hours: row.wall_seconds.map(hours),
             gpu_hours: row.gpu_seconds.map(hours),
             usd: row.cost_usd,
         },
-        termination,
+        termination: termination,
         amendments: late.to_vec(),
         detections: explanation.detections.iter().filter(seen_in_it).cloned().collect(),
         diagnoses: explanation
@@ -99,7 +93,7 @@ fn failed(row: &AttemptRow, late: &[Amendment], explanation: &Explanation) -> Op
             .filter(|found| found.attempt_id == row.attempt_id)
             .cloned()
             .collect(),
-    })
+    ))
 }
 
 fn hours(seconds: f64) -> f64 {

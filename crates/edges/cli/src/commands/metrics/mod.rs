@@ -4,7 +4,7 @@ pub mod text;
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::MissingPredictions;
+use trackway_core::{MissingPredictions, with_fields_of};
 use trackway_flows::assess::{
     AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, assess, write_numbers,
 };
@@ -84,24 +84,13 @@ fn named(slice: &str) -> Result<NamedPredicate, Failure> {
 }
 
 fn columns(args: &ColumnArgs) -> Columns {
-    Columns {
-        label: args.label.clone(),
-        prediction: args.prediction.clone(),
-        score: args.score.clone(),
-        id: args.id.clone(),
-        group: args.group.clone(),
-        loss: args.loss.clone(),
-        tokens: args.tokens.clone(),
-        bytes: args.bytes.clone(),
-        correct: args.correct.clone(),
-        reference: args.reference.clone(),
-        hypothesis: args.hypothesis.clone(),
-        query: args.query.clone(),
-        relevance: args.relevance.clone(),
-        rank: args.rank.clone(),
-        treatment: args.treatment.clone(),
-        image: args.image.clone(),
-        class: args.class.clone(),
+    with_fields_of!(
+        Columns,
+        &args,
+        [
+            label, prediction, score, id, group, loss, tokens, bytes, correct, reference, hypothesis, query,
+            relevance, rank, treatment, image, class,
+        ],
         ..Columns::default()
-    }
+    )
 }
