@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trackway_core::registry::GateVerdict;
-use trackway_core::{AttemptId, RowCoverage, RunId, Step, TerminationReason, Timestamp};
+use trackway_core::{AttemptId, RowCoverage, RunId, Step, TerminationReason, Timestamp, with_fields_of};
 pub use trackway_evaluate::debug::ProbeAnswer;
 pub use trackway_evaluate::failures::{FailureKind, Failures};
 pub use trackway_evaluate::residuals::Residuals;
@@ -99,35 +99,21 @@ impl EvaluationReceipt {
     #[must_use]
     pub fn assessed(&self) -> Option<Assessment> {
         let details = self.assessment.clone()?;
-        Some(Assessment {
-            task: details.task,
-            columns: details.columns,
-            rows: details.rows,
-            rows_seen: details.rows_seen,
-            rows_skipped: details.rows_skipped,
-            rows_unanswered: details.rows_unanswered,
-            coverage: details.coverage,
-            tasks: details.tasks,
-            inconclusive: details.inconclusive,
-            groups: details.groups,
-            confidence: details.confidence,
-            resamples: details.resamples,
-            seed: details.seed,
-            main_metric: details.main_metric,
-            positive_class: details.positive_class,
-            average: details.average,
-            classes: details.classes,
-            confusion: details.confusion,
-            curves: details.curves,
-            residuals: details.residuals,
-            blind_spots: details.blind_spots,
+        Some(with_fields_of!(
+            Assessment,
+            details,
+            [
+                task, columns, rows, rows_seen, rows_skipped, rows_unanswered, coverage, tasks, inconclusive,
+                groups, confidence, resamples, seed, main_metric, positive_class, average, classes,
+                confusion, curves, residuals, blind_spots,
+            ],
             metrics: self.metrics.clone(),
             slices: self.slices.clone(),
             fairness: self.fairness.clone(),
             comparison: self.comparison.clone(),
             // They are shown with the receipt.
             notes: Vec::new(),
-        })
+        ))
     }
 
     /// Whether every gate passes.

@@ -41,7 +41,6 @@ pub mod runs;
 pub mod schemas;
 pub mod settings;
 pub mod sql;
-pub mod validate;
 pub mod verify;
 pub mod watch;
 

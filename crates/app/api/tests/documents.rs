@@ -3,6 +3,9 @@
 #![cfg(debug_assertions)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[path = "support/validate.rs"]
+mod validate;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +13,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use trackway_api::catalogue::{DOCUMENTS, Entry, Shape};
 use trackway_api::page;
-use trackway_api::validate::faults;
+
+use validate::faults;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")

@@ -9,7 +9,7 @@ use trackway_data::split::{Part, SplitColumns, SplitMethod, SplitPlan, read_rows
 use trackway_data::write::TableFormat;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::reporter::Notice;
+use trackway_engine::reporter::Reporter as _;
 use trackway_engine::run::{Job, RunSource};
 use trackway_evaluate::Estimate;
 use trackway_evaluate::metrics::range_of_computed;
@@ -91,7 +91,7 @@ pub fn cross_validate(
         return Err(usage("the folds share rows: nothing was launched".to_owned()));
     }
     for (number, fold) in (1..).zip(&folds) {
-        reporter.notice(&Notice::Note { text: format!("fold {number} of {}", folds.len()) });
+        reporter.note(format!("fold {number} of {}", folds.len()));
         let command = plan.command_with(&fold.trained.0);
         let report = run(context, plan.request(request, number, fold, command.as_deref())?, reporter)?;
         let run_id = report.outcome.run_id;

@@ -9,7 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::AppError;
 use trackway_engine::notify::Notifier;
-use trackway_engine::reporter::{Notice, Reporter};
+use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Injection, Prepared, RunSource, Start, begin, drive, outcome, remote, reopen};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
@@ -167,7 +167,7 @@ fn evaluate_after(
     }
     if run.last_committed_step.is_none() {
         let text = format!("run `{}` committed no checkpoint: there is nothing to evaluate", run.name);
-        reporter.notice(&Notice::Note { text });
+        reporter.note(text);
         return Ok(RunReport::of(outcome));
     }
     let subject = EvaluationSubject::Run(run.run_id);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
+use trackway_core::{AttemptId, Clock, Ids, RunId, Step, with_fields_of};
 use trackway_formats::checkpoint_manifest::{
     MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, state_digest,
 };
@@ -473,20 +473,14 @@ impl CheckpointRoot {
 }
 
 pub(crate) fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
-    Commit {
+    with_fields_of!(
+        Commit,
+        body,
+        [run_id, attempt_id, step, epoch, object_prefix, manifest_sha256, state_digest, size_bytes, parent,],
         number,
-        run_id: body.run_id,
-        attempt_id: body.attempt_id,
-        step: body.step,
-        epoch: body.epoch,
-        object_prefix: body.object_prefix,
-        manifest_sha256: body.manifest_sha256,
-        state_digest: body.state_digest,
-        size_bytes: body.size_bytes,
         written_bytes,
         seconds,
-        parent: body.parent,
-    }
+    )
 }
 
 /// Bytes of files that are not shared with the parent.

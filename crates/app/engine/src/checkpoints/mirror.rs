@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 use trackway_adopt::models_beside;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
-use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Step, Timestamp, with_fields_of};
 use trackway_ledger::{AttemptRow, CheckpointRow, CheckpointRowState, RunRow, ValuesAtSteps};
 
 use super::view;
@@ -184,25 +184,19 @@ pub(crate) fn with_values_at_steps(
 fn row_of(location: &str, info: CheckpointInfo) -> CheckpointRow {
     let state = info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing);
     let is_committed = info.manifest_sha256.is_some();
-    CheckpointRow {
+    with_fields_of!(
+        CheckpointRow,
+        info,
+        [run_id, attempt_id, step, epoch, object_prefix, size_bytes, manifest_sha256, why, uploaded_to],
         metrics_json: (!info.metrics.is_empty()).then(|| serde_json::json!(info.metrics)),
-        run_id: info.run_id,
-        attempt_id: info.attempt_id,
-        step: info.step,
-        epoch: info.epoch,
-        object_prefix: info.object_prefix,
         state,
         location: location.to_owned(),
-        size_bytes: info.size_bytes,
         verified: (state == CheckpointRowState::Suspect).then_some(false),
         verified_at: None,
         committed_at: info.at.parse().ok().filter(|_| is_committed),
-        manifest_sha256: info.manifest_sha256,
-        why: info.why,
         pins: (!info.pins.is_empty()).then(|| info.pins.join(",")),
-        uploaded_to: info.uploaded_to,
         uploaded_at: info.uploaded_at.and_then(|at| at.parse().ok()),
-    }
+    )
 }
 
 /// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.

@@ -3,9 +3,9 @@
 use trackway_api::notification::{
     Notification, NotificationAbout, NotifiedDetection, NotifiedGate, NotifiedRun, VERSION,
 };
-use trackway_core::Timestamp;
 use trackway_core::registry::GateVerdict;
 use trackway_core::text::{counted, duration};
+use trackway_core::{Timestamp, with_fields_of};
 use trackway_ledger::RunRow;
 
 /// What is to be sent.
@@ -41,18 +41,14 @@ pub(super) fn notification(message: Message, run: Option<&RunRow>, at: Timestamp
 }
 
 fn notified_run(run: &RunRow) -> NotifiedRun {
-    NotifiedRun {
-        run_id: run.run_id,
-        name: run.name.clone(),
-        state: run.state,
-        owner: run.owner.clone(),
-        team: run.team.clone(),
-        attempt_count: run.attempt_count,
-        termination_reason: run.termination_reason,
-        last_committed_step: run.last_committed_step,
-        wall_seconds: run.wall_seconds,
-        cost_usd: run.cost_usd,
-    }
+    with_fields_of!(
+        NotifiedRun,
+        &run,
+        [
+            run_id, name, state, owner, team, attempt_count, termination_reason, last_committed_step,
+            wall_seconds, cost_usd,
+        ],
+    )
 }
 
 fn sentence(message: &Message, run: Option<&RunRow>) -> String {

@@ -61,7 +61,7 @@ fn rehearsed(row: &AttemptRow) -> Decision {
 
 /// An end that no budget decided.
 fn stop(rule: DecisionRule, why: String, final_state: FinalState) -> Decision {
-    Decision::Stop { rule, why, budget: None, final_state, next_actions: Vec::new() }
+    Decision::Stop { rule, why, budget: None, final_state }
 }
 
 fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
@@ -231,7 +231,6 @@ mod tests {
             why: String::new(),
             budget: None,
             final_state: FinalState::Completed,
-            next_actions: Vec::new(),
         };
         assert_eq!(once(stop.clone()), stop);
     }

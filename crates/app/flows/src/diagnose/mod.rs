@@ -15,7 +15,7 @@ use trackway_core::{AttemptId, Clock as _, DiagnosisKind, LaunchKind, RunId, Ste
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::reporter::{NotesOnly, Reporter};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::{Prepared, Rehearsal, begin, read_again, rehearse};
 use trackway_formats::Variable;
@@ -77,7 +77,7 @@ pub fn diagnose(
     if let Some(source) = &source {
         copy_checkpoint(context, &prepared, &case.attempt, source)?;
     }
-    say(&reporter, announcement(&case.symptom, &plan));
+    reporter.note(announcement(&case.symptom, &plan));
     let rehearsal = launch_of(context, &case, &plan, request)?;
     let sealed = rehearse(context, &prepared, None, &rehearsal, &reporter)?;
     let seen = evidence::read(context, &sealed)?;
@@ -196,7 +196,7 @@ fn source_of(
         match load(&view, step) {
             Ok(loaded) => return Ok((plan, Some(loaded))),
             Err(why) => {
-                say(reporter, format!("the checkpoint of step {step} cannot be used: {why}"));
+                reporter.note(format!("the checkpoint of step {step} cannot be used: {why}"));
                 steps.retain(|other| *other != step);
             }
         }
@@ -307,10 +307,6 @@ fn changed_environment(run: &RunRow, attempt: &AttemptRow) -> BTreeMap<String, S
     let changed =
         of(&attempt.config_json).into_iter().filter(|(name, value)| planned.get(name) != Some(value));
     changed.filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
-}
-
-fn say(reporter: &dyn Reporter, text: String) {
-    reporter.notice(&Notice::Note { text });
 }
 
 fn wire(context: &Context, row: DiagnosisRow) -> Result<AttemptDiagnosis, AppError> {

@@ -26,7 +26,7 @@ use trackway_api::evaluations::EvaluationReceipt;
 use trackway_core::{Clock as _, EvaluationId, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::reporter::{NotesOnly, Reporter};
 use trackway_engine::run::{Prepared, Start, begin};
 use trackway_formats::Variable;
 use trackway_formats::runfile::EvaluateSection;
@@ -177,7 +177,7 @@ fn evaluate_subject(
     };
     let row = case.begun(&evaluator)?;
     context.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
-    reporter.notice(&Notice::Note { text: case.announcement(&row.evaluator_name) });
+    reporter.note(case.announcement(&row.evaluator_name));
     let mut launches = Launches::default();
     let ended = case.conduct(row.clone(), &mut launches, reporter);
     if ended.is_err() && context.cancel.is_detached() {
@@ -319,7 +319,7 @@ impl Case<'_> {
         let far = self.context.home.layout.evaluation(&self.evaluation_id).checkpoint();
         if self.chosen.is_far() && !far.exists() {
             let text = format!("step {} is only at the remote, and is brought here", self.chosen.step);
-            reporter.notice(&Notice::Note { text });
+            reporter.note(text);
         }
         self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
     }
@@ -339,7 +339,7 @@ impl Case<'_> {
     fn release_checkpoint(&self, reporter: &dyn Reporter) {
         if let Err(error) = close::release(self.context, &self.checkpoints, &self.evaluation_id) {
             let text = format!("the pin `{}` stays until it expires: {error}", self.evaluation_id);
-            reporter.notice(&Notice::Note { text });
+            reporter.note(text);
         }
     }
 

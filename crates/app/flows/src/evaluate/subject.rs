@@ -6,7 +6,8 @@ use trackway_core::RunId;
 use trackway_data::ReadContext;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::reporter::{Notice, Reporter};
+use trackway_engine::json_file;
+use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Job, RunSource, StoredJob};
 use trackway_formats::runfile::{
     CheckpointSection, DataSpec, DetectSection, EvaluateSection, MAIN_TEST_SET, Plan,
@@ -277,22 +278,17 @@ fn newest_run(
         path.display(),
         newest.run_id
     );
-    reporter.notice(&Notice::Note { text });
+    reporter.note(text);
     Ok(newest)
 }
 
 /// The plan of a run as it was stored; with overrides its run file is read again.
 fn job_of(context: &Context, run: &RunRow, overrides: &[String]) -> Result<Job, AppError> {
     let path = context.home.layout.run(run.run_id).plan_json();
-    let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))
-                .hint("name its run file: trackway eval run FILE")
-        }
-        _ => AppError::file("read", &path, &error),
+    let stored: StoredJob = json_file::read_if_there(&path)?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))
+            .hint("name its run file: trackway eval run FILE")
     })?;
-    let stored: StoredJob = serde_json::from_str(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
     if overrides.is_empty() {
         return Job::restore(stored, &context.redactor);
     }

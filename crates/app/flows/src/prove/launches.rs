@@ -2,12 +2,12 @@
 
 use trackway_api::rehearsal::{ProofLaunch, ProofPart};
 use trackway_checkpoint::{CheckpointInfo, CheckpointState, ManifestFile};
-use trackway_core::{LaunchKind, Rung, Step, TerminationReason};
+use trackway_core::{LaunchKind, Rung, Step, TerminationReason, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::actions::{self, ActionKind};
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::AppError;
-use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::reporter::{NotesOnly, Reporter};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use trackway_formats::Variable;
@@ -110,7 +110,7 @@ impl<'a> Launches<'a> {
     /// All steps from the beginning.
     pub fn control(&mut self) -> Result<SavedState, Halt> {
         let steps = self.request.steps;
-        self.say(format!("proof, 1 of 3: {steps} steps, undisturbed"));
+        self.reporter.note(format!("proof, 1 of 3: {steps} steps, undisturbed"));
         let prepared = self.begin()?;
         self.control.run_id = Some(prepared.run.run_id);
         let sealed = self.launch(ProofPart::Control, &prepared, None, &self.bounded())?;
@@ -127,7 +127,7 @@ impl<'a> Launches<'a> {
 
     /// The same once more.
     pub fn repeated(&mut self) -> Result<SavedState, Halt> {
-        self.say(format!(
+        self.reporter.note(format!(
             "proof, 2 of 3: the same {} steps again, to see whether they repeat",
             self.request.steps
         ));
@@ -142,7 +142,7 @@ impl<'a> Launches<'a> {
     /// Killed after the checkpoint in the middle, resumed, and run to the end.
     pub fn resumed(&mut self) -> Result<SavedState, Halt> {
         let (half, kill_step, steps) = (self.half(), self.kill_step(), self.request.steps);
-        self.say(format!(
+        self.reporter.note(format!(
             "proof, 3 of 3: {steps} steps, killed at step {kill_step} and resumed from step {half}"
         ));
         let prepared = self.begin()?;
@@ -155,7 +155,7 @@ impl<'a> Launches<'a> {
             )));
         }
         self.killed_at_step = killed.row.last_step.max(Some(kill_step));
-        self.say(format!("killed; resuming, up to step {steps}"));
+        self.reporter.note(format!("killed; resuming, up to step {steps}"));
         let resumed = self.launch(ProofPart::Resumed, &prepared, Some(&killed.row), &self.bounded())?;
         self.resumed_from_step = resumed.row.resumed_from_step;
         let state = self.ended_in(&prepared, &resumed)?;
@@ -205,16 +205,15 @@ impl<'a> Launches<'a> {
         let row = &sealed.row;
         self.gpu_seconds += row.gpu_seconds.unwrap_or(0.0);
         self.cost_usd = row.cost_usd.map(|usd| usd + self.cost_usd.unwrap_or(0.0)).or(self.cost_usd);
-        self.done.push(ProofLaunch {
+        self.done.push(with_fields_of!(
+            ProofLaunch,
+            &row,
+            [
+                run_id, attempt_id, termination_reason, resumed_from_step, last_step, last_committed_step,
+                wall_seconds,
+            ],
             part,
-            run_id: row.run_id,
-            attempt_id: row.attempt_id,
-            termination_reason: row.termination_reason,
-            resumed_from_step: row.resumed_from_step,
-            last_step: row.last_step,
-            last_committed_step: row.last_committed_step,
-            wall_seconds: row.wall_seconds,
-        });
+        ));
         if self.context.cancel.stop_requests() > 0 {
             return Err(not_proved(format!("stopped by {}", self.context.cancel.last_signal())));
         }
@@ -254,7 +253,7 @@ impl<'a> Launches<'a> {
         }
         let took = sealed.row.wall_seconds.unwrap_or(0.0);
         let step = info.step;
-        self.say(format!(
+        self.reporter.note(format!(
             "step {step} is committed after {took:.1} s, state {}",
             digest.get(..12).unwrap_or(&digest)
         ));
@@ -299,10 +298,6 @@ impl<'a> Launches<'a> {
         let files = self.context.home.layout.attempt(row.attempt_id);
         let done = actions::read(&files)?;
         Ok(done.iter().any(|action| action.kind == ActionKind::InjectedKill))
-    }
-
-    fn say(&self, text: String) {
-        self.reporter.notice(&Notice::Note { text });
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use crate::start::read_start;
 use trackway_api::rehearsal::{Difference, Digests, Proof};
 use trackway_checkpoint::Kind;
-use trackway_core::{Clock as _, ProofId, Step, Timestamp};
+use trackway_core::{Clock as _, ProofId, Step, Timestamp, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
@@ -171,21 +171,16 @@ fn row(
     let no_run = || AppError::new(ErrorKind::Fault, "the proof ended before its first run began");
     let kinds: Vec<&str> = kinds_of(&proof.differences).into_iter().map(Kind::as_str).collect();
     let (capture, plan) = (&start.capture, &start.job.plan);
-    Ok(ResumeProofRow {
-        proof_id: proof.proof_id,
-        name: proof.name.clone(),
+    Ok(with_fields_of!(
+        ResumeProofRow,
+        &proof,
+        [
+            proof_id, name, verdict, why, steps, killed_at_step, resumed_from_step, config_sha256,
+            data_sha256, git_commit, git_dirty, wall_seconds, gpu_seconds, cost_usd,
+        ],
         model_family: plan.run.model_family.clone(),
-        verdict: proof.verdict,
-        why: proof.why.clone(),
         differing_kinds: (!kinds.is_empty()).then(|| kinds.join(",")),
-        steps: proof.steps,
-        killed_at_step: proof.killed_at_step,
-        resumed_from_step: proof.resumed_from_step,
-        config_sha256: proof.config_sha256.clone(),
-        data_sha256: proof.data_sha256.clone(),
         seed: plan.run.seed,
-        git_commit: proof.git_commit.clone(),
-        git_dirty: proof.git_dirty,
         git_diff_blake3: capture.git.dirty_diff_blake3.clone(),
         environment_lock_sha256: capture.environment_lock.sha256.clone(),
         container_digest: capture.container.digest.clone(),
@@ -197,11 +192,8 @@ fn row(
         resumed_state_digest: proof.state_digest.resumed.clone(),
         started_at,
         ended_at,
-        wall_seconds: proof.wall_seconds,
-        gpu_seconds: proof.gpu_seconds,
-        cost_usd: proof.cost_usd,
         digests_json: serde_json::to_value(&proof.digests).ok(),
-    })
+    ))
 }
 
 fn digests_of([control, repeated, resumed]: [Option<String>; 3]) -> Digests {

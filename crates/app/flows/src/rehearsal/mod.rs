@@ -17,11 +17,11 @@ use trackway_api::rehearsal::{RehearsalLaunch, RehearsalPart, RehearsalReport};
 pub use trackway_core::LaunchKind;
 use trackway_core::checks::CheckResult;
 pub use trackway_core::checks::{Severity, Verdict};
-use trackway_core::{Clock as _, RunId, Step, TerminationReason};
+use trackway_core::{Clock as _, RunId, Step, TerminationReason, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::budgets::policy_of;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::reporter::{NotesOnly, Reporter};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Prepared, Rehearsal, RunSource, Start, begin, rehearse as launch};
 use trackway_formats::Variable;
@@ -230,15 +230,14 @@ fn report(
     done: &[Done],
 ) -> RehearsalReport {
     let rows = || done.iter().map(|done| &done.row);
-    let launches = done.iter().map(|Done { part, row, set }| RehearsalLaunch {
-        part: *part,
-        set: context.redactor.settings(set),
-        attempt_id: row.attempt_id,
-        termination_reason: row.termination_reason,
-        resumed_from_step: row.resumed_from_step,
-        last_step: row.last_step,
-        last_committed_step: row.last_committed_step,
-        wall_seconds: row.wall_seconds,
+    let launches = done.iter().map(|Done { part, row, set }| {
+        with_fields_of!(
+            RehearsalLaunch,
+            &row,
+            [attempt_id, termination_reason, resumed_from_step, last_step, last_committed_step, wall_seconds],
+            part: *part,
+            set: context.redactor.settings(set),
+        )
     });
     let costs: Vec<f64> = rows().filter_map(|row| row.cost_usd).collect();
     RehearsalReport {
@@ -275,7 +274,7 @@ struct Launches<'a> {
 impl Launches<'_> {
     /// The launch that learns; after each that is out of memory another with the next entry of the retry plan.
     fn learn(&mut self) -> Result<(AttemptRow, LaunchEvidence), AppError> {
-        self.say(format!("rehearsal: {} of `{}`", self.subject(), self.prepared.run.name));
+        self.reporter.note(format!("rehearsal: {} of `{}`", self.subject(), self.prepared.run.name));
         let policy = policy_of(&self.prepared.job.plan.retry);
         let environment = self.environment(self.settings.steps_max);
         let mut sealed = self.launch(RehearsalPart::Learns, None, environment.clone())?;
@@ -286,7 +285,7 @@ impl Launches<'_> {
             let Some(entry) = reason.and_then(|reason| next_entry(&policy, reason, &self.tried)) else {
                 return Ok((sealed.row, evidence));
             };
-            self.say(format!(
+            self.reporter.note(format!(
                 "rehearsal: out of memory (`{}`); again with entry {} of {} of its plan",
                 entry.reason,
                 entry.index + 1,
@@ -303,7 +302,7 @@ impl Launches<'_> {
         else {
             return Ok(None);
         };
-        self.say(format!("rehearsal: resuming from the checkpoint of step {step}"));
+        self.reporter.note(format!("rehearsal: resuming from the checkpoint of step {step}"));
         let mut environment = self.environment(step + 1);
         environment.remove(Variable::RehearsalTarget.as_str());
         environment.remove(Variable::RehearsalTargetLoss.as_str());
@@ -318,7 +317,7 @@ impl Launches<'_> {
             return Ok(None);
         };
         let Some(asked) = Asked::of(&self.prepared.job) else { return Ok(None) };
-        self.say(format!("rehearsal: evaluating the checkpoint of step {step}"));
+        self.reporter.note(format!("rehearsal: evaluating the checkpoint of step {step}"));
         let run_id = self.prepared.run.run_id;
         let tried =
             try_evaluator(self.context, &asked, run_id, step, self.settings.timeout_seconds, self.reporter)?;
@@ -386,10 +385,6 @@ impl Launches<'_> {
             },
             ..record::read(&files.records())
         }
-    }
-
-    fn say(&self, text: String) {
-        self.reporter.notice(&Notice::Note { text });
     }
 }
 

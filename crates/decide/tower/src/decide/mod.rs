@@ -13,7 +13,6 @@ mod rule;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason, text};
 
-use crate::runbook::next_actions;
 pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
 pub use policy::{AttemptBudget, RetryPolicy};
 pub use rule::DecisionRule;
@@ -107,8 +106,6 @@ pub enum Decision {
         budget: Option<BudgetUse>,
         /// The state of the run now.
         final_state: FinalState,
-        /// What a person can do, most useful first.
-        next_actions: Vec<String>,
     },
 }
 
@@ -156,7 +153,7 @@ impl Decision {
 pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
     let Some(last) = history.attempts.last() else {
         let why = "nothing was launched yet".into();
-        return stop(DecisionRule::NoAttempt, why, FinalState::Failed, Reason::Unknown);
+        return stop(DecisionRule::NoAttempt, why, FinalState::Failed);
     };
     let case = Case { history, policy, last, jitter };
     case.finished()
@@ -173,9 +170,8 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
         .excluding(history.suspect_hosts())
 }
 
-fn stop(rule: DecisionRule, why: String, final_state: FinalState, reason: Reason) -> Decision {
-    let next_actions = next_actions(reason).iter().map(|line| (*line).to_owned()).collect();
-    Decision::Stop { rule, why, budget: None, final_state, next_actions }
+fn stop(rule: DecisionRule, why: String, final_state: FinalState) -> Decision {
+    Decision::Stop { rule, why, budget: None, final_state }
 }
 
 /// What is decided about.
@@ -189,10 +185,6 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn stop(&self, rule: DecisionRule, why: String, state: FinalState) -> Decision {
-        stop(rule, why, state, self.last.reason)
-    }
-
     /// The same launch again, from its last commit.
     fn retry(&self, rule: DecisionRule, why: String, delay_seconds: f64, budget: BudgetUse) -> Decision {
         Decision::Retry {
@@ -219,7 +211,7 @@ impl Case<'_> {
         let Self { history, last, .. } = *self;
         (last.reason.is_success() && history.next_rung.is_none()).then(|| {
             let why = format!("the attempt ended as `{}`", last.reason);
-            self.stop(DecisionRule::Finished, why, FinalState::Completed)
+            stop(DecisionRule::Finished, why, FinalState::Completed)
         })
     }
 
@@ -243,13 +235,13 @@ impl Case<'_> {
         if !roll_back.by_person && again > limit {
             let why = format!("the limit of {limit} roll backs is reached; {}", roll_back.why);
             let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
-            return Some(self.stop(DecisionRule::RollBackBudget, why, FinalState::Failed).over(budget));
+            return Some(stop(DecisionRule::RollBackBudget, why, FinalState::Failed).over(budget));
         }
         let back = match &roll_back.back {
             Ok(back) => back,
             Err(why) => {
                 let why = format!("{why}; {}", roll_back.why);
-                return Some(self.stop(DecisionRule::RollBackNoPlace, why, FinalState::Failed));
+                return Some(stop(DecisionRule::RollBackNoPlace, why, FinalState::Failed));
             }
         };
         let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
@@ -281,7 +273,7 @@ impl Case<'_> {
             _ => return None,
         };
         let why = format!("the attempt ended as `{}`; it is not launched again", last.reason);
-        Some(self.stop(rule, why, state))
+        Some(stop(rule, why, state))
     }
 
     /// Money, GPU time and wall time bound everything, evaluations and preemptions included.
@@ -306,7 +298,7 @@ impl Case<'_> {
                 text::budgeted(limit),
                 last.reason
             );
-            Some(stop(rule, why, FinalState::BudgetExhausted, Reason::BudgetExhausted).over(budget))
+            Some(stop(rule, why, FinalState::BudgetExhausted).over(budget))
         })
     }
 
@@ -321,7 +313,7 @@ impl Case<'_> {
         };
         (hopeless && last.confidence != Confidence::Guess).then(|| {
             let why = format!("`{}` would happen again: the launch must change", last.reason);
-            self.stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
+            stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
         })
     }
 
@@ -344,7 +336,7 @@ impl Case<'_> {
                 last.last_committed_step.map_or("none".to_owned(), |step| format!("step {step}")),
             );
             let budget = BudgetUse::of("crash_loop", alike, bound);
-            self.stop(DecisionRule::CrashLoop, why, FinalState::Failed).over(budget)
+            stop(DecisionRule::CrashLoop, why, FinalState::Failed).over(budget)
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use trackway_core::{RetryOutlook, TerminationReason as Reason, text};
 
-use super::{AttemptBudget, BudgetUse, Case, Decision, DecisionRule, FinalState, has_something_to_evaluate};
+use super::{
+    AttemptBudget, BudgetUse, Case, Decision, DecisionRule, FinalState, has_something_to_evaluate, stop,
+};
 
 impl Case<'_> {
     /// C4: data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
@@ -17,14 +19,14 @@ impl Case<'_> {
                 "`{}`: nothing is launched until the data manifest or the schema contract changes",
                 last.reason
             );
-            return Some(self.stop(DecisionRule::DataUnchanged, why, FinalState::Blocked));
+            return Some(stop(DecisionRule::DataUnchanged, why, FinalState::Blocked));
         }
         let seen_before = history.attempts.iter().any(|attempt| {
             DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now
         });
         if seen_before {
             let why = "this data already stopped an earlier attempt".to_owned();
-            return Some(self.stop(DecisionRule::DataSeenBefore, why, FinalState::Blocked));
+            return Some(stop(DecisionRule::DataSeenBefore, why, FinalState::Blocked));
         }
         let spent = history.count(DATA);
         let why = "the data manifest or the schema contract changed since the data stopped the run";
@@ -42,7 +44,7 @@ impl Case<'_> {
         }
         if last.retry_outlook == Some(RetryOutlook::DoNotRetry) {
             let why = "the evaluator would end the same way again: its code or its command must change; the training attempt is not affected";
-            return Some(self.stop(DecisionRule::EvaluatorSameEnd, why.to_owned(), FinalState::Blocked));
+            return Some(stop(DecisionRule::EvaluatorSameEnd, why.to_owned(), FinalState::Blocked));
         }
         let reasons = &[Reason::EvaluatorError];
         if let Some(stopped) = self.money_of_reason("evaluator_error", reasons, &policy.evaluator) {
@@ -53,9 +55,7 @@ impl Case<'_> {
         let budget = BudgetUse::of("evaluator", spent, limit);
         if spent > limit {
             let why = format!("the evaluation failed {spent} times; the training attempt is not affected");
-            return Some(
-                self.stop(DecisionRule::EvaluatorBudgetSpent, why, FinalState::Blocked).over(budget),
-            );
+            return Some(stop(DecisionRule::EvaluatorBudgetSpent, why, FinalState::Blocked).over(budget));
         }
         let delay_seconds = policy.evaluator.delay_seconds(spent, jitter);
         if has_something_to_evaluate(last) {
@@ -84,9 +84,7 @@ impl Case<'_> {
             } else {
                 format!("`{}`: all {} entries of the plan are used", last.reason, plan.len())
             };
-            return Some(
-                self.stop(DecisionRule::NoPlanLeft, why, FinalState::Failed).over(budget(plan.len())),
-            );
+            return Some(stop(DecisionRule::NoPlanLeft, why, FinalState::Failed).over(budget(plan.len())));
         };
         let mut in_force = last.in_force.clone();
         in_force.add(entry);
@@ -120,7 +118,7 @@ impl Case<'_> {
                 text::budgeted(limit),
                 self.last.reason
             );
-            Some(self.stop(rule, why, FinalState::BudgetExhausted).over(budget))
+            Some(stop(rule, why, FinalState::BudgetExhausted).over(budget))
         })
     }
 
@@ -147,7 +145,7 @@ impl Case<'_> {
                 last.reason,
                 refill.unwrap_or_default()
             );
-            return self.stop(DecisionRule::AttemptsSpent, why, FinalState::BudgetExhausted).over(budget);
+            return stop(DecisionRule::AttemptsSpent, why, FinalState::BudgetExhausted).over(budget);
         }
         let from =
             last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));

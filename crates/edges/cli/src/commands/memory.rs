@@ -1,4 +1,5 @@
 use trackway_api::models::MemoryAnswer;
+use trackway_core::with_fields_of;
 use trackway_flows::memory::{Measured, ModelRead, ModelSource, read_model, report_on};
 use trackway_tower::memory::{
     Adapters, Architecture, DEVICES, Device, Fit, Generation, MemoryReport, MemorySpec, Parallel,
@@ -93,31 +94,26 @@ fn spec_of(args: &MemoryArgs, model: Architecture) -> Result<MemorySpec, Failure
         context: args.context_parallel,
     };
     let adapters = |rank| Adapters { rank, targets: args.lora_targets, base: args.base };
-    Ok(MemorySpec {
+    Ok(with_fields_of!(
+        MemorySpec,
+        &args,
+        [
+            micro_batch, accumulate, precision, gradients, optimizer, recompute, attention, loss, offload,
+            offload_activations, expandable_segments,
+        ],
         sequence: args.seq,
         target_sequence: args.target_seq,
-        micro_batch: args.micro_batch,
-        accumulate: args.accumulate,
-        precision: args.precision,
         master: args.master_weights,
-        gradients: args.gradients,
-        optimizer: args.optimizer,
         step: args.optimizer_step,
-        recompute: args.recompute,
-        attention: args.attention,
-        loss: args.loss,
         compiled: args.compile,
         parallel,
         adapters: args.lora.map(adapters),
-        offload: args.offload,
-        offload_activations: args.offload_activations,
-        expandable_segments: args.expandable_segments,
         generation: args
             .generate_batch
             .zip(args.generate_seq)
             .map(|(batch, sequence)| Generation { batch, sequence }),
         ..MemorySpec::new(model)
-    })
+    ))
 }
 
 fn devices(printer: Printer) {

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_api::models::ProbeReport;
+use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
@@ -40,17 +41,12 @@ pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Exit {
 }
 
 fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
-    ProbeRequest {
+    with_fields_of!(
+        ProbeRequest,
+        &args,
+        [command, label, positive, loss, threshold, features, skip, rows],
         table: table(&args.table, read),
-        command: args.command.clone(),
         format: args.batches,
-        label: args.label.clone(),
-        positive: args.positive.clone(),
-        loss: args.loss,
-        threshold: args.threshold,
-        features: args.features.clone(),
-        skip: args.skip.clone(),
-        rows: args.rows,
         patience_seconds: None,
         settings: ProbeSettings {
             parts: if args.only.is_empty() { ProbePart::ALL.to_vec() } else { args.only.clone() },
@@ -60,7 +56,7 @@ fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
             seed: args.seed,
             ..ProbeSettings::default()
         },
-    }
+    )
 }
 
 fn print(printer: Printer, report: &ProbeReport) {

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_api::models::ScoreReport;
+use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::TableRequest;
 use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
@@ -26,21 +27,16 @@ pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Exit {
 }
 
 fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
-    ScoreRequest {
+    with_fields_of!(
+        ScoreRequest,
+        &args,
+        [command, label, positive, features, skip, batch_rows, limit, probe_rows],
         table: TableRequest {
             format: args.read_as.as_deref().and_then(|name| serde_json::from_value(name.into()).ok()),
             ..table(&args.table, read)
         },
-        command: args.command.clone(),
         format: args.batches,
-        label: args.label.clone(),
-        positive: args.positive.clone(),
-        features: args.features.clone(),
-        skip: args.skip.clone(),
-        batch_rows: args.batch_rows,
-        limit: args.limit,
-        probe_rows: args.probe_rows,
-    }
+    )
 }
 
 fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {

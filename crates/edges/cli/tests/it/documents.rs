@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use trackway_api::catalogue::{DOCUMENTS, Entry, Shape};
-use trackway_api::validate;
 
 use crate::harness::Home;
+use crate::validate;
 
 /// Commands that print no JSON: they write files, or text for a shell.
 const WITHOUT_DOCUMENT: [&str; 2] = ["config completions", "config man"];

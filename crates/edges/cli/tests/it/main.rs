@@ -71,6 +71,8 @@ mod telemetry;
 mod test_sets;
 mod text;
 mod tracking;
+#[path = "../../../../app/api/tests/support/validate.rs"]
+mod validate;
 
 /// Prints that kills at every step are skipped where no tracer is written for the system.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]

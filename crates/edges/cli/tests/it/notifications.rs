@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trackway_api::catalogue::DOCUMENTS;
-use trackway_api::validate::faults;
 
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
+use crate::validate::faults;
 
 /// What a server of a test does with a request.
 #[derive(Clone, Copy, PartialEq)]

@@ -27,6 +27,7 @@ mod store;
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::with_fields_of;
 use trackway_formats::runfile::DataFormat;
 
 use crate::infer::Column;
@@ -114,16 +115,14 @@ impl Snapshot {
     /// Of a data set that was read, with the strings that mean missing values if they were given.
     #[must_use]
     pub fn of(manifest: &DataManifest, missing: &[String]) -> Self {
-        let file = |file: &crate::DataFile| SnapshotFile {
-            path: file.name.clone(),
-            size_bytes: file.size_bytes,
-            blake3: file.blake3.clone(),
-            format: file.format,
-            rows: file.rows,
-            rows_rejected: file.rows_rejected,
-            rejects: file.rejects.clone(),
-            rows_recoded: file.rows_recoded,
-            schema: file.schema.clone().filter(|schema| Some(schema) != manifest.schema.as_ref()),
+        let file = |file: &crate::DataFile| {
+            with_fields_of!(
+                SnapshotFile,
+                &file,
+                [size_bytes, blake3, format, rows, rows_rejected, rejects, rows_recoded],
+                path: file.name.clone(),
+                schema: file.schema.clone().filter(|schema| Some(schema) != manifest.schema.as_ref()),
+            )
         };
         Self {
             version: SNAPSHOT_VERSION,

@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use trackway_core::with_fields_of;
+
 use super::{BeginRecord, CheckpointInfo, CheckpointState, CommitRecord, History, PinInfo};
 
 impl History {
@@ -75,19 +77,16 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         _ => CheckpointState::Superseded,
     };
     let body = &record.body;
-    CheckpointInfo {
+    with_fields_of!(
+        CheckpointInfo,
+        &body,
+        [run_id, attempt_id, step, epoch, object_prefix, parent, metrics],
         number,
-        run_id: body.run_id,
-        attempt_id: body.attempt_id,
-        step: body.step,
-        epoch: body.epoch,
-        object_prefix: body.object_prefix.clone(),
         folder: record.folder().to_owned(),
         manifest_sha256: Some(body.manifest_sha256.clone()),
         state,
         size_bytes: Some(body.size_bytes),
         state_digest: Some(body.state_digest.clone()),
-        parent: body.parent,
         at: record.at.clone(),
         why: record.suspect.clone(),
         on_branch: false,
@@ -95,6 +94,5 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         uploaded_at: record.uploaded_at.clone(),
         pins: Vec::new(),
         number_there: record.number_there,
-        metrics: body.metrics.clone(),
-    }
+    )
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use trackway_core::Clock as _;
+use trackway_core::{Clock as _, with_fields_of};
 use trackway_formats::record::is_machine_metric;
 use trackway_ledger::{AttemptRow, DetectionRow};
 
@@ -54,30 +54,25 @@ impl<'a> DetectionLog<'a> {
         let (first_place, last_place) = (facts.cursor.at(firing.first_step), facts.cursor.at(firing.step));
         let detection_id = self.id_of(finding);
         self.known.insert(detection_id.clone());
-        self.waiting.push_back(DetectionRow {
+        self.waiting.push_back(with_fields_of!(
+            DetectionRow,
+            &firing,
+            [
+                detector, severity, rank, first_step, step, metric, threshold, batch_digest, evidence, cause,
+                advice,
+            ],
             detection_id,
             run_id: self.row.run_id,
             attempt_id: self.row.attempt_id,
             at: self.context.clock.now(),
-            detector: firing.detector,
-            severity: firing.severity,
             policy: finding.policy,
-            rank: firing.rank,
-            first_step: firing.first_step,
-            step: firing.step,
-            metric: firing.metric.clone(),
             value: Some(firing.value).filter(|value| value.is_finite()),
-            threshold: firing.threshold,
-            batch_digest: firing.batch_digest,
             last_committed_step: facts.last_committed_step,
-            evidence: firing.evidence.clone(),
-            cause: firing.cause.clone(),
-            advice: firing.advice.clone(),
             first_batch: first_place.map(|place| place.batch),
             last_batch: last_place.map(|place| place.batch),
             data_epoch: first_place.and_then(|place| place.epoch),
             stacks_path,
-        });
+        ));
     }
 
     /// Writes what is left when the attempt has ended, and waits for a ledger that is away.

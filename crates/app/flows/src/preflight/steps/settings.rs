@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use trackway_core::checks::{CheckResult, Verdict};
+use trackway_core::with_fields_of;
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
 use trackway_formats::runfile::{DataRole, Plan, TrainingSection};
@@ -149,29 +150,27 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
     let training = plan.training.clone().unwrap_or_default();
     let gpus = plan.resources.gpus;
     let checkpoint = &plan.checkpoint;
-    TrainingConfig {
+    with_fields_of!(
+        TrainingConfig,
+        training,
+        [
+            nodes, precision, loss_scaling, gradient_clip_norm, warmup_steps, total_steps, preemptible,
+            strategy,
+        ],
         seed: plan.run.seed,
         gpus: Some(gpus),
-        nodes: training.nodes,
-        precision: training.precision,
-        loss_scaling: training.loss_scaling,
-        gradient_clip_norm: training.gradient_clip_norm,
-        warmup_steps: training.warmup_steps,
-        total_steps: training.total_steps,
         // Without a cadence the script decides, in an unknown way.
         checkpointing: checkpoint.has_cadence().then_some(true),
         asks_for_checkpoints: None,
         checkpoint_interval_seconds: checkpoint.every_seconds,
-        preemptible: training.preemptible,
         loader: loader(plan, &training, capture),
-        strategy: training.strategy,
         memory: None,
         usable_bytes: usable_bytes(plan, capture),
         throughput: None,
         cost: cost(plan, &training),
         budget_usd: plan.retry.max_usd,
         measured: Measurements::default(),
-    }
+    )
 }
 
 fn loader(plan: &Plan, training: &TrainingSection, capture: &Capture) -> Option<Loader> {

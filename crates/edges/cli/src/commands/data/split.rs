@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart};
+use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
@@ -14,20 +15,16 @@ use crate::units::counted;
 const SHOWN_LABELS: usize = 6;
 
 pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
-    let request = SplitRequest {
+    let request = with_fields_of!(
+        SplitRequest,
+        &args,
+        [folds, key, label, group, time, seed, out],
         table: table(&args.table, read),
         method: method(args)?,
         parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,
-        folds: args.folds,
-        key: args.key.clone(),
-        label: args.label.clone(),
-        group: args.group.clone(),
-        time: args.time.clone(),
-        seed: args.seed,
         rungs: args.rungs.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
-        out: args.out.clone(),
         write_parts: args.write,
-    };
+    );
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.proved { 0 } else { BLOCKED })
