@@ -84,12 +84,6 @@ impl Context {
         self.ledger.is_read_only()
     }
 
-    /// What ends its use cases.
-    #[must_use]
-    pub fn cancel(&self) -> &Cancel {
-        &self.cancel
-    }
-
     /// Waits; false when a stop was requested meanwhile, by a signal or as `is_asked` shows.
     pub fn wait(&self, seconds: f64, is_asked: impl Fn() -> bool) -> bool {
         let is_stopped = || self.cancel.stop_requests() > 0 || is_asked();

@@ -7,16 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover};
-use trackway_core::{Clock as _, LaunchKind, RunId, Timestamp};
+use trackway_core::{CheckpointState, Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
-use trackway_ledger::{
-    AttemptState, CheckpointRow, CheckpointRowState, EvaluationState, EventRow, RunRow, closed_files,
-};
+use trackway_ledger::{AttemptState, CheckpointRow, EvaluationState, EventRow, RunRow, closed_files};
 use trackway_sql::RunSearch;
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
@@ -295,8 +293,8 @@ fn clear(context: &Context, run: &RunRow, bulk: &Bulk, size_bytes: u64) -> Resul
     for (run_id, why) in &bulk.checkpoints {
         let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(*run_id))?.into_iter();
         let retired: Vec<CheckpointRow> = rows
-            .filter(|row| row.state != CheckpointRowState::Retired)
-            .map(|row| CheckpointRow { state: CheckpointRowState::Retired, why: Some((*why).into()), ..row })
+            .filter(|row| row.state != CheckpointState::Retired)
+            .map(|row| CheckpointRow { state: CheckpointState::Retired, why: Some((*why).into()), ..row })
             .collect();
         context.ledger_write(|ledger| ledger.upsert_checkpoints(&retired))?;
     }

@@ -1,12 +1,12 @@
 //! What a run without a run file showed, for the step that comes after it.
 
 use trackway_api::runs::{NextStep, RunOutcome};
-use trackway_core::{AttemptId, LaunchKind};
+use trackway_core::{AttemptId, CheckpointState, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::EventKind;
 use trackway_formats::record::{is_internal_metric, is_machine_metric};
-use trackway_ledger::{CheckpointRowState, EventRow, RunRow, RunState};
+use trackway_ledger::{EventRow, RunRow, RunState};
 use trackway_tower::{RunShown, next_step};
 
 use crate::init::{draft, evidence_of};
@@ -43,7 +43,7 @@ fn shown_by(
         metrics.retain(|name| !is_machine_metric(name) && !is_internal_metric(name));
     }
     let checkpoints = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
-    let is_kept = |state| matches!(state, CheckpointRowState::Committed | CheckpointRowState::Superseded);
+    let is_kept = |state| matches!(state, CheckpointState::Committed | CheckpointState::Superseded);
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     Ok(RunShown {
         is_completed: run.state == RunState::Completed,

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use trackway_api::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
-use trackway_core::{Clock as _, RunId};
+use trackway_core::{CheckpointState, Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::stale_rows;
 use trackway_engine::error::AppError;
 use trackway_formats::sha256_hex;
-use trackway_ledger::{CheckpointRow, CheckpointRowState};
+use trackway_ledger::CheckpointRow;
 
 use crate::gates;
 
@@ -165,7 +165,7 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
 /// The manifest of a checkpoint whose files should be there; `None`: it has none, or they were deleted on purpose.
 fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
     let expected = row.manifest_sha256.as_ref()?;
-    if row.state == CheckpointRowState::Retired {
+    if row.state == CheckpointState::Retired {
         return None;
     }
     let root = context.home.folder().join(&row.location);
@@ -176,7 +176,7 @@ fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
     Some(match std::fs::read(&path) {
         Ok(bytes) if sha256_hex(&bytes) == *expected => Looked::Holds,
         Ok(_) => Looked::Differs(format!("`{}` is not the one that was committed", path.display())),
-        Err(error) if row.state == CheckpointRowState::Suspect => {
+        Err(error) if row.state == CheckpointState::Suspect => {
             Looked::Differs(format!("it is suspect, and `{}` cannot be read: {error}", path.display()))
         }
         Err(error) => Looked::Differs(format!("`{}` cannot be read: {error}", path.display())),

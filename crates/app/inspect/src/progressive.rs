@@ -9,7 +9,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::stored::stored_plan;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
-use trackway_tower::progressive::{self, Progressive, WINDOW_DEFAULT};
+use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
 
 use crate::curves::rows_of;
 
@@ -21,7 +21,7 @@ pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
 
 /// The estimate, and what speaks against it: batches that came again in attempts of this kind and rung.
 pub(crate) fn card(
-    estimate: Option<progressive::ProgressiveEstimate>,
+    estimate: Option<ProgressiveEstimate>,
     detections: &[Detection],
     attempt: &AttemptRow,
     attempts: &[AttemptRow],
@@ -30,16 +30,7 @@ pub(crate) fn card(
     let concerns = |id| attempts.iter().filter(is_beside).any(|it| it.attempt_id == id);
     let repeated =
         detections.iter().find(|found| found.detector == Detector::SeenBefore && concerns(found.attempt_id));
-    let estimate = estimate?;
-    Some(ProgressiveEstimate {
-        mean: Some(estimate.mean).filter(|mean| mean.is_finite()),
-        band: estimate.band,
-        value_count: estimate.value_count,
-        first_step: estimate.first_step,
-        last_step: estimate.last_step,
-        fall: estimate.fall,
-        invalid: repeated.map(|found| found.evidence.clone()),
-    })
+    Some(ProgressiveEstimate { invalid: repeated.map(|found| found.evidence.clone()), ..estimate? })
 }
 
 /// What the rung of an attempt recorded, over all of its attempts; several ranks are averaged at each step. `None`
@@ -49,7 +40,7 @@ pub(crate) fn progressive_of(
     run: &RunRow,
     attempt: &AttemptRow,
     summaries: &[MetricSummaryRow],
-) -> Result<Option<progressive::ProgressiveEstimate>, AppError> {
+) -> Result<Option<ProgressiveEstimate>, AppError> {
     let recorded = summaries.iter().any(|summary| summary.name == PROGRESSIVE_LOSS);
     if !recorded && attempt.state == AttemptState::Sealed {
         return Ok(None);

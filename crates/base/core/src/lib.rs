@@ -7,6 +7,7 @@ extern crate self as trackway_core;
 
 mod batches;
 pub mod boundary;
+mod checkpoint_state;
 pub mod checks;
 mod clock;
 mod coverage;
@@ -29,6 +30,7 @@ pub mod visible;
 pub use schemars;
 
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
+pub use checkpoint_state::CheckpointState;
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use diagnosis::{DiagnosisKind, DiagnosisVerdict};

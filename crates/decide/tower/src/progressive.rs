@@ -4,6 +4,7 @@
 //! The values come in windows. The mean of a window has a band that holds at any time; from a window to the next one
 //! the mean falls by a value whose band holds at whichever window a caller stops.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::Step;
 use trackway_statistics::{Interval, RunningMean, VALUES_MIN, fall_between};
@@ -33,26 +34,28 @@ struct Window {
     last_step: Step,
 }
 
-/// What is known of the loss on data that the model has not seen. Field names are the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The estimate of a rung (`docs/progressive.md`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressiveEstimate {
-    /// The mean over the newest window that has enough values.
-    pub mean: f64,
-    /// Its band, as `low` and `high`; null where there are too few values.
+    /// The mean over the newest window that has enough values; null if it is not finite.
+    pub mean: Option<f64>,
+    /// Its 95 % band, as `low` and `high`; null with too few values.
     #[serde(flatten)]
     pub band: Interval,
-    /// Values of that window.
+    /// Number of values in that window.
     pub value_count: u64,
     /// Its first step.
     pub first_step: Step,
     /// Its last step.
     pub last_step: Step,
-    /// How far the mean fell between the last two whole windows; null before there are two.
+    /// The decrease of the mean between the last two complete windows; null before there are two.
     pub fall: Option<Fall>,
+    /// Why this is not the loss on unseen data; null if nothing indicates so.
+    pub invalid: Option<String>,
 }
 
 /// How far the mean fell from one whole window to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fall {
     /// The mean of the earlier window.
     pub from: f64,
@@ -127,12 +130,13 @@ impl Progressive {
         let enough = |window: &&Window| window.mean.count() >= VALUES_MIN;
         let window = Some(&self.now).filter(enough).or(self.before.as_ref()).unwrap_or(&self.now);
         Some(ProgressiveEstimate {
-            mean: window.mean.mean()?,
+            mean: Some(window.mean.mean()?).filter(|mean| mean.is_finite()),
             band: window.mean.band().unwrap_or(Interval::UNKNOWN),
             value_count: window.mean.count(),
             first_step: window.first_step,
             last_step: window.last_step,
             fall: self.fall,
+            invalid: None,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, LoadedCheckpoint};
-use trackway_core::Step;
+use trackway_core::{Step, with_fields_of};
 use trackway_formats::record::{CheckpointChange, CheckpointFrame, ControlOutcome};
 use trackway_formats::{EventKind, SaveReason};
 
@@ -45,16 +45,13 @@ impl Inner {
     }
 
     fn committed_frame(&self, commit: &Commit) -> CheckpointFrame {
-        CheckpointFrame {
+        with_fields_of!(
+            CheckpointFrame,
+            &commit,
+            [step, epoch, object_prefix, manifest_sha256, size_bytes, seconds],
             at: self.clock.now(),
-            step: commit.step,
-            epoch: commit.epoch,
             state: CheckpointChange::Committed,
-            object_prefix: commit.object_prefix.clone(),
-            manifest_sha256: commit.manifest_sha256.clone(),
-            size_bytes: commit.size_bytes,
-            seconds: commit.seconds,
-        }
+        )
     }
 
     pub(crate) fn record_resume(

@@ -354,18 +354,15 @@ impl CheckpointRoot {
     }
 
     pub(crate) fn commit_body(&self, manifest: &Manifest, manifest_sha256: String) -> CommitBody {
-        CommitBody {
-            epoch: manifest.epoch,
-            run_id: manifest.run_id,
-            attempt_id: manifest.attempt_id,
-            step: manifest.step,
-            object_prefix: manifest.object_prefix.clone(),
+        with_fields_of!(
+            CommitBody,
+            &manifest,
+            [epoch, run_id, attempt_id, step, object_prefix, state_digest],
             parent: self.parent,
             manifest_sha256,
             size_bytes: manifest.size_bytes(),
-            state_digest: manifest.state_digest.clone(),
             metrics: commit_metrics(&manifest.metrics),
-        }
+        )
     }
 
     /// Writes the files and the manifest under a new prefix and makes them and all names on the way durable.

@@ -48,10 +48,10 @@ pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use records::{
     AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow,
-    CheckpointRowState, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow,
-    DriftResultRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow,
-    GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow,
-    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
+    CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow,
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow,
+    GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow,
+    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
     RunAmendmentRow, RunCostRow, RunDataRow, RunField, RunRow, RunState, RunTagRow, RungRow, RungVerdict,
     SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
 };

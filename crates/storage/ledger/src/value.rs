@@ -5,8 +5,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
 use trackway_core::{
-    AttemptId, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, LaunchKind, ProofId, RetryOutlook, RunId,
-    TerminationReason, Timestamp,
+    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, LaunchKind, ProofId,
+    RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 /// The type of a column, in terms of both backends.
@@ -240,6 +240,7 @@ word_field!(TerminationReason, TerminationReason::Unknown);
 word_field!(Confidence, Confidence::Guess);
 word_field!(Domain, Domain::Unknown);
 word_field!(RetryOutlook, RetryOutlook::Unknown);
+word_field!(CheckpointState, CheckpointState::Writing);
 word_field!(Verdict, Verdict::NotRun);
 word_field!(Detector, Detector::NonFinite);
 word_field!(DetectionSeverity, DetectionSeverity::Note);

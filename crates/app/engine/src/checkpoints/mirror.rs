@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value as Json;
 use trackway_adopt::models_beside;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
-use trackway_core::{AttemptId, Clock as _, Step, Timestamp, with_fields_of};
-use trackway_ledger::{AttemptRow, CheckpointRow, CheckpointRowState, RunRow, ValuesAtSteps};
+use trackway_core::{AttemptId, CheckpointState, Clock as _, Step, Timestamp, with_fields_of};
+use trackway_ledger::{AttemptRow, CheckpointRow, RunRow, ValuesAtSteps};
 
 use super::view;
 use crate::Context;
@@ -44,12 +44,12 @@ impl RungCheckpoints {
 
     /// The step that a resume continues from: that of the newest commit, or, if this is a model beside others, of the newest of those.
     pub fn resume_step(&self) -> Option<Step> {
-        let newest = self.rows.iter().rev().find(|row| row.state == CheckpointRowState::Committed)?;
+        let newest = self.rows.iter().rev().find(|row| row.state == CheckpointState::Committed)?;
         if !self.is_model(newest) {
             return Some(newest.step);
         }
         let is_resumed =
-            |row: &&CheckpointRow| row.state == CheckpointRowState::Superseded && !self.is_model(row);
+            |row: &&CheckpointRow| row.state == CheckpointState::Superseded && !self.is_model(row);
         self.rows.iter().rev().find(is_resumed).map(|row| row.step)
     }
 
@@ -182,16 +182,16 @@ pub(crate) fn with_values_at_steps(
 }
 
 fn row_of(location: &str, info: CheckpointInfo) -> CheckpointRow {
-    let state = info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing);
     let is_committed = info.manifest_sha256.is_some();
     with_fields_of!(
         CheckpointRow,
         info,
-        [run_id, attempt_id, step, epoch, object_prefix, size_bytes, manifest_sha256, why, uploaded_to],
+        [
+            run_id, attempt_id, step, epoch, object_prefix, state, size_bytes, manifest_sha256, why, uploaded_to,
+        ],
         metrics_json: (!info.metrics.is_empty()).then(|| serde_json::json!(info.metrics)),
-        state,
         location: location.to_owned(),
-        verified: (state == CheckpointRowState::Suspect).then_some(false),
+        verified: (info.state == CheckpointState::Suspect).then_some(false),
         verified_at: None,
         committed_at: info.at.parse().ok().filter(|_| is_committed),
         pins: (!info.pins.is_empty()).then(|| info.pins.join(",")),
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(seen(), (3, 2, Some(Some(20)), Some(20)));
         mirror_run(&context, &context.run_by_id(attempt.run_id).unwrap(), &BTreeMap::new()).unwrap();
         let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id)).unwrap();
-        assert_eq!(rows.iter().filter(|row| row.state == CheckpointRowState::Committed).count(), 1);
+        assert_eq!(rows.iter().filter(|row| row.state == CheckpointState::Committed).count(), 1);
         assert_eq!(rows.len(), 3, "the ledger has the models too");
         save(&mut root, 40, Some(("optimizer.safetensors", Kind::Optimizer)));
         assert_eq!(seen(), (4, 2, Some(Some(40)), Some(40)));

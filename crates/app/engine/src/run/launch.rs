@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
-use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_data::FileStates;
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
@@ -507,11 +507,10 @@ fn spec_of(
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
         argv: plan.run.command.iter().chain(&adoption.args).cloned().collect(),
         environment,
-        details: LaunchDetails {
-            run_id: row.run_id,
-            attempt_id: row.attempt_id,
-            attempt_number: row.attempt_number,
-            kind: row.kind,
+        details: with_fields_of!(
+            LaunchDetails,
+            &row,
+            [run_id, attempt_id, attempt_number, kind, config_sha256, data_sha256],
             rung: rung_of(row).fraction().to_string(),
             epoch: row.epoch.unwrap_or(1),
             working_directory: prepared.job.working_directory(),
@@ -519,8 +518,6 @@ fn spec_of(
             linger_seconds: None,
             checkpoint_root: context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung),
             seed: plan.run.seed,
-            config_sha256: row.config_sha256.clone(),
-            data_sha256: row.data_sha256.clone(),
             data_files: states_of_run(context, row.run_id).unwrap_or_default().places_by_set(),
             adopt: adoption.adopt.clone(),
             isolation: additions.isolation.clone(),
@@ -535,7 +532,7 @@ fn spec_of(
                 exclude_hosts: additions.exclude_hosts.clone(),
                 ..EngineRequest::default()
             },
-        },
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use trackway_checkpoint::{CheckpointInfo, Housekeeper};
-use trackway_core::{Clock as _, LaunchKind};
+use trackway_core::{Clock as _, LaunchKind, with_fields_of};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
 use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
@@ -40,16 +40,13 @@ pub(crate) fn step_back(context: &Context, run: &RunRow) -> Result<Option<String
 }
 
 fn as_seen(attempt: &AttemptRow) -> LoadAttempt {
-    LoadAttempt {
-        attempt_id: attempt.attempt_id,
-        resumed_from_step: attempt.resumed_from_step,
+    with_fields_of!(
+        LoadAttempt,
+        &attempt,
+        [attempt_id, resumed_from_step, last_step, last_committed_step, exit_code, signal],
         resumed_from: attempt.resumed_from_manifest_sha256.clone(),
-        last_step: attempt.last_step,
-        last_committed_step: attempt.last_committed_step,
         reason: attempt.termination_reason.unwrap_or(trackway_core::TerminationReason::Unknown),
-        exit_code: attempt.exit_code,
-        signal: attempt.signal,
-    }
+    )
 }
 
 fn why(crash: &LoadCrash, attempts: &[AttemptRow]) -> String {

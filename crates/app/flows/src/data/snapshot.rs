@@ -6,8 +6,8 @@ use trackway_api::data::{
     DiffAnswer, SnapshotAnswer, SnapshotExpired, SnapshotList, SnapshotRestored, SnapshotVerified,
     StoredSnapshot,
 };
-use trackway_core::Clock as _;
 use trackway_core::name::Name;
+use trackway_core::{Clock as _, with_fields_of};
 use trackway_data::drift::compare;
 use trackway_data::profile::Profile;
 pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
@@ -136,19 +136,16 @@ pub fn snapshot_data(
         store.point(name, &entry).map_err(|error| snapshot_error(&error))?;
     }
     run::record_data(context, std::slice::from_ref(&taken.manifest))?;
-    Ok(SnapshotAnswer {
+    Ok(with_fields_of!(
+        SnapshotAnswer,
+        snapshot,
+        [size_bytes, rows, rows_rejected, data_sha256, schema, notes],
         is_new,
         name: request.name.clone().map(String::from),
         files: snapshot.files.len() as u64,
         files_read: taken.files_read,
-        size_bytes: snapshot.size_bytes,
-        rows: snapshot.rows,
-        rows_rejected: snapshot.rows_rejected,
-        data_sha256: snapshot.data_sha256,
-        schema: snapshot.schema,
         bytes,
-        notes: snapshot.notes,
-    })
+    ))
 }
 
 /// Writes the files of a snapshot into a folder that does not exist or is empty. `word` is a name, an id or the beginning of

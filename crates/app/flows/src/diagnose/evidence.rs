@@ -40,7 +40,7 @@ pub fn read(context: &Context, sealed: &Sealed) -> Result<Evidence, AppError> {
         last_step: row.last_step,
         resumed_from_step: row.resumed_from_step,
         has_sdk: segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")),
-        stopped: context.cancel().stop_requests() > 0,
+        stopped: context.cancel.stop_requests() > 0,
         facts: facts(&events),
         stacks,
         looks,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_api::init::{FoundDataSet, Framework, NewRunFile};
-use trackway_core::RunId;
 use trackway_core::name::{Name, Named};
+use trackway_core::{RunId, with_fields_of};
 
 use super::label::label_of;
 use crate::script::imported_packages;
@@ -88,24 +88,19 @@ impl Draft {
     /// The document of the run file that was written to `path`.
     #[must_use]
     pub fn written_to(self, path: String) -> NewRunFile {
-        let Self { name, command, framework, uses_trackway, data, gpu_count, is_in_git, recorded } = self;
-        let (from_run, environment, adopt) = match recorded {
+        let (from_run, environment, adopt) = match self.recorded {
             Some(recorded) => (Some(recorded.run_id), recorded.environment, recorded.adopt),
             None => (None, BTreeMap::new(), Vec::new()),
         };
-        NewRunFile {
+        with_fields_of!(
+            NewRunFile,
+            self,
+            [name, command, framework, uses_trackway, data, gpu_count, is_in_git],
             path,
-            name,
-            command,
-            framework,
-            uses_trackway,
-            data,
-            gpu_count,
-            is_in_git,
             from_run,
             environment,
             adopt,
-        }
+        )
     }
 }
 

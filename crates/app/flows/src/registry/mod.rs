@@ -16,7 +16,7 @@ use std::str::FromStr as _;
 
 use trackway_core::name::{Name, NameError, Named};
 use trackway_core::registry::{ModelChange, ModelStage};
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{Clock as _, Timestamp, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
@@ -208,15 +208,12 @@ fn change_of(row: &ModelChangeRow) -> Result<Change, AppError> {
     let owner = || format!("change {} of model `{}`", row.number, row.model);
     let policy =
         row.policy_json.as_ref().map(|policy| read_stored(policy, "model_changes.policy_json", owner));
-    Ok(Change {
-        number: row.number,
-        at: row.at,
-        kind: row.kind,
-        version: row.version,
-        stage: row.stage,
-        alias: row.alias.clone(),
+    Ok(with_fields_of!(
+        Change,
+        &row,
+        [number, at, kind, version, stage, alias],
         policy: policy.transpose()?,
-    })
+    ))
 }
 
 /// Refuses a name that a person gives and that means something else already, or cannot be part of a name of a folder.

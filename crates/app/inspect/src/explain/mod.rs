@@ -252,20 +252,17 @@ fn proof_card(
         ("environment", proof.environment_lock_sha256 != attempt.environment_lock_sha256),
         ("seed", proof.seed != run.seed),
     ];
-    Ok(Some(ResumeProofSummary {
-        proof_id: proof.proof_id,
-        verdict: proof.verdict,
-        why: proof.why,
+    Ok(Some(with_fields_of!(
+        ResumeProofSummary,
+        proof,
+        [proof_id, verdict, why, steps, killed_at_step, resumed_from_step],
         at: proof.ended_at,
-        steps: proof.steps,
-        killed_at_step: proof.killed_at_step,
-        resumed_from_step: proof.resumed_from_step,
         changed_since: changes
             .iter()
             .filter(|(_, changed)| *changed)
             .map(|(what, _)| (*what).into())
             .collect(),
-    }))
+    )))
 }
 
 fn data_card(context: &Context, run_id: RunId) -> Result<ExplainedData, AppError> {

@@ -24,7 +24,7 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
     };
     let cancelled = AtomicBool::new(false);
     let progress = |_: u64, _: u64| {
-        if context.cancel().stop_requests() > 0 {
+        if context.cancel.stop_requests() > 0 {
             cancelled.store(true, Ordering::Relaxed);
         }
     };

@@ -125,7 +125,7 @@ pub fn supervise<T>(
     work: impl FnOnce(&dyn PreflightReporter) -> T,
 ) -> (T, Printer) {
     let _ = setsid();
-    signals::supervise_detached(context.cancel());
+    signals::supervise_detached(&context.cancel);
     let reporter = Detaching {
         home: context.home.layout.clone(),
         clock: Arc::clone(&context.clock),

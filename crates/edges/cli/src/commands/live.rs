@@ -199,7 +199,7 @@ impl Live {
 
 /// Does what launches a script: signals end it, and it is shown while it lasts.
 pub fn supervised<T>(context: &Context, printer: Printer, work: impl FnOnce(&Live) -> T) -> T {
-    signals::supervise(context.cancel());
+    signals::supervise(&context.cancel);
     let live = Live::new(printer);
     let done = work(&live);
     live.finish();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trackway_api::models::SlicesReport;
+use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
     ErrorSlice, ErrorSource, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict, SlicesRequest, find,
@@ -38,17 +39,14 @@ fn request(args: &SlicesArgs, read: &ReadContext) -> SlicesRequest {
             skip: args.skip.clone(),
             categorical: args.categorical.clone(),
         },
-        settings: Settings {
-            top: args.top,
+        settings: with_fields_of!(
+            Settings,
+            &args,
+            [top, max_level, alpha, min_support, bins, seed],
             is_distinct: args.distinct,
-            max_level: args.max_level,
-            alpha: args.alpha,
-            min_support: args.min_support,
-            bins: args.bins,
             holdout: (!args.no_holdout).then_some(args.holdout),
             false_discovery_rate: args.fdr,
-            seed: args.seed,
-        },
+        ),
         since: args.since.clone(),
     }
 }

@@ -124,16 +124,13 @@ impl Snapshot {
                 schema: file.schema.clone().filter(|schema| Some(schema) != manifest.schema.as_ref()),
             )
         };
-        Self {
+        with_fields_of!(
+            Self,
+            &manifest,
+            [data_sha256, size_bytes, rows, rows_rejected, schema, notes],
             version: SNAPSHOT_VERSION,
-            data_sha256: manifest.data_sha256.clone(),
-            size_bytes: manifest.size_bytes,
-            rows: manifest.rows,
-            rows_rejected: manifest.rows_rejected,
-            schema: manifest.schema.clone(),
             missing: missing.to_vec(),
-            notes: manifest.notes.clone(),
             files: manifest.files.iter().map(file).collect(),
-        }
+        )
     }
 }

@@ -1,24 +1,6 @@
 use std::collections::BTreeMap;
 
-use trackway_core::{AttemptId, RunId, Step, closed_list};
-
-closed_list!(
-    /// The state of a checkpoint.
-    CheckpointState, "state of a checkpoint", {
-        /// Bytes may exist; no reader uses them.
-        Writing = "writing",
-        /// Writing given up, or by a writer that is fenced since: it can never be committed.
-        Abandoned = "abandoned",
-        /// The newest committed one: what a resume takes.
-        Committed = "committed",
-        /// Committed, and a newer one is too.
-        Superseded = "superseded",
-        /// Committed, and found not to verify, or not to be loadable.
-        Suspect = "suspect",
-        /// Its files are deleted.
-        Retired = "retired",
-    }
-);
+use trackway_core::{AttemptId, CheckpointState, RunId, Step};
 
 /// One checkpoint of a root.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

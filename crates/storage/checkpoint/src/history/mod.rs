@@ -16,9 +16,10 @@ use trackway_store::{Claim, Entry, Fold, Item};
 
 use crate::error::{CheckpointError, Fallback};
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
-pub use info::{CheckpointInfo, CheckpointState, PinInfo};
+pub use info::{CheckpointInfo, PinInfo};
 pub(crate) use round::{RoundRecord, Stop, check_round};
 use summary::Summary;
+pub use trackway_core::CheckpointState;
 
 /// The log so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

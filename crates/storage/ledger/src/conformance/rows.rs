@@ -7,17 +7,17 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::name::{Name, Named};
 use trackway_core::{
-    AttemptId, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Ids, LaunchKind, ProofId, RetryOutlook,
-    RunId, TerminationReason, Timestamp,
+    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Ids, LaunchKind,
+    ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 use crate::error::{ErrorKind, LedgerError};
 use crate::find::{AttemptFilter, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
-    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
+    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow, Decision,
+    DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
+    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
 use crate::resolve::Found;
 
@@ -123,7 +123,7 @@ pub(super) fn checkpoint(run: &RunRow, attempt: AttemptId, step: u64) -> Checkpo
         epoch: 1,
         object_prefix: format!("step-{step}/epoch-1-x"),
         manifest_sha256: Some("aa".into()),
-        state: CheckpointRowState::Committed,
+        state: CheckpointState::Committed,
         location: "/checkpoints".into(),
         size_bytes: Some(10),
         verified: Some(true),
@@ -196,7 +196,7 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     assert_eq!(ledger.retries_of_run(run.run_id).unwrap(), [decided]);
     let mut stored = checkpoint(run, attempt, 10);
     ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
-    stored.state = CheckpointRowState::Superseded;
+    stored.state = CheckpointState::Superseded;
     stored.verified = Some(false);
     ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
     assert_eq!(ledger.checkpoints_of_run(run.run_id).unwrap(), [stored]);

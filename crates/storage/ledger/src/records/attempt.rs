@@ -1,6 +1,7 @@
 use serde_json::Value as Json;
 use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
+    with_fields_of,
 };
 
 use crate::value::{ColumnKind, Record, Table, Value, record, words};
@@ -212,23 +213,18 @@ impl AttemptRow {
         kind: LaunchKind,
         run: &super::RunRow,
     ) -> Self {
-        Self {
+        with_fields_of!(
+            Self,
+            &run,
+            [run_id, model_family, owner, team, config_sha256, config_json, data_sha256, seed],
             attempt_id,
             attempt_number,
             kind,
-            run_id: run.run_id,
             rung: "100%".into(),
             state: AttemptState::Planned,
-            model_family: run.model_family.clone(),
-            owner: run.owner.clone(),
-            team: run.team.clone(),
-            config_sha256: run.config_sha256.clone(),
-            config_json: run.config_json.clone(),
-            data_sha256: run.data_sha256.clone(),
-            seed: run.seed,
             launcher: "local".into(),
             ..Self::blank()
-        }
+        )
     }
 
     /// The columns of a receipt with their kinds, in the order of the table.

@@ -30,7 +30,7 @@ pub use history::{
 };
 pub use lease::SupervisorLeaseRow;
 pub use preflight::{DriftResultRow, PreflightCheckRow};
-pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
+pub use progress::{CheckpointRow, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use roll_back::RollBackRow;

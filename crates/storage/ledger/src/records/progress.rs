@@ -1,25 +1,7 @@
 use serde_json::Value as Json;
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, CheckpointState, RunId, Step, Timestamp};
 
-use crate::value::{record, words};
-
-words!(
-    /// The state of a checkpoint. The log of the checkpoint root is the truth; this is its mirror.
-    CheckpointRowState, "checkpoint state", {
-        /// Bytes may exist; no reader uses them.
-        Writing = "writing",
-        /// Complete; its manifest is recorded.
-        Committed = "committed",
-        /// May age out.
-        Superseded = "superseded",
-        /// It did not verify.
-        Suspect = "suspect",
-        /// Given up before it was committed.
-        Abandoned = "abandoned",
-        /// Its files were deleted on purpose.
-        Retired = "retired",
-    }
-);
+use crate::value::record;
 
 record!(
     /// One checkpoint, mirrored from the log of its root. Its identity never changes; its state does.
@@ -37,7 +19,7 @@ record!(
         /// SHA-256 of its manifest; null while it is written.
         manifest_sha256: Option<String>,
         /// writing, committed, superseded, suspect, abandoned or retired.
-        state: CheckpointRowState,
+        state: CheckpointState,
         /// The checkpoint root, as a path below the home.
         location: String,
         /// Bytes of all its files.

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 use trackway_core::name::{Name, Named};
-use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, SequentialIds, TerminationReason};
+use trackway_core::{
+    AttemptId, CheckpointState, Clock as _, LaunchKind, RunId, SequentialIds, TerminationReason,
+};
 use trackway_formats::record::CheckpointFrame;
 use trackway_formats::runfile::{LadderSection, Plan};
 use trackway_launch::{Observation, SignalReason, SignalSent, SpawnError};
-use trackway_ledger::{CheckpointRow, CheckpointRowState, RecordSegmentRow};
+use trackway_ledger::{CheckpointRow, RecordSegmentRow};
 use trackway_tower::TerminationEvidence;
 use trackway_tower::classify::{ActionKind, OwnAction};
 
@@ -65,7 +67,7 @@ impl Ended {
         receipt(&self.context, self.row.clone(), end, closed, &in_rung(checkpoints), &self.verdict())
     }
 
-    fn checkpoint(&self, step: Step, state: CheckpointRowState, manifest: Option<&str>) -> CheckpointRow {
+    fn checkpoint(&self, step: Step, state: CheckpointState, manifest: Option<&str>) -> CheckpointRow {
         CheckpointRow {
             run_id: self.run.run_id,
             attempt_id: self.row.attempt_id,
@@ -209,7 +211,7 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
     assert_eq!(row.resumed_from_step, Some(3));
     assert_eq!(row.resumed_from_manifest_sha256.as_deref(), Some("manifest-3"));
 
-    let committed = CheckpointRowState::Committed;
+    let committed = CheckpointState::Committed;
     let of_other = CheckpointRow {
         attempt_id: Ended::attempt(&ended.run, 2).attempt_id,
         ..ended.checkpoint(9, committed, Some("other"))
@@ -217,7 +219,7 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
     let all = [
         ended.checkpoint(4, committed, Some("four")),
         ended.checkpoint(6, committed, Some("six")),
-        ended.checkpoint(7, CheckpointRowState::Writing, None),
+        ended.checkpoint(7, CheckpointState::Writing, None),
         of_other,
     ];
     let row = ended.receipt(&end, &ClosedRecords::default(), &all);
@@ -236,8 +238,8 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
     ended.row.last_committed_step = Some(31);
     ended.context.change_run(ended.run.run_id, |run| run.run_file_path = Some("run.toml".into())).unwrap();
     let end = End::Recorded(Box::new(recorded()));
-    let adopted = ended.checkpoint(30, CheckpointRowState::Superseded, Some("adopted"));
-    let model = ended.checkpoint(31, CheckpointRowState::Committed, Some("model"));
+    let adopted = ended.checkpoint(30, CheckpointState::Superseded, Some("adopted"));
+    let model = ended.checkpoint(31, CheckpointState::Committed, Some("model"));
     let seen = |rows: &[CheckpointRow], models: &[&CheckpointRow]| {
         let models = models.iter().map(|row| row.object_prefix.clone()).collect();
         let checkpoints = RungCheckpoints { rows: rows.to_vec(), models };
@@ -274,8 +276,8 @@ fn a_run_has_the_sums_of_its_attempts() {
     (second.wall_seconds, second.gpu_seconds, second.cost_usd) = (Some(20.0), Some(40.0), Some(1.5));
     second.termination_reason = Some(TerminationReason::Hang);
     let committed = [
-        ended.checkpoint(8, CheckpointRowState::Committed, Some("m")),
-        ended.checkpoint(9, CheckpointRowState::Abandoned, Some("m")),
+        ended.checkpoint(8, CheckpointState::Committed, Some("m")),
+        ended.checkpoint(9, CheckpointState::Abandoned, Some("m")),
     ];
     let closed = ClosedRecords {
         checkpoints: vec![frame(5, CheckpointChange::Committed), frame(7, CheckpointChange::Resumed)],
@@ -307,7 +309,7 @@ fn a_run_has_the_sums_of_its_attempts() {
 #[test]
 fn a_damaged_mirror_does_not_keep_a_receipt_open() {
     let ended = Ended::new();
-    let stored = ended.checkpoint(4, CheckpointRowState::Committed, Some("four"));
+    let stored = ended.checkpoint(4, CheckpointState::Committed, Some("four"));
     ended.context.ledger_write(|ledger| ledger.upsert_checkpoints(std::slice::from_ref(&stored))).unwrap();
     let other = CheckpointRow { manifest_sha256: Some("another".into()), step: 5, ..stored };
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
@@ -327,7 +329,7 @@ fn a_damaged_mirror_does_not_keep_a_receipt_open() {
     assert_eq!(seal_rows(&ended.context, &mut again).unwrap_err().kind, ErrorKind::Integrity);
     let unknown =
         AttemptRow { attempt_id: Ended::attempt(&ended.run, 2).attempt_id, ..again.attempt.clone() };
-    let checkpoints = vec![ended.checkpoint(9, CheckpointRowState::Committed, Some("nine"))];
+    let checkpoints = vec![ended.checkpoint(9, CheckpointState::Committed, Some("nine"))];
     let mut unknown = AttemptSeal { checkpoints, ..AttemptSeal::of(unknown) };
     assert_eq!(seal_rows(&ended.context, &mut unknown).unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(unknown.checkpoints.len(), 1, "another fault is not the mirror's");

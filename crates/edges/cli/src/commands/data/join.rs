@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_api::data::AsOfAnswer;
+use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::join::{AsOfRequest, SkewPlan, SkewReport, as_of as join, skew as compare};
 
@@ -11,16 +12,13 @@ use crate::printer::{Printer, Tone};
 use crate::units::counted;
 
 pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Exit {
-    let request = AsOfRequest {
+    let request = with_fields_of!(
+        AsOfRequest,
+        &args,
+        [on, left_time, right_time, strict, tolerance, out],
         left: request(&args.left, &args.reading, read),
         right: request(&args.right, &args.reading, read),
-        on: args.on.clone(),
-        left_time: args.left_time.clone(),
-        right_time: args.right_time.clone(),
-        strict: args.strict,
-        tolerance: args.tolerance.clone(),
-        out: args.out.clone(),
-    };
+    );
     let answer = reading(printer, |onlooker| join(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)

@@ -36,25 +36,21 @@ pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Exit
 }
 
 fn asked(args: &MetricsArgs, read: &ReadContext) -> Result<AssessRequest, Failure> {
-    let spec = Spec {
+    let spec = with_fields_of!(
+        Spec,
+        &args,
+        [
+            task, positive, confidence, resamples, seed, always_resample, recall, blind_spots, fairness,
+            margin,
+        ],
         missing: MissingPredictions::default(),
         tasks: None,
         columns: columns(&args.columns),
-        task: args.task,
-        positive: args.positive.clone(),
-        confidence: args.confidence,
-        resamples: args.resamples,
-        seed: args.seed,
-        always_resample: args.always_resample,
-        recall: args.recall,
         costs: args.costs.as_deref().map(costs).transpose()?,
         main_metric: args.metric.clone(),
-        blind_spots: args.blind_spots,
         slices: Vec::new(),
-        fairness: args.fairness.clone(),
         limits: SliceLimits { support_min: args.support_min, width_max: args.width_max },
-        margin: args.margin,
-    };
+    );
     let baseline = (!args.baseline.is_empty()).then(|| request(&args.baseline, &args.table.reading, read));
     let slices = args.slices.iter().map(|slice| named(slice)).collect::<Result<_, _>>()?;
     Ok(AssessRequest { table: table(&args.table, read), spec, slices, baseline, by_order: args.by_order })

@@ -20,7 +20,7 @@ use crate::signals;
 
 pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Exit {
     refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
-    signals::supervise(context.cancel());
+    signals::supervise(&context.cancel);
     let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
     let lines = StepLines::new(printer);
