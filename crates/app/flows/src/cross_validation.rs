@@ -9,7 +9,6 @@ use trackway_data::split::{Part, SplitColumns, SplitMethod, SplitPlan, read_rows
 use trackway_data::write::TableFormat;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::reporter::Reporter as _;
 use trackway_engine::run::{Job, RunSource};
 use trackway_evaluate::Estimate;
 use trackway_evaluate::metrics::range_of_computed;
