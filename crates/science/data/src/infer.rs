@@ -40,7 +40,7 @@ closed_list!(
     }
 );
 
-#[allow(clippy::derivable_impls)] // The macro of closed lists takes no derive.
+#[allow(clippy::derivable_impls, reason = "the macro of closed lists takes no derive")]
 impl Default for ColumnType {
     fn default() -> Self {
         Self::Null
