@@ -191,6 +191,15 @@ mod tests {
         assert!(error.contains("another checksum"), "{error}");
     }
 
+    /// Proves that an entry is refused whose local header has another name than the directory.
+    #[test]
+    fn a_local_header_must_agree() {
+        let mut bytes = stored();
+        bytes[30] = b'c';
+        let error = Archive::open(Cursor::new(bytes)).unwrap().read("a").unwrap_err().to_string();
+        assert!(error.contains("another local header"), "{error}");
+    }
+
     /// Proves that an entry is read, that one that is not there is none, and that any damage is an error and no panic.
     #[test]
     fn entries_and_damage() {
