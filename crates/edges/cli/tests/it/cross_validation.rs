@@ -44,7 +44,7 @@ fn script() {
 /// A run file whose command is `words` after a shell that hands its first argument on as the rows; 30 rows, 20 of them good.
 fn home(words: &str) -> Home {
     let home = Home::new();
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let shell = format!("{ROWS}=$1 exec '{}' cross_validation::script --exact --nocapture", binary.display());
     let file = format!(
         "[run]\nname = \"folded\"\nseed = 1\ncommand = [\"sh\", \"-c\", \"{shell}\", {words}]\n\

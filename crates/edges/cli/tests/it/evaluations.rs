@@ -47,7 +47,7 @@ fn home_with(script: &str, evaluate: &str) -> Home {
 
 /// Writes `job.toml`, with more for its `[checkpoint]` and `[evaluate]`, `eval.sh` and a task set.
 pub(crate) fn write_job(home: &Home, script: &str, checkpoint: &str, evaluate: &str) {
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let text = format!(
         "[run]\nname = \"judged\"\ncommand = [\"{}\", \"evaluations::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
          environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n{checkpoint}\n\

@@ -48,7 +48,7 @@ fn saves_and_waits() {
 fn lost_checkpoints_are_no_step_0() {
     for shim_dies in [false, true] {
         let home = Home::new();
-        let binary = std::env::current_exe().unwrap();
+        let binary = home.program();
         let text = format!(
             "[run]\nname = \"lost\"\ncommand = [\"{}\", \"faults::saves_and_waits\", \"--exact\"]\n\
              environment = {{ {WAITS} = \"1\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n",

@@ -97,7 +97,7 @@ fn a_python_script_that_hangs_is_named_by_function() {
 #[test]
 fn a_rust_program_that_hangs_is_named_by_its_kernel_call() {
     let home = Home::new();
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let row = hang_of(
         &home,
         &format!(

@@ -54,6 +54,17 @@ impl Home {
         self.folder.path()
     }
 
+    /// This test program under a path that is not below a project: what Trackway records of a program depends on the lock files above it, and
+    /// the target folder may be anywhere.
+    pub fn program(&self) -> PathBuf {
+        let link = self.path().join("program");
+        if link.symlink_metadata().is_err() {
+            let program = std::env::current_exe().expect("a test program has a path");
+            std::os::unix::fs::symlink(program, &link).expect("a link in the temporary folder");
+        }
+        link
+    }
+
     /// Trackway's state.
     pub fn state(&self) -> PathBuf {
         self.path().join("home")
@@ -70,13 +81,14 @@ impl Home {
         command
             .args(arguments)
             .current_dir(self.path())
+            .env_clear()
+            .envs(std::env::vars_os().filter(|(name, _)| is_kept(&name.to_string_lossy())))
             .env("TRACKWAY_HOME", self.state())
             .env("XDG_CONFIG_HOME", self.path().join("settings"))
             // Screens show the same person on every machine.
             .env("USER", "tester")
             .stdin(Stdio::null());
-        command.env_remove("TRACKWAY_LEDGER").env("NO_COLOR", "1");
-        command.envs(self.environment.iter().cloned());
+        command.env("NO_COLOR", "1").envs(self.environment.iter().cloned());
         command
     }
 
@@ -123,6 +135,13 @@ impl Home {
         let mut command = self.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
     }
+}
+
+/// Whether a variable of the person who starts the tests reaches the commands: others, such as the rank of a job, a virtual environment or
+/// settings of Trackway, change what they answer.
+fn is_kept(variable: &str) -> bool {
+    ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"].contains(&variable)
+        || variable.starts_with("TRACKWAY_TEST_")
 }
 
 /// JSON whose objects name each key once: readers differ in which of two they take.

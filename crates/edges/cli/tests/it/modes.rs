@@ -50,8 +50,11 @@ fn as_reader(home: &Home, arguments: &[&str]) -> Answer {
         command
             .args(arguments)
             .current_dir(home.path())
-            .env("TRACKWAY_HOME", home.state())
-            .env_remove("TRACKWAY_LEDGER");
+            // Neither the settings nor the temporary folder of the person who starts the tests is this user's.
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", home.path())
+            .env("TRACKWAY_HOME", home.state());
         command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     answer(command.output().unwrap())

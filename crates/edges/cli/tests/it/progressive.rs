@@ -43,7 +43,7 @@ fn script() {
 }
 
 fn run_file(home: &Home, mode: &str, early_stop: &str) -> String {
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let text = format!(
         "[run]\nname = \"{mode}\"\ncommand = [\"{}\", \"progressive::script\", \"--exact\", \"--nocapture\"]\n\
          environment = {{ {MODE} = \"{mode}\" }}\n[early_stop]\n{early_stop}\n",

@@ -97,7 +97,7 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
 }
 
 pub fn toy_run_file(home: &Home, flaw: &str) -> String {
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let text = format!(
         "[run]\nname = \"{flaw}\"\ncommand = [\"{}\", \"prove::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
          environment = {{ {FLAW} = \"{flaw}\" }}\n[checkpoint]\nevery = {{ steps = 3 }}\n",

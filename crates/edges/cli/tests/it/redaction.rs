@@ -54,7 +54,7 @@ fn script() {
 #[test]
 fn a_secret_leaves_through_no_channel() {
     let home = Home::with(&[(VARIABLE.to_owned(), LITERAL.to_owned())]);
-    let (binary, shaped) = (std::env::current_exe().unwrap(), shaped());
+    let (binary, shaped) = (home.program(), shaped());
     let command =
         json!([binary, "redaction::script", "--exact", "--nocapture", "--skip", format!("{shaped}")]);
     home.write(

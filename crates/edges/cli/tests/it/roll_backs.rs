@@ -57,7 +57,7 @@ fn script() {
 }
 
 pub fn run_file(home: &Home, role: &str, more: &str) -> String {
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let text = format!(
         "[run]\nname = \"{role}\"\ncommand = [\"{}\", \"roll_backs::script\", \"--exact\", \"--nocapture\"]\n\
          environment = {{ {ROLE} = \"{role}\", TRAINED = \"{}\" }}\n\

@@ -34,7 +34,7 @@ fn script() {
 }
 
 fn launch(home: &Home, role: &str) {
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let text = format!(
         "[run]\nname = \"{role}\"\ncommand = [\"{}\", \"sdk::script\", \"--exact\", \"--nocapture\"]\n\
          environment = {{ {ROLE} = \"{role}\" }}\n[retry]\nunknown = {{ attempts = 0 }}\n",

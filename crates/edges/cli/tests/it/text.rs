@@ -41,7 +41,7 @@ fn hostile_text_is_sealed_in_postgresql() {
 
 fn hostile_text_is_sealed(ledger: &[&str]) {
     let home = Home::new();
-    let binary = std::env::current_exe().unwrap();
+    let binary = home.program();
     let shell =
         r#"printf '{"step": 1, "loss\\u0000": 2}\nRuntimeError: CUDA out of memory \0 \377\n' >&2; exit 1"#;
     for (name, command, environment) in [
