@@ -22,10 +22,13 @@ const VALUE_BYTES_MAX: usize = 256;
 /// The value of an option that has none.
 const TRUE: &str = "true";
 /// Programs that start a script which their arguments name.
-const STARTERS: [&str; 31] = [
-    "Rscript", "accelerate", "bash", "composer", "conda", "coverage", "deepspeed", "env", "horovodrun",
-    "ionice", "ipython", "julia", "micromamba", "mpiexec", "mpirun", "nice", "node", "nohup", "numactl",
-    "pipenv", "poetry", "pypy", "pypy3", "sh", "srun", "taskset", "time", "timeout", "torchrun", "uv", "zsh",
+const STARTERS: [&str; 57] = [
+    "Rscript", "accelerate", "apptainer", "bash", "chrt", "composer", "conda", "coverage", "deepspeed",
+    "dumb-init", "env", "firejail", "gdb", "gosu", "horovodrun", "ionice", "ipython", "julia", "kernprof",
+    "memray", "micromamba", "mpiexec", "mpirun", "ncu", "nice", "node", "nohup", "nsys", "numactl", "perf",
+    "pipenv", "poetry", "prlimit", "py-spy", "pypy", "pypy3", "rr", "scalene", "setsid", "sh", "singularity",
+    "srun", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "time", "timeout", "tini", "torchrun",
+    "unbuffer", "uv", "valgrind", "viztracer", "xvfb-run", "zsh",
 ];
 /// What the names of scripts end with.
 const SCRIPTS: [&str; 6] = ["py", "sh", "R", "jl", "ipynb", "js"];
@@ -179,9 +182,12 @@ fn values_behind(rest: &[String]) -> usize {
 /// The words behind the script or program that a command starts; none if it is unknown which of them that is.
 fn behind_script(command: &[String]) -> &[String] {
     let Some((program, arguments)) = command.split_first() else { return &[] };
-    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
-    if !name.starts_with("python") && !STARTERS.contains(&&*name) {
-        return arguments;
+    if !is_starter(program) {
+        return match arguments.iter().position(|word| is_starter(word)) {
+            // A wrapper that is not known: `wrapper -o out python train.py`.
+            Some(place) if starts_something(&arguments[place + 1..]) => behind_script(&arguments[place..]),
+            _ => arguments,
+        };
     }
     let mut place = 0;
     while let Some(word) = arguments.get(place) {
@@ -198,6 +204,17 @@ fn behind_script(command: &[String]) -> &[String] {
     &[]
 }
 
+fn is_starter(program: &str) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("python") || STARTERS.contains(&&*name)
+}
+
+/// Whether the words behind an interpreter name what it starts.
+fn starts_something(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| is_script(word))
+        || arguments.first().is_some_and(|word| word == "-m" || word == "-c")
+}
+
 fn is_starting(module: &str) -> bool {
     STARTING_MODULES.iter().any(|known| module.starts_with(known))
 }
@@ -212,6 +229,22 @@ fn is_script(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that the options of programs before the script are none of its parameters, also of programs that are not known.
+    #[test]
+    fn options_of_wrappers_are_no_parameters() {
+        for command in [
+            "stdbuf -oL python train.py --lr 0.1",
+            "xvfb-run -a python train.py --lr 0.1",
+            "nsys profile -o out python train.py --lr 0.1",
+            "own-wrapper --mode=fast python3.12 -m train --lr 0.1",
+            "own-wrapper -n 4 torchrun --nproc-per-node 2 train.py --lr 0.1",
+            "strace -f -o log ./train --lr 0.1",
+        ] {
+            assert_eq!(read(command), "lr=0.1", "{command}");
+        }
+        assert_eq!(read("./train --engine python --lr 0.1"), "engine=python · lr=0.1");
+    }
 
     fn read(command: &str) -> String {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();

@@ -45,6 +45,12 @@ impl Cancel {
         Signal::try_from(last).map_or("a signal", Signal::as_str)
     }
 
+    /// Whether the last request was Ctrl-C.
+    #[must_use]
+    pub fn is_interrupt(&self) -> bool {
+        self.requests.last_signal.load(Ordering::SeqCst) == Signal::SIGINT as i32
+    }
+
     /// Whether a supervisor has to leave its script running.
     #[must_use]
     pub fn is_detached(&self) -> bool {

@@ -142,6 +142,17 @@ impl Suite<'_> {
         let Observation::Exited(exit) = self.end(&gentle) else { panic!("conformance: a stop has a record") };
         assert_eq!(exit.exit_code, Some(3), "conformance: a gentle stop lets the script end itself");
 
+        let interrupted =
+            self.launch(&spec(&["sh", "-c", "trap 'exit 5' INT; echo up; while :; do sleep 0.05; done"]));
+        self.until_up(&interrupted);
+        self.launcher
+            .stop(&interrupted, StopMode::Interrupt { grace_seconds: 30.0 })
+            .expect("conformance: stop works");
+        let Observation::Exited(exit) = self.end(&interrupted) else {
+            panic!("conformance: an interruption has a record")
+        };
+        assert_eq!(exit.exit_code, Some(5), "conformance: an interruption is SIGINT first");
+
         let deaf = self.launch(&spec(&["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]));
         self.until_up(&deaf);
         self.launcher

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Timestamp};
 use trackway_formats::layout::AttemptLayout;
@@ -202,8 +203,24 @@ pub enum StopMode {
         /// Seconds, 0 or more.
         grace_seconds: f64,
     },
+    /// As Ctrl-C in the terminal of the script: SIGINT now, SIGTERM after half of the grace period, SIGKILL for whatever is left after it.
+    Interrupt {
+        /// Seconds, 0 or more.
+        grace_seconds: f64,
+    },
     /// SIGKILL for the whole tree now.
     Kill,
+}
+
+impl StopMode {
+    /// The first signal, and the seconds until SIGKILL.
+    pub(crate) fn first_signal(self) -> (Signal, f64) {
+        match self {
+            Self::Graceful { grace_seconds } => (Signal::SIGTERM, grace_seconds),
+            Self::Interrupt { grace_seconds } => (Signal::SIGINT, grace_seconds),
+            Self::Kill => (Signal::SIGKILL, 0.0),
+        }
+    }
 }
 
 impl LaunchError {

@@ -385,13 +385,13 @@ fn lock_is_held(directory: &Path) -> io::Result<bool> {
 }
 
 fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
-    let grace_millis = match mode {
-        StopMode::Graceful { grace_seconds } => (grace_seconds.clamp(0.0, 1e6) * 1000.0) as i32,
-        StopMode::Kill => 0,
-    };
+    let (first, grace_seconds) = mode.first_signal();
+    let grace_millis = (grace_seconds.clamp(0.0, 1e6) * 1000.0) as i32;
+    // The shim kills by itself once there is no grace left.
+    let asked = if first == Signal::SIGKILL { Signal::SIGTERM } else { first };
     match PidFd::open(place.shim)? {
         Some(shim) => {
-            shim.signal(Signal::SIGTERM as i32, Some(grace_millis))?;
+            shim.signal(asked as i32, Some(grace_millis))?;
             let stat = ProcessStat::read(place.shim.pid)?;
             if !stat.is_some_and(|stat| place.shim.matches(&stat) && matches!(stat.state, 'T' | 't')) {
                 return Ok(());
@@ -405,7 +405,7 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
 
 /// Without a shim the grace period is not measured: the caller stops again with [`StopMode::Kill`].
 fn stop_unsupervised(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
-    let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
+    let (signal, _) = mode.first_signal();
     for process in survivors(place)? {
         if let Some(handle) = PidFd::open(process.identity())? {
             handle.signal(signal as i32, None)?;

@@ -81,6 +81,7 @@ pub(crate) struct ProcessStat {
     pub name: String,
     pub state: char,
     pub parent: i32,
+    pub session: i32,
     pub start_ticks: u64,
     /// Time on processors, of all threads.
     pub cpu_ticks: u64,
@@ -101,6 +102,7 @@ impl ProcessStat {
             name: name.to_owned(),
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
             start_ticks: number(22)?,
             cpu_ticks: number(14)? + number(15)?,
             threads: number(20)?,
@@ -343,6 +345,7 @@ mod tests {
             name: "x".into(),
             state,
             parent,
+            session: 0,
             start_ticks: 0,
             cpu_ticks: 0,
             threads: 1,

@@ -275,11 +275,11 @@ impl FakeEngine {
     }
 
     fn cancel(&self, key: &str, mode: StopMode) {
-        let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
+        let (signal, grace_seconds) = mode.first_signal();
         let now_micros = self.0.clock.monotonic_micros();
         if let Some(job) = self.state().jobs.get_mut(key) {
             job.is_settled = false;
-            if let StopMode::Graceful { grace_seconds } = mode {
+            if mode != StopMode::Kill {
                 job.kill_at_micros = Some(now_micros + (grace_seconds * 1e6) as i64);
             }
             match job.phase {

@@ -32,6 +32,10 @@ const TESTS: &[(&str, fn())] = &[
     ("outputs_stay_apart_exact_and_dated", outputs_stay_apart_exact_and_dated),
     ("the_script_sees_a_clean_process", the_script_sees_a_clean_process),
     ("a_script_that_forks_and_exits_is_followed", a_script_that_forks_and_exits_is_followed),
+    (
+        "a_daemon_with_the_output_does_not_keep_the_attempt",
+        a_daemon_with_the_output_does_not_keep_the_attempt,
+    ),
     ("daemons_are_ended_with_the_attempt", daemons_are_ended_with_the_attempt),
     ("a_failed_script_takes_its_children_with_it", a_failed_script_takes_its_children_with_it),
     ("a_second_stop_kills_at_once", a_second_stop_kills_at_once),
@@ -288,6 +292,14 @@ fn a_script_that_forks_and_exits_is_followed() {
     let (exit, _) = place.run(&limited);
     assert_eq!((exit.exit_code, exit.tree.names), (Some(0), vec!["sleep".to_owned()]));
     assert!(exit.wall_seconds >= 0.3 && exit.wall_seconds < 20.0);
+}
+
+/// Proves that a process in a session of its own that holds the output of a script that succeeded ends with the attempt, and is named.
+fn a_daemon_with_the_output_does_not_keep_the_attempt() {
+    let place = Place::new();
+    let (exit, _) = place.sh("setsid sleep 1000 & echo early");
+    assert_eq!((exit.exit_code, exit.tree.names), (Some(0), vec!["sleep".to_owned()]));
+    assert!((10.0..60.0).contains(&exit.wall_seconds), "{}", exit.wall_seconds);
 }
 
 /// Proves that a process that left its parent, its group, its session and the output is still ended.

@@ -78,6 +78,8 @@ pub struct ClosedRecords {
     pub last_step: Option<Step>,
     /// The newest sign of life, by the script's clock.
     pub heartbeat_at: Option<Timestamp>,
+    /// When what runs beside the script recorded something last: the attempt went on at least until then.
+    pub beside_at: Option<Timestamp>,
     /// How the ranks ended that reported themselves, one entry for each segment that names its rank.
     pub ranks: Vec<RankEnd>,
 }
@@ -254,7 +256,10 @@ impl ClosedRecords {
     fn take_from_beside(&mut self, attempt: &AttemptRow, named: &NamedSegment) {
         self.segments.push(segment_row(attempt, named));
         for located in named.segment.iter().flat_map(|segment| &segment.frames) {
-            if let Frame::Event(event) = &located.frame {
+            if let Frame::Metrics(metrics) = &located.frame {
+                self.beside_at = self.beside_at.max(Some(metrics.at));
+            } else if let Frame::Event(event) = &located.frame {
+                self.beside_at = self.beside_at.max(Some(event.at));
                 let id = format!("{}:{}:{}", attempt.attempt_id, named.name, located.sequence);
                 self.events.push(event_row(attempt, id, event, named.origin()));
             }

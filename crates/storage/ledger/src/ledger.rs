@@ -19,8 +19,8 @@ use crate::records::{
 use crate::text::Door;
 use crate::value::{Field, Record, Value};
 
-/// How long a writer waits for another one, unless [`OpenOptions`] sets it.
-pub const BUSY_TIMEOUT_MILLIS: u64 = 5000;
+/// How long a writer waits for others, of which there are as many as runs that start at once, unless [`OpenOptions`] sets it.
+pub const BUSY_TIMEOUT_MILLIS: u64 = 60_000;
 
 /// How often a connection that is lost while a ledger is opened is made again.
 const OPEN_TRIES: u32 = 25;

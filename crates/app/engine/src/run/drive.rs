@@ -29,7 +29,7 @@ use super::sight::PATIENCE_SECONDS;
 use super::stacks;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
-use super::watchdog::Limits;
+use super::watchdog::{Limits, StartLimit};
 use crate::Context;
 use crate::actions::{self, ActionKind};
 use crate::budgets::spent_beside;
@@ -436,6 +436,10 @@ fn limits(launched: &Launched, plan: &Plan, beside: SpentBeside) -> Limits {
     Limits {
         timeout_seconds: plan.supervise.timeout_seconds,
         hang_after_seconds: plan.supervise.hang_after_seconds,
+        start: match (plan.supervise.start_within_seconds, plan.supervise.hang_after_seconds) {
+            (Some(seconds), _) => Some(StartLimit::Step { seconds }),
+            (None, seconds) => seconds.map(|seconds| StartLimit::Sign { seconds }),
+        },
         usd_left: plan.retry.max_usd.map(|limit| limit - usd),
         usd_per_second,
         gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - gpu_seconds),

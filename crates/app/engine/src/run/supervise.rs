@@ -9,7 +9,7 @@ use trackway_formats::SaveReason;
 use trackway_formats::control::Command;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
-    AttemptChannel, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+    AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
 use trackway_system::Cancel;
 
@@ -23,7 +23,7 @@ use super::stacks;
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control;
-use crate::reporter::{Notice, Reporter};
+use crate::reporter::{Notice, Reporter, Stream};
 
 /// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
 const TURN: Duration = Duration::from_millis(100);
@@ -122,6 +122,9 @@ struct Supervisor<'a> {
     leftovers_reported: bool,
     began_micros: i64,
     last_sign_micros: Option<i64>,
+    printed_bytes_seen: u64,
+    /// None before something was printed.
+    last_printed_micros: Option<i64>,
     frame_count_seen: u64,
 }
 
@@ -220,6 +223,8 @@ impl<'a> Supervisor<'a> {
             undelivered: None,
             leftovers_reported: false,
             last_sign_micros: None,
+            printed_bytes_seen: 0,
+            last_printed_micros: None,
             frame_count_seen: 0,
         }
     }
@@ -289,6 +294,11 @@ impl<'a> Supervisor<'a> {
         if self.record.facts.frame_count > self.frame_count_seen {
             self.frame_count_seen = self.record.facts.frame_count;
             self.last_sign_micros = Some(now_micros);
+        }
+        let printed = |stream| self.watched.channel.size_bytes(GrowingFile::Log(stream)).unwrap_or(0);
+        let printed_bytes = printed(Stream::Stdout) + printed(Stream::Stderr);
+        if printed_bytes > self.printed_bytes_seen {
+            (self.printed_bytes_seen, self.last_printed_micros) = (printed_bytes, Some(now_micros));
         }
         self.rate.take(now_micros, self.record.facts.last_step);
         self.watched.reporter.progress(&self.record.progress(self.rate.steps_per_second));
@@ -405,6 +415,8 @@ impl<'a> Supervisor<'a> {
         let vitals = Vitals {
             running_seconds: (now_micros - self.began_micros) as f64 / 1e6,
             quiet_seconds: self.last_sign_micros.map(|sign| (now_micros - sign) as f64 / 1e6),
+            unprinted_seconds: (now_micros - self.last_printed_micros.unwrap_or(self.began_micros)) as f64
+                / 1e6,
             step: self.record.facts.last_step,
             committed_step: self.record.facts.last_committed_step,
             held_in_save: self.record.facts.held_in_save,
@@ -437,7 +449,13 @@ impl<'a> Supervisor<'a> {
                 control::request(&*self.watched.channel, Command::Stop, why, self.watched.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
-        self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
+        let grace_seconds = self.watched.grace_seconds;
+        // Ctrl-C reaches a script as if it ran alone; one with Trackway's recorder saves at SIGTERM, and Ctrl-C would end it within a step.
+        let is_interrupt = kind == ActionKind::StopRequested && self.watched.cancel.is_interrupt();
+        self.deliver(match is_interrupt && !self.record.facts.handshake_seen {
+            true => StopMode::Interrupt { grace_seconds },
+            false => StopMode::Graceful { grace_seconds },
+        });
     }
 
     fn kill(&mut self, kind: ActionKind, why: &str) {

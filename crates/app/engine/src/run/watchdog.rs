@@ -11,6 +11,8 @@ pub struct Limits {
     pub timeout_seconds: Option<f64>,
     /// Longest without a new step or heartbeat, in seconds. Off by default: silence proves nothing.
     pub hang_after_seconds: Option<f64>,
+    /// How long the start may take.
+    pub start: Option<StartLimit>,
     /// Money left to the run, in US dollars.
     pub usd_left: Option<f64>,
     /// What the attempt costs a second, in US dollars.
@@ -27,6 +29,21 @@ pub struct Limits {
     pub last_step: Option<Step>,
 }
 
+/// How long an attempt may take until its first step or heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StartLimit {
+    /// `supervise.start_within`: so long after the launch, whatever is printed.
+    Step {
+        /// Seconds, greater than 0.
+        seconds: f64,
+    },
+    /// `supervise.hang_after`: so long after the launch, or after what was printed last.
+    Sign {
+        /// Seconds, greater than 0.
+        seconds: f64,
+    },
+}
+
 /// What is known of the attempt now. All seconds are on a clock that never goes backwards.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Vitals {
@@ -34,6 +51,8 @@ pub struct Vitals {
     pub running_seconds: f64,
     /// Since the last step or heartbeat; none before the first one.
     pub quiet_seconds: Option<f64>,
+    /// Since something was printed, or since the launch.
+    pub unprinted_seconds: f64,
     /// The last step the attempt reported.
     pub step: Option<Step>,
     /// The last step it committed.
@@ -127,12 +146,27 @@ fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
 }
 
 fn hung(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
-    let limit = limits.hang_after_seconds?;
-    let quiet = vitals.quiet_seconds.filter(|quiet| *quiet >= limit)?;
+    let Some(quiet) = vitals.quiet_seconds else { return not_started(vitals, limits.start?) };
+    let limit = limits.hang_after_seconds.filter(|limit| quiet >= *limit)?;
     Some((
         Intervention::Hang,
         format!("no step or heartbeat for {quiet:.0} s (`supervise.hang_after` is {limit} s)"),
     ))
+}
+
+/// A rendezvous, a mount, a lock or the first batch: where most hangs are.
+fn not_started(vitals: &Vitals, limit: StartLimit) -> Option<(Intervention, String)> {
+    let (waited, seconds, why) = match limit {
+        StartLimit::Step { seconds } => {
+            (vitals.running_seconds, seconds, "since the launch (`supervise.start_within`")
+        }
+        StartLimit::Sign { seconds } => {
+            (vitals.unprinted_seconds, seconds, "nor output, before the first one (`supervise.hang_after`")
+        }
+    };
+    (waited >= seconds).then(|| {
+        (Intervention::Hang, format!("no step or heartbeat for {waited:.0} s {why} is {seconds} s)"))
+    })
 }
 
 fn silent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
@@ -149,6 +183,7 @@ mod tests {
     const CALM: Vitals = Vitals {
         running_seconds: 10.0,
         quiet_seconds: Some(5.0),
+        unprinted_seconds: 5.0,
         step: Some(7),
         committed_step: Some(4),
         held_in_save: None,
@@ -162,7 +197,12 @@ mod tests {
     /// Proves that nothing happens without a limit, however long and silent the attempt is.
     #[test]
     fn silence_alone_is_no_reason() {
-        let vitals = Vitals { running_seconds: 1e9, quiet_seconds: Some(1e9), ..Vitals::default() };
+        let vitals = Vitals {
+            running_seconds: 1e9,
+            quiet_seconds: Some(1e9),
+            unprinted_seconds: 1e9,
+            ..Vitals::default()
+        };
         assert_eq!(decided(vitals, Limits::default()), None);
     }
 
@@ -191,11 +231,20 @@ mod tests {
         }
     }
 
-    /// Proves that a hang needs a first sign of life: a script that never reports does not count as hanging.
+    /// Proves that an attempt hangs before its first step if it reports and prints nothing for too long, or, where a limit for the start is
+    /// set, whatever it prints; and that neither counts once it has begun.
     #[test]
-    fn a_script_that_never_reports_does_not_hang() {
-        let vitals = Vitals { quiet_seconds: None, ..CALM };
-        assert_eq!(decided(vitals, Limits { hang_after_seconds: Some(1.0), ..Limits::default() }), None);
+    fn a_start_may_hang() {
+        let (step, sign) = (|seconds| StartLimit::Step { seconds }, |seconds| StartLimit::Sign { seconds });
+        let starting = Vitals { quiet_seconds: None, ..CALM };
+        for (limit, hangs) in [(step(10.0), true), (step(10.1), false), (sign(5.0), true), (sign(5.1), false)]
+        {
+            let limits = Limits { start: Some(limit), ..Limits::default() };
+            assert_eq!(decided(starting, limits).is_some(), hangs, "{limit:?}");
+            assert_eq!(decided(CALM, limits), None, "{limit:?}");
+        }
+        let only_later = Limits { hang_after_seconds: Some(1.0), ..Limits::default() };
+        assert_eq!(decided(starting, only_later), None);
     }
 
     /// Proves that an injected fault happens at its step or at the first one seen after it.

@@ -149,6 +149,7 @@ impl Asked {
         plan.checkpoint = CheckpointSection::default();
         plan.supervise.timeout_seconds = Some(section.timeout_seconds);
         plan.supervise.hang_after_seconds = None;
+        plan.supervise.start_within_seconds = None;
         if let Some(rule) = &section.retry {
             plan.retry.rules.insert(EVALUATOR_ERROR.into(), rule.clone());
         }

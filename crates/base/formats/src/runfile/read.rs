@@ -438,6 +438,7 @@ pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSect
         grace_seconds: scope.read("grace", problems, duration).unwrap_or(default.grace_seconds),
         timeout_seconds: scope.read("timeout", problems, positive_duration),
         hang_after_seconds: scope.read("hang_after", problems, positive_duration),
+        start_within_seconds: scope.read("start_within", problems, positive_duration),
         on_data_change: scope
             .read("on_data_change", problems, one_of(OnDataChange::WORDS))
             .unwrap_or_default(),

@@ -285,6 +285,10 @@ pub struct SuperviseSection {
     pub timeout_seconds: Option<f64>,
     /// An attempt without progress for this long is ended as hung; off when absent.
     pub hang_after_seconds: Option<f64>,
+    /// An attempt without a step for this long after its launch is ended as hung, whatever it prints; when absent, one that neither prints nor
+    /// reports anything for `hang_after_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within_seconds: Option<f64>,
     /// What a retry does when the data is not that of the attempt before.
     #[serde(default)]
     pub on_data_change: OnDataChange,
@@ -311,6 +315,7 @@ impl Default for SuperviseSection {
             grace_seconds: DEFAULT_GRACE_SECONDS,
             timeout_seconds: None,
             hang_after_seconds: None,
+            start_within_seconds: None,
             on_data_change: OnDataChange::Warn,
         }
     }

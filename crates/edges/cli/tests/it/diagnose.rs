@@ -49,7 +49,7 @@ fn a_hang_names_the_rank_that_did_not_join() {
         "hangs.toml",
         &format!(
             "[run]\nname = \"hangs\"\ncommand = [\"sh\", \"-c\", \"RANK=1 python3 train.py & RANK=0 python3 train.py; wait\"]\n\
-             environment = {{ STACKS_MODULE = \"{module}\" }}\n[supervise]\nhang_after = \"2s\"\ngrace = \"1s\"\n\
+             environment = {{ STACKS_MODULE = \"{module}\" }}\n[supervise]\nhang_after = \"2s\"\nstart_within = \"60s\"\ngrace = \"1s\"\n\
              [retry]\nhang = {{ attempts = 0 }}\n"
         ),
     );

@@ -156,11 +156,11 @@ fn resume_attaches_to_a_live_attempt() {
     assert_eq!(run["attempts"].as_array().map(Vec::len), Some(1));
 }
 
-/// Proves that Ctrl-C stops gracefully, is recorded as cancelled, and that the script saw SIGTERM.
+/// Proves that Ctrl-C reaches the script as it would without Trackway, stops gracefully, and is recorded as cancelled.
 #[test]
 fn ctrl_c_cancels() {
     let home = Home::new();
-    let script = "trap 'echo saw term; exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+    let script = "trap 'echo saw Ctrl-C; exit 0' INT; echo $$ > pid; while :; do sleep 0.05; done";
     let supervisor = home.spawn(&["run", "--json", "--", "sh", "-c", script]);
     script_pid(&home);
     signal(&supervisor, Signal::SIGINT);
@@ -170,10 +170,10 @@ fn ctrl_c_cancels() {
     assert_eq!(run["state"], "stopped");
     assert_eq!(run["attempts"][0]["termination_reason"], "cancelled");
     assert_eq!(run["attempts"][0]["exit_code"], 0);
-    assert!(home.trackway(&["logs", "last"]).stdout.contains("saw term"));
+    assert!(home.trackway(&["logs", "last"]).stdout.contains("saw Ctrl-C"));
 }
 
-/// Proves that a second Ctrl-C kills a script that ignores SIGTERM, long before its grace period is over.
+/// Proves that a second Ctrl-C kills a script that ignores signals, long before its grace period is over.
 #[test]
 fn ctrl_c_twice_kills() {
     let home = Home::new();
@@ -183,7 +183,7 @@ fn ctrl_c_twice_kills() {
         "--",
         "sh",
         "-c",
-        "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done",
+        "trap '' INT TERM; echo $$ > pid; while :; do sleep 0.05; done",
     ]);
     let pid = script_pid(&home);
     signal(&supervisor, Signal::SIGINT);
@@ -195,6 +195,37 @@ fn ctrl_c_twice_kills() {
     assert_eq!(run["attempts"][0]["signal"], 9, "{run}");
     assert_eq!(run["attempts"][0]["termination_reason"], "cancelled");
     assert!(!alive(pid));
+}
+
+/// Proves that an attempt whose shim was lost before the script reported a step took the time until then, and costs it.
+#[test]
+fn an_attempt_without_its_shim_costs_its_time() {
+    let home = Home::new();
+    let file = home.write(
+        "lost.toml",
+        "[run]\nname = \"lost\"\ncommand = [\"sh\", \"-c\", \"sleep 4; kill -9 $PPID\"]\n\
+         [resources]\ngpus = 1\nusd_per_gpu_hour = 3600.0\n[retry]\nmax_usd = 1\nunknown = { attempts = 3, backoff = \"1ms\" }\n\
+         infrastructure = { attempts = 3, backoff = \"1ms\" }\n",
+    );
+    home.trackway(&["run", "--skip-preflight", "--why", "a test", file.to_str().unwrap()]);
+    let rows = home.sql("select wall_seconds, cost_usd from training_attempts");
+    assert_eq!(rows.len(), 1, "the money is spent: {rows:?}");
+    let (seconds, usd) = (rows[0]["wall_seconds"].as_f64().unwrap(), rows[0]["cost_usd"].as_f64().unwrap());
+    assert!((2.0..30.0).contains(&seconds) && (seconds - usd).abs() < 0.01, "{rows:?}");
+}
+
+/// Proves that fifty runs that start at the same time in one home all run.
+#[test]
+fn many_runs_start_at_once() {
+    let home = Home::new();
+    let runs: Vec<Child> = (0..50).map(|_| home.spawn(&["run", "--", "true"])).collect();
+    for run in runs {
+        let answer = answer(run.wait_with_output().unwrap());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+    }
+    let ended =
+        home.sql("select count(*) as ended from training_attempts where termination_reason = 'completed'");
+    assert_eq!(ended[0]["ended"], 50);
 }
 
 /// Proves that `stop` reaches a run in another terminal, through the control file and SIGTERM, and that a script that

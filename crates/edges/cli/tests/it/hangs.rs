@@ -116,6 +116,25 @@ fn a_rust_program_that_hangs_is_named_by_its_kernel_call() {
     assert_eq!(dump["processes"][0]["program"], serde_json::json!([]), "{dump}");
 }
 
+/// Proves that a script that hangs before its first step is ended as hung: after `hang_after` without output, or after `start_within` although it
+/// prints.
+#[test]
+fn a_start_that_hangs_is_ended() {
+    for (limit, script) in [
+        ("hang_after = \"1s\"", "echo loading; sleep 1000"),
+        ("start_within = \"1s\"", "while :; do echo waiting; sleep 0.1; done"),
+    ] {
+        let home = Home::new();
+        let text = format!(
+            "[run]\nname = \"quiet\"\ncommand = [\"sh\", \"-c\", {script:?}]\n[supervise]\n{limit}\ngrace = \"1s\"\n\
+             [retry]\nhang = {{ attempts = 0 }}\n"
+        );
+        home.write("quiet.toml", &text);
+        let run = home.json(&["run", "--skip-preflight", "--why", "a test", "quiet.toml"]);
+        assert_eq!(run["attempts"][0]["termination_reason"], "hang", "{limit}: {run}");
+    }
+}
+
 /// Proves that `supervise.hang_after` leaves the stacks too, in the folder and in the reason of the end.
 #[test]
 fn the_watchdog_leaves_stacks_as_well() {

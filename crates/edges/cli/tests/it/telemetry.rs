@@ -88,7 +88,7 @@ fn samples_are_no_sign_of_life() {
     let file = run_file(
         &home,
         60.0,
-        "[supervise]\nhang_after = \"3s\"\ngrace = \"1s\"\n[retry]\nhang = { attempts = 0 }\n",
+        "[supervise]\nhang_after = \"3s\"\nstart_within = \"60s\"\ngrace = \"1s\"\n[retry]\nhang = { attempts = 0 }\n",
     );
     let done = home.trackway(&["run", "--skip-preflight", "--why", "a test", &file]);
     assert_ne!(done.code, 0, "{}", done.stderr);

@@ -36,6 +36,8 @@ use crate::{Isolation, StoredLaunch};
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
 const READ_BYTES: usize = 256 * 1024;
+/// How often what a script left behind is looked at.
+const LOOK_MICROS: i64 = 1_000_000;
 /// More of `error.json` than this is not looked at.
 const ERROR_FILE_READ_BYTES_MAX: usize = 1024 * 1024;
 
@@ -164,7 +166,7 @@ impl<'a> Attempt<'a> {
             self.outputs.iter_mut().for_each(|output| output.tick(&*self.clock));
             match self.ending.next(self.clock.monotonic_micros(), self.tree()) {
                 Step::Wait => self.wait(),
-                Step::TerminateGroup => self.signal_group(Signal::SIGTERM, SignalReason::StopRequested),
+                Step::SignalGroup(signal) => self.signal_group(signal, SignalReason::StopRequested),
                 Step::TerminateTree(why) => self.signal_tree(Signal::SIGTERM, why),
                 Step::KillTree(why) => self.signal_tree(Signal::SIGKILL, why),
                 Step::GiveUp => {
@@ -183,7 +185,15 @@ impl<'a> Attempt<'a> {
             main_succeeded: self.main_succeeded,
             any_left: self.any_left,
             output_open: self.outputs.iter().any(Output::is_open),
+            apart: self.is_apart(),
         }
+    }
+
+    /// Whether only processes in sessions of their own are left of a script that succeeded.
+    fn is_apart(&self) -> bool {
+        // The script leads a group in the session of the shim.
+        let own = nix::unistd::getsid(None).map_or(0, Pid::as_raw);
+        self.main_succeeded == Some(true) && self.living().iter().all(|process| process.session != own)
     }
 
     /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there give the
@@ -204,8 +214,11 @@ impl<'a> Attempt<'a> {
             self.shim.main_ended_at = self.exit.main_ended_at;
             self.shim.write(&self.files).ok();
         }
-        let wake_at = self.outputs.iter().filter_map(Output::wake_at).chain(self.ending.wake_at()).min();
         let now = self.clock.monotonic_micros();
+        // Which processes are left is looked at from time to time, since none of their ends is an event.
+        let looks_again = self.main_succeeded.is_some().then_some(now + LOOK_MICROS);
+        let wake_at = self.outputs.iter().filter_map(Output::wake_at).chain(self.ending.wake_at());
+        let wake_at = wake_at.chain(looks_again).min();
         // Rounded up: waking a little early would make the loop spin until the time has come.
         let timeout = wake_at.map_or(PollTimeout::NONE, |at| {
             PollTimeout::try_from(((at - now).max(0) + 999) / 1000).unwrap_or(PollTimeout::MAX)
@@ -222,8 +235,8 @@ impl<'a> Attempt<'a> {
         while let Ok(Some(request)) = next(&self.signals) {
             match request {
                 Request::Reap => self.reap(),
-                Request::Stop { grace_millis } => {
-                    self.ending.stop(self.clock.monotonic_micros(), grace_millis);
+                Request::Stop { first, grace_millis } => {
+                    self.ending.stop(self.clock.monotonic_micros(), first, grace_millis);
                 }
                 Request::Forward(signal) => self.signal_group(signal, SignalReason::Forwarded),
             }
@@ -262,7 +275,7 @@ impl<'a> Attempt<'a> {
     fn signal_group(&mut self, signal: Signal, why: SignalReason) {
         if let Some(main) = self.main {
             killpg(main, signal).ok();
-            if signal == Signal::SIGTERM {
+            if matches!(signal, Signal::SIGTERM | Signal::SIGINT) {
                 // A stopped process would sleep through its grace period.
                 killpg(main, Signal::SIGCONT).ok();
             }

@@ -1,11 +1,14 @@
 //! When and how the attempt is brought to its end. Decisions only: times come in as numbers, what to do goes out.
 //!
-//! - A stop sends SIGTERM to the script's process group; after the grace period, or at a second request, SIGKILL goes
+//! - A stop sends SIGTERM to the script's process group, or SIGINT, as Ctrl-C does, and SIGTERM after half of the grace period; after the grace period, or at a second request, SIGKILL goes
 //!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a
 //!   row at a time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
-//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit.
+//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit; where only processes in sessions of
+//!   their own are left (a TensorBoard, a Ray, an agent), for a short time.
 //! - Every other remaining process gets SIGTERM, the grace period, SIGKILL.
+
+use nix::sys::signal::Signal;
 
 use crate::exit_record::SignalReason;
 
@@ -13,6 +16,8 @@ use crate::exit_record::SignalReason;
 pub(super) const KILL_SECONDS_MAX: i64 = 30;
 /// Plain stop signals that are closer together than this are one request.
 const SAME_REQUEST_MICROS: i64 = 1_000_000;
+/// So long after the main process ended with code 0, what only processes in sessions of their own hold open keeps the attempt.
+pub(super) const APART_SECONDS: i64 = 15;
 /// How often SIGKILL is repeated, for processes that were being born during the last pass.
 const KILL_EVERY_MICROS: i64 = 50_000;
 
@@ -23,8 +28,8 @@ const MICROS: i64 = 1_000_000;
 pub(super) enum Step {
     /// Nothing before the next event or deadline.
     Wait,
-    /// SIGTERM to the script's process group.
-    TerminateGroup,
+    /// This signal to the script's process group.
+    SignalGroup(Signal),
     /// SIGTERM to every process of the attempt, for this reason.
     TerminateTree(SignalReason),
     /// SIGKILL to every process of the attempt, for this reason.
@@ -44,6 +49,8 @@ pub(super) struct Tree {
     pub any_left: bool,
     /// Some process holds the output open.
     pub output_open: bool,
+    /// Every process that is left is in another session than the main process was.
+    pub apart: bool,
 }
 
 #[derive(Debug)]
@@ -53,9 +60,12 @@ pub(super) struct Ending {
     /// When a stop was requested first.
     stop_wanted_at: Option<i64>,
     kill_wanted: bool,
-    group_reported: bool,
+    /// What the script's process group gets next, and from when on.
+    group_gets: Option<(Signal, i64)>,
     tree_reported: bool,
     deadline: Option<i64>,
+    /// Since when processes linger.
+    lingers_since: Option<i64>,
     linger_until: Option<i64>,
     next_kill: i64,
     kill_until: Option<i64>,
@@ -70,9 +80,10 @@ impl Ending {
             linger_micros: linger_seconds.map(micros),
             stop_wanted_at: None,
             kill_wanted: false,
-            group_reported: false,
+            group_gets: None,
             tree_reported: false,
             deadline: None,
+            lingers_since: None,
             linger_until: None,
             next_kill: i64::MIN,
             kill_until: None,
@@ -82,7 +93,7 @@ impl Ending {
 
     /// A stop was requested at `now`: gently at first, then (or with no grace at all) at once. `grace_millis` comes
     /// from a sender that knows the shim; its second request is never taken for the first one.
-    pub fn stop(&mut self, now: i64, grace_millis: Option<i32>) {
+    pub fn stop(&mut self, now: i64, first: Signal, grace_millis: Option<i32>) {
         if let Some(millis) = grace_millis {
             self.grace_micros = i64::from(millis.max(0)) * 1000;
         }
@@ -90,7 +101,10 @@ impl Ending {
             .stop_wanted_at
             .is_some_and(|first| grace_millis.is_some() || now - first >= SAME_REQUEST_MICROS);
         self.kill_wanted |= is_second || self.grace_micros == 0;
-        self.stop_wanted_at.get_or_insert(now);
+        if self.stop_wanted_at.is_none() {
+            (self.stop_wanted_at, self.group_gets) = (Some(now), Some((first, now)));
+            self.deadline = Some(now + self.grace_micros);
+        }
     }
 
     pub fn killed_after_grace(&self) -> bool {
@@ -110,23 +124,28 @@ impl Ending {
             return self.kill(now, SignalReason::GraceEnded);
         }
         match tree.main_succeeded {
-            None if self.stop_wanted_at.is_some() && !self.group_reported => {
-                self.group_reported = true;
-                self.deadline = Some(now + self.grace_micros);
-                Step::TerminateGroup
-            }
-            None => Step::Wait,
-            Some(succeeded) => self.leftovers(now, succeeded && tree.output_open),
+            None => self.signal_group(now),
+            Some(succeeded) => self.leftovers(now, succeeded && tree.output_open, tree.apart),
         }
     }
 
-    fn leftovers(&mut self, now: i64, may_linger: bool) -> Step {
+    /// A script that ignores Ctrl-C, as background processes of a shell do, gets SIGTERM too.
+    fn signal_group(&mut self, now: i64) -> Step {
+        let Some((signal, _)) = self.group_gets.filter(|(_, at)| now >= *at) else { return Step::Wait };
+        let then = (Signal::SIGTERM, now + self.grace_micros / 2);
+        self.group_gets = (signal == Signal::SIGINT).then_some(then);
+        Step::SignalGroup(signal)
+    }
+
+    fn leftovers(&mut self, now: i64, may_linger: bool, apart: bool) -> Step {
         if self.tree_reported {
             return Step::Wait;
         }
         if may_linger && self.stop_wanted_at.is_none() {
-            let until = self.linger_micros.map(|micros| now + micros);
-            self.linger_until = self.linger_until.or(until);
+            let since = *self.lingers_since.get_or_insert(now);
+            let apart_micros = apart.then_some(APART_SECONDS * MICROS);
+            let micros = self.linger_micros.into_iter().chain(apart_micros).min();
+            self.linger_until = micros.map(|micros| since + micros);
             if self.linger_until.is_none_or(|until| now < until) {
                 return Step::Wait;
             }
@@ -156,7 +175,8 @@ impl Ending {
     pub fn wake_at(&self) -> Option<i64> {
         let kill = self.kill_until.map(|_| self.next_kill);
         let lingering = if self.tree_reported { None } else { self.linger_until };
-        [kill, self.deadline.filter(|_| kill.is_none()), lingering].into_iter().flatten().min()
+        let ending = [self.deadline, self.group_gets.map(|(_, at)| at)].into_iter().flatten().min();
+        [kill, ending.filter(|_| kill.is_none()), lingering].into_iter().flatten().min()
     }
 }
 
@@ -164,11 +184,11 @@ impl Ending {
 mod tests {
     use super::*;
 
-    const ALIVE: Tree = Tree { main_succeeded: None, any_left: true, output_open: true };
+    const ALIVE: Tree = Tree { main_succeeded: None, any_left: true, output_open: true, apart: false };
     const SECOND: i64 = MICROS;
 
     fn left(succeeded: bool, output_open: bool) -> Tree {
-        Tree { main_succeeded: Some(succeeded), any_left: true, output_open }
+        Tree { main_succeeded: Some(succeeded), any_left: true, output_open, apart: false }
     }
 
     /// Proves that a stop is gentle, then forced, and that the forced end repeats and gives up in bounded time.
@@ -177,8 +197,8 @@ mod tests {
         let mut ending = Ending::new(5.0, None);
         assert_eq!(ending.next(0, ALIVE), Step::Wait);
         assert_eq!(ending.wake_at(), None);
-        ending.stop(1, None);
-        assert_eq!(ending.next(1, ALIVE), Step::TerminateGroup);
+        ending.stop(1, Signal::SIGTERM, None);
+        assert_eq!(ending.next(1, ALIVE), Step::SignalGroup(Signal::SIGTERM));
         assert_eq!(ending.next(2, ALIVE), Step::Wait);
         assert_eq!(ending.wake_at(), Some(5 * SECOND + 1));
         assert_eq!(ending.next(5 * SECOND + 1, ALIVE), Step::KillTree(SignalReason::GraceEnded));
@@ -186,11 +206,27 @@ mod tests {
         assert_eq!(ending.next(6 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
         assert!(ending.killed_after_grace());
         assert_eq!(ending.next(36 * SECOND, ALIVE), Step::GiveUp);
+        assert_eq!(ending.next(36 * SECOND, Tree { any_left: false, ..left(false, false) }), Step::Done);
+    }
+
+    /// Proves that an interruption is SIGINT first, then SIGTERM for who ignores it, then the forced end, and that a script that ended
+    /// meanwhile gets no SIGTERM.
+    #[test]
+    fn an_interruption_goes_from_int_to_term_to_kill() {
+        let mut ending = Ending::new(60.0, None);
+        ending.stop(0, Signal::SIGINT, Some(4_000));
+        assert_eq!(ending.next(0, ALIVE), Step::SignalGroup(Signal::SIGINT));
+        assert_eq!((ending.next(1, ALIVE), ending.wake_at()), (Step::Wait, Some(2 * SECOND)));
+        let mut ended = Ending::new(60.0, None);
+        ended.stop(0, Signal::SIGINT, Some(4_000));
+        assert_eq!(ended.next(0, ALIVE), Step::SignalGroup(Signal::SIGINT));
         assert_eq!(
-            ending
-                .next(36 * SECOND, Tree { main_succeeded: Some(false), any_left: false, output_open: false }),
-            Step::Done
+            ended.next(2 * SECOND, left(false, false)),
+            Step::TerminateTree(SignalReason::StopRequested)
         );
+        assert_eq!(ending.next(2 * SECOND, ALIVE), Step::SignalGroup(Signal::SIGTERM));
+        assert_eq!((ending.next(3 * SECOND, ALIVE), ending.wake_at()), (Step::Wait, Some(4 * SECOND)));
+        assert_eq!(ending.next(4 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
     /// Proves that a second request, or one without grace, kills at once, and that a sender's grace wins.
@@ -198,18 +234,18 @@ mod tests {
     fn a_second_stop_kills_now() {
         for (second, grace_millis) in [(SECOND, None), (1, Some(1_000))] {
             let mut ending = Ending::new(60.0, None);
-            ending.stop(0, None);
-            assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
-            ending.stop(second, grace_millis);
+            ending.stop(0, Signal::SIGTERM, None);
+            assert_eq!(ending.next(0, ALIVE), Step::SignalGroup(Signal::SIGTERM));
+            ending.stop(second, Signal::SIGTERM, grace_millis);
             assert_eq!(ending.next(second, ALIVE), Step::KillTree(SignalReason::KillRequested));
             assert!(!ending.killed_after_grace());
         }
         let mut ending = Ending::new(60.0, None);
-        ending.stop(0, Some(0));
+        ending.stop(0, Signal::SIGTERM, Some(0));
         assert_eq!(ending.next(0, ALIVE), Step::KillTree(SignalReason::KillRequested));
         let mut ending = Ending::new(60.0, None);
-        ending.stop(0, Some(1_000));
-        assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
+        ending.stop(0, Signal::SIGTERM, Some(1_000));
+        assert_eq!(ending.next(0, ALIVE), Step::SignalGroup(Signal::SIGTERM));
         assert_eq!(ending.wake_at(), Some(SECOND));
     }
 
@@ -217,21 +253,33 @@ mod tests {
     #[test]
     fn two_signals_in_a_row_are_one_request() {
         let mut ending = Ending::new(60.0, None);
-        ending.stop(0, None);
-        ending.stop(SECOND - 1, None);
-        assert_eq!(ending.next(SECOND, ALIVE), Step::TerminateGroup);
+        ending.stop(0, Signal::SIGTERM, None);
+        ending.stop(SECOND - 1, Signal::SIGTERM, None);
+        assert_eq!(ending.next(SECOND, ALIVE), Step::SignalGroup(Signal::SIGTERM));
         assert_eq!(ending.next(60 * SECOND, ALIVE), Step::Wait);
         assert_eq!(ending.next(61 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
-    /// Proves that processes that hold the output of a successful script continue, within the linger limit, and that
-    /// all others are ended at once.
+    /// Proves that processes that hold the output of a successful script continue, within the linger limit, those in sessions of their own for a
+    /// short time, and that all others are ended at once.
     #[test]
     fn leftovers_linger_only_after_success_and_with_output() {
         let mut unlimited = Ending::new(1.0, None);
         assert_eq!(unlimited.next(0, left(true, true)), Step::Wait);
         assert_eq!(unlimited.next(i64::MAX / 4, left(true, true)), Step::Wait);
         assert_eq!(unlimited.next(1, left(true, false)), Step::TerminateTree(SignalReason::Leftover));
+
+        let apart = Tree { apart: true, ..left(true, true) };
+        let until = 7 + APART_SECONDS * SECOND;
+        let mut daemon = Ending::new(1.0, None);
+        assert_eq!(daemon.next(7, left(true, true)), Step::Wait);
+        assert_eq!((daemon.next(until - 1, apart), daemon.wake_at()), (Step::Wait, Some(until)));
+        assert_eq!(
+            daemon.next(until, left(true, true)),
+            Step::Wait,
+            "one in the session of the script came back"
+        );
+        assert_eq!(daemon.next(until, apart), Step::TerminateTree(SignalReason::Leftover));
 
         let mut limited = Ending::new(1.0, Some(3.0));
         assert_eq!(limited.next(0, left(true, true)), Step::Wait);
@@ -244,7 +292,7 @@ mod tests {
 
         let mut stopped = Ending::new(1.0, None);
         assert_eq!(stopped.next(0, left(true, true)), Step::Wait);
-        stopped.stop(0, None);
+        stopped.stop(0, Signal::SIGTERM, None);
         assert_eq!(stopped.next(1, left(true, true)), Step::TerminateTree(SignalReason::StopRequested));
     }
 }

@@ -11,8 +11,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 pub(super) enum Request {
     /// A child ended, or several.
     Reap,
-    /// Stop the attempt; `grace_millis` when the sender set how long to wait.
-    Stop { grace_millis: Option<i32> },
+    /// Stop the attempt, beginning with this signal; `grace_millis` when the sender set how long to wait.
+    Stop { first: Signal, grace_millis: Option<i32> },
     /// Pass this on to the script.
     Forward(Signal),
 }
@@ -48,7 +48,7 @@ pub(super) fn next(signals: &SignalFd) -> io::Result<Option<Request>> {
         Signal::SIGCHLD => Request::Reap,
         Signal::SIGTERM | Signal::SIGINT => {
             let queued = info.ssi_code == libc::SI_QUEUE;
-            Request::Stop { grace_millis: queued.then_some(info.ssi_int) }
+            Request::Stop { first: signal, grace_millis: queued.then_some(info.ssi_int) }
         }
         other => Request::Forward(other),
     }))

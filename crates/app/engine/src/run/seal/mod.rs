@@ -302,8 +302,8 @@ fn receipt(
     match end {
         End::Recorded(record) => take_record(&mut row, record),
         End::Lost { .. } | End::NeverLaunched => {
-            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at);
-            // Not measured: the time to the last sign of life is the least it took.
+            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).max(closed.beside_at).or(row.started_at);
+            // Not measured: the time to the last sign of life, or of the shim beside it, is the least it took.
             let spans = row.started_at.zip(row.ended_at);
             row.wall_seconds = spans.map(|(started, ended)| ended.seconds_since(started).max(0.0));
         }
