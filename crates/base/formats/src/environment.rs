@@ -1,6 +1,58 @@
-//! The environment variables of Trackway.
+//! The environment variables of Trackway, and what of each may be stored.
 
 use trackway_core::closed_list;
+
+closed_list!(
+    /// What of a variable of the launching process is stored with an attempt.
+    StoredPart, "part that is stored", {
+        /// Its value, without secrets.
+        Value = "value",
+        /// Of an address only the host.
+        Host = "host",
+        /// Nothing.
+        Nothing = "no",
+    }
+);
+
+impl StoredPart {
+    /// What is stored of a value; secrets in it are taken out elsewhere.
+    #[must_use]
+    pub fn of(self, value: &str) -> Option<String> {
+        match (self, value.split_once("://")) {
+            (Self::Nothing, _) => None,
+            (Self::Value, _) => Some(value.to_owned()),
+            (Self::Host, Some((scheme, rest))) => {
+                let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                // A password may have a slash in it: then the host is not known.
+                (!path.contains('@')).then(|| format!("{scheme}://{host}"))
+            }
+            // A connection string; the path of a file stays.
+            (Self::Host, None) if value.contains('=') => None,
+            (Self::Host, None) => Some(value.to_owned()),
+        }
+    }
+}
+
+impl Variable {
+    /// How the names of all of them begin.
+    pub const PREFIX: &str = "TRACKWAY_";
+
+    /// What of its value is stored where the launching process has it.
+    #[must_use]
+    pub fn stored_part(self) -> StoredPart {
+        match self {
+            // A secret, and a place that may be one.
+            Self::Webhook => StoredPart::Host,
+            Self::Ledger | Self::CheckpointRemote => StoredPart::Host,
+            // Free text, and rows of data.
+            Self::Data | Self::Decoding | Self::JudgeModel | Self::JudgeRubric | Self::ScoringColumns => {
+                StoredPart::Nothing
+            }
+            _ => StoredPart::Value,
+        }
+    }
+}
 
 closed_list!(
     /// A variable that Trackway reads or sets; `docs/environment.md` lists what sets each.
@@ -153,16 +205,32 @@ mod tests {
         }
     }
 
-    /// Proves that `docs/environment.md` names every variable.
+    /// Proves that of an address no path, user or password is stored.
+    #[test]
+    fn of_an_address_only_the_host_is_stored() {
+        for (value, stored) in [
+            ("https://mm.example.org/hooks/s3cr3t", Some("https://mm.example.org")),
+            ("https://host?token=s3cr3t", Some("https://host")),
+            ("postgres://ana:p@ss/w@db:5432/runs", None),
+            ("postgres://ana:pw@db:5432/runs", Some("postgres://db:5432")),
+            ("host=db password=s3cr3t", None),
+            ("/srv/ledger.db", Some("/srv/ledger.db")),
+        ] {
+            assert_eq!(StoredPart::Host.of(value).as_deref(), stored, "{value}");
+        }
+        assert_eq!(StoredPart::Nothing.of("x"), None);
+    }
+
+    /// Proves that `docs/environment.md` names every variable, and says what of it is stored.
     #[test]
     fn every_variable_is_documented() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/environment.md");
         let text = std::fs::read_to_string(path).unwrap();
         for variable in Variable::ALL {
-            assert!(
-                text.contains(&format!("| `{variable}` |")),
-                "docs/environment.md has no row for `{variable}`"
-            );
+            let row = text.lines().find(|line| line.starts_with(&format!("| `{variable}` |")));
+            let row = row.unwrap_or_else(|| panic!("docs/environment.md has no row for `{variable}`"));
+            let stored = format!("| {} |", variable.stored_part());
+            assert!(row.ends_with(&stored), "docs/environment.md must say of `{variable}`: stored{stored}");
         }
     }
 

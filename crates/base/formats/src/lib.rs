@@ -28,6 +28,6 @@ pub mod wandb;
 pub mod zip;
 
 pub use digest::sha256_hex;
-pub use environment::Variable;
+pub use environment::{StoredPart, Variable};
 pub use events::EventKind;
 pub use save_reason::SaveReason;

@@ -8,6 +8,8 @@
 //! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a
 //! ledger.
 
+mod bytes;
+mod files;
 mod names;
 mod racy;
 mod rules;
@@ -21,6 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use files::{has_secret_name, unkeepable};
 use racy::Racy;
 use search::Search;
 pub use stream::StreamRedactor;
@@ -69,13 +72,22 @@ impl Redactor {
         Self { search: Search::new(literals) }
     }
 
-    /// A redactor for this process's environment. Variables that are not UTF-8 are skipped.
+    /// A redactor for this process's environment.
     #[must_use]
     pub fn from_own_environment() -> Self {
-        let text = |value: std::ffi::OsString| value.into_string().ok();
-        Self::from_environment(
-            std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))),
-        )
+        let (mut literals, mut texts) = (Vec::new(), Vec::new());
+        for (name, value) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            match value.into_string() {
+                Ok(value) => texts.push((name, value)),
+                // What is not text is searched for as the bytes it is.
+                Err(value) if names::is_secret_variable(&name) => {
+                    push_literal(value.as_encoded_bytes(), &mut literals);
+                }
+                Err(_) => {}
+            }
+        }
+        Self::from_literals(literals, texts)
     }
 
     /// The one redactor for this process's environment, as it was at the first call.
@@ -88,17 +100,32 @@ impl Redactor {
     /// The text without its secrets; borrowed when there were none.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.search.spans(text.as_bytes()).is_empty() {
-            return Cow::Borrowed(text);
+        match self.as_they_are(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
         }
-        let mut clean = Vec::with_capacity(text.len());
+    }
+
+    /// Bytes without the secrets in them, whatever their encoding; all other bytes stay. Borrowed when there were none. What is
+    /// compressed cannot be searched: see [`unkeepable`].
+    #[must_use]
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match bytes::of_utf16(bytes, |wide| self.as_they_are(wide).into_owned()) {
+            Some(clean) if clean == bytes => Cow::Borrowed(bytes),
+            Some(clean) => Cow::Owned(clean),
+            None => self.as_they_are(bytes),
+        }
+    }
+
+    fn as_they_are<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.search.spans(bytes).is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let mut clean = Vec::with_capacity(bytes.len());
         let mut stream = self.stream();
-        stream.push(text.as_bytes(), &mut clean);
+        stream.push(bytes, &mut clean);
         stream.finish(&mut clean);
-        if clean == text.as_bytes() {
-            return Cow::Borrowed(text);
-        }
-        Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
+        if clean == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(clean) }
     }
 
     /// The value of a named setting: redacted when its name or its form marks it as secret.
@@ -166,7 +193,8 @@ impl Redactor {
         self.value(name, value).into_owned()
     }
 
-    /// The part of an environment that may be stored: allowed names only, values still checked.
+    /// The part of an environment that may be stored: allowed names only, values still checked. Trackway's own variables are not among
+    /// them: their table says what of each is stored.
     #[must_use]
     pub fn environment<N: AsRef<str>, V: AsRef<str>>(
         &self,
@@ -253,7 +281,7 @@ fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
             let marker = several && line.starts_with("-----");
             let path = !several && line.starts_with('/') && std::path::Path::new(line).exists();
             if !marker && !path {
-                push_literal(line, literals);
+                push_literal(line.as_bytes(), literals);
             }
         }
         match serde_json::from_str(value) {
@@ -266,10 +294,10 @@ fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
         && let Some((user, _)) = rest.rsplit_once('@')
         && let Some((_, password)) = user.split_once(':')
     {
-        push_literal(password, literals);
+        push_literal(password.as_bytes(), literals);
         // What is encoded in the URL is plain where the script uses it.
         for view in view::View::of(password.as_bytes()) {
-            push_literal(&String::from_utf8_lossy(&view.bytes), literals);
+            push_literal(&view.bytes, literals);
         }
     }
 }
@@ -280,7 +308,7 @@ fn collect_json(name: &str, document: &serde_json::Value, literals: &mut Vec<Vec
         serde_json::Value::String(text) => {
             let random = value::random(text.as_bytes()) && !text.contains("://");
             if random || names::is_secret(name) || name == LIST_ITEM {
-                text.lines().for_each(|line| push_literal(line, literals));
+                text.lines().for_each(|line| push_literal(line.as_bytes(), literals));
             }
         }
         serde_json::Value::Array(items) => {
@@ -301,19 +329,21 @@ fn collect_list(value: &str, literals: &mut Vec<Vec<u8>>) {
     for item in value.split([',', ';']).map(str::trim) {
         match item.split_once('=').filter(|(_, value)| !value.is_empty() && !value.starts_with('=')) {
             Some((name, value)) if names::is_secret(name) || value::random(value.as_bytes()) => {
-                push_literal(value, literals)
+                push_literal(value.as_bytes(), literals)
             }
             Some(_) => {}
-            None => push_literal(item, literals),
+            None => push_literal(item.as_bytes(), literals),
         }
     }
 }
 
-fn push_literal(text: &str, literals: &mut Vec<Vec<u8>>) {
-    let pieces = text.as_bytes().chunks(LITERAL_BYTES_MAX);
+fn push_literal(bytes: &[u8], literals: &mut Vec<Vec<u8>>) {
+    let pieces = bytes.chunks(LITERAL_BYTES_MAX);
     literals.extend(pieces.filter(|piece| piece.len() >= LITERAL_BYTES_MIN).map(<[u8]>::to_vec));
 }
 
+#[cfg(test)]
+mod channels;
 #[cfg(test)]
 mod recall_tests;
 #[cfg(test)]

@@ -25,7 +25,9 @@ pub(super) fn is_secret_variable(name: &str) -> bool {
     !NOT_SECRET.contains(&name)
         && !counts
         && !points_to_a_file(&flat(name))
-        && (is_secret(name) || may_be_secret(name) || lower.ends_with("token") || lower.ends_with("_auth"))
+        && (is_secret(name)
+            || may_be_secret(name)
+            || ["token", "_auth", "webhook", "webhook_url"].iter().any(|end| lower.ends_with(end)))
 }
 
 /// Whether a value under such a name is a mere count: `max_api_tokens=4096`.
@@ -65,8 +67,8 @@ const ALLOWED: &[&str] = &[
 
 /// Beginnings of such variables.
 const ALLOWED_PREFIXES: &[&str] = &[
-    "LC_", "TRACKWAY_", "CUDA_", "NVIDIA_", "NCCL_", "CUBLAS_", "CUDNN_", "GLOO_", "UCX_", "OMP_", "MKL_",
-    "KMP_", "GOMP_", "OPENBLAS_", "VECLIB_", "PYTHON", "PYTORCH_", "TORCH", "TF_", "XLA_", "JAX_", "TRITON_",
+    "LC_", "CUDA_", "NVIDIA_", "NCCL_", "CUBLAS_", "CUDNN_", "GLOO_", "UCX_", "OMP_", "MKL_", "KMP_",
+    "GOMP_", "OPENBLAS_", "VECLIB_", "PYTHON", "PYTORCH_", "TORCH", "TF_", "XLA_", "JAX_", "TRITON_",
     "TRANSFORMERS_", "ACCELERATE_", "DEEPSPEED_", "RAY_", "SLURM_", "SBATCH_", "PBS_", "LSB_", "FI_",
     "ROCR_", "HIP_", "HSA_", "MIOPEN_", "RCCL_", "MALLOC_", "OMPI_", "PMIX_", "PMI_",
 ];
@@ -87,7 +89,8 @@ mod tests {
     fn secret_names_are_distinguished_from_others() {
         for name in [
             "OPENAI_API_KEY", "HF_TOKEN", "db.password", "--client-secret", "AWS_SECRET_ACCESS_KEY",
-            "SLURM_JWT", "OPENAI_KEYS", "HF_TOKENS", "DB_CREDS", "DB_PW",
+            "SLURM_JWT", "OPENAI_KEYS", "HF_TOKENS", "DB_CREDS", "DB_PW", "SLACK_WEBHOOK_URL",
+            "TRACKWAY_WEBHOOK",
         ] {
             assert!(is_secret_variable(name.trim_start_matches('-')), "{name}");
         }
@@ -110,6 +113,7 @@ mod tests {
                 && !is_allowed("SLURM_JWT")
                 && !is_allowed("TF_VAR_region")
                 && !is_allowed("EDITOR")
+                && !is_allowed("TRACKWAY_HOME")
         );
     }
 }

@@ -6,7 +6,8 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::shapes::DATA;
 use super::value::{
-    any, authorization, has_pair, present, random, unlike_a_count, unlike_a_path, unlike_a_word,
+    address, any, authorization, encoded_pair, has_pair, present, random, unlike_a_count, unlike_a_path,
+    unlike_a_word,
 };
 use crate::racy::Racy;
 
@@ -168,6 +169,18 @@ fn places() -> Vec<Rule> {
             r#"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://([^\s:/?#@"'<>]{16,512})@"#,
             random,
         ),
+        Rule::new(
+            "registry-login",
+            &["auth\"", "auth'", "auth\\", "_auth", "auth:", "auth="],
+            r#"(?i)(?:\b|_)auth\\?["']?\s{0,4}[:=]\s{0,4}[bu]?\\?["']?([A-Za-z0-9+/_\-]{8,4096}={0,2})"#,
+            encoded_pair,
+        ),
+        Rule::new(
+            "webhook",
+            &["webhook"],
+            r#"(?i)webhook(?:[ _\-]?(?:url|uri|address))?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|,|\s)\s{0,4}[bruf]?\\?["']?(https?://[^\s"'<>\\]{8,4096})"#,
+            address,
+        ),
         Rule::new("secret", &["pwd"], r#"(?i);\s?pwd\s?=\s?([^/\s;"'][^\s;"']{3,512})"#, present),
     ]
 }
@@ -202,9 +215,25 @@ fn commands() -> Vec<Rule> {
         Rule::new(
             "secret",
             &["password"],
-            r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}\s{1,4}password\s{1,4}([^\s"']{3,256})|^\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
+            r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}\s{1,4}password\s{1,4}([^\s"']{3,256})|^[+\-]?\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
             present,
         ),
+        // Behind what a logger puts before each line.
+        Rule::new(
+            "secret",
+            &["password "],
+            r#"(?i)\bpassword[ \t]{1,4}([^\s"'?!,;:()]{3,256})\s{0,4}$"#,
+            unlike_a_word,
+        ),
+        Rule {
+            lines: 2,
+            ..Rule::new(
+                "secret",
+                &["login "],
+                r#"(?i)\blogin[ \t]{1,4}\S{1,128}[ \t\r]{0,4}\n[^\n]{0,200}?\bpassword[ \t]{1,4}([^\s"']{3,256})"#,
+                present,
+            )
+        },
     ]
 }
 

@@ -22,9 +22,10 @@ pub(super) struct Span {
 }
 
 /// The shape of the first line of a private key in PEM armour (RFC 7468 and the older OpenSSL and PGP forms).
-const PEM_BEGIN: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
-const PEM_END: &str = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
-const PEM_TRIGGER: &str = "-----begin ";
+/// PuTTY's files have another first and last line.
+const PEM_BEGIN: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: [0-9]{1,4}";
+const PEM_END: &str = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC: [0-9a-f]{40,64}";
+const PEM_TRIGGERS: [&str; 2] = ["-----begin ", "private-lines: "];
 const PEM_KIND: &str = "private-key";
 const LITERAL_KIND: &str = "environment";
 
@@ -139,8 +140,10 @@ impl Search {
                     meanings.push(Meaning::Rule(index));
                 }
             }
-            words.push(PEM_TRIGGER.as_bytes());
-            meanings.push(Meaning::Pem);
+            for trigger in PEM_TRIGGERS {
+                words.push(trigger.as_bytes());
+                meanings.push(Meaning::Pem);
+            }
             for (index, literal) in self.literals.iter().enumerate() {
                 words.push(literal);
                 meanings.push(Meaning::Literal(index));

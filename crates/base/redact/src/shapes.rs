@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use super::value;
 use crate::racy::Racy;
 
 /// The data file, as it is written.
@@ -10,6 +11,7 @@ use crate::racy::Racy;
 #[serde(deny_unknown_fields)]
 pub(super) struct Data {
     pub names: NameData,
+    pub files: FileData,
     pub shape: Vec<ShapeData>,
     /// Read by the tests.
     #[cfg_attr(not(test), allow(dead_code, reason = "examples for the tests"))]
@@ -23,6 +25,17 @@ pub(super) struct NameData {
     pub prose: Vec<String>,
     pub parts: Vec<String>,
     pub weak: Vec<String>,
+}
+
+/// Files that are left out whole.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileData {
+    pub parts: Vec<String>,
+    pub ends: Vec<String>,
+    pub names: Vec<String>,
+    pub keys: Vec<String>,
+    pub compressed: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +61,17 @@ pub(super) struct NamedData {
 pub(super) enum Need {
     /// Letters and digits.
     Mixed,
+    /// Capitals, other letters and digits.
+    Random,
+}
+
+impl Need {
+    fn is_met(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Mixed => value::mixed(bytes),
+            Self::Random => value::mixed_case(bytes),
+        }
+    }
 }
 
 pub(super) static DATA: Racy<Data> =
@@ -145,9 +169,10 @@ impl Shape {
     /// Where the secret is whose literal prefix was found at `at`; the characters around it must end there.
     pub fn find(&self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         let literal = self.anchor();
-        if !bytes[at..].starts_with(literal)
-            || (self.anchor == 0 && !free(at.checked_sub(1).map(|before| &bytes[before])))
-        {
+        // A shape that begins with a slash is part of an address.
+        let begins_inside = self.anchor == 0 && free(literal.first());
+        let is_alone = |at: usize| begins_inside || free(at.checked_sub(1).map(|before| &bytes[before]));
+        if !bytes[at..].starts_with(literal) || (self.anchor == 0 && !is_alone(at)) {
             return None;
         }
         let mut start = at;
@@ -171,12 +196,10 @@ impl Shape {
                 }
             };
         }
-        let alone = free(start.checked_sub(1).map(|before| &bytes[before]))
-            && (self.may_go_on() || free(bytes.get(end)));
-        let looks = self.need.is_none()
-            || super::value::mixed(&bytes[start..at])
-            || super::value::mixed(&bytes[at + literal.len()..end]);
-        (alone && looks).then_some((start, end))
+        let alone = is_alone(start) && (self.may_go_on() || free(bytes.get(end)));
+        let looks =
+            |need: Need| need.is_met(&bytes[start..at]) || need.is_met(&bytes[at + literal.len()..end]);
+        (alone && self.need.is_none_or(looks)).then_some((start, end))
     }
 
     /// Whether a longer text is a secret, too: where only the beginning counts.

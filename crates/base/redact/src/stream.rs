@@ -22,10 +22,27 @@ enum Swallow {
     Nothing,
     /// The rest of a word whose beginning was a secret.
     Word,
-    /// The lines of a private key; `left` bytes may still belong to it.
-    Block {
-        left: usize,
-    },
+    /// The lines of a private key.
+    Block(Block),
+}
+
+/// Where in a private key's block the stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Block {
+    /// So many bytes may still belong to it.
+    left: usize,
+    /// Words before the key in each of its lines: what a logger puts there.
+    prefix_words: usize,
+    place: Place,
+}
+
+/// The part of a block that its last line belonged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Head,
+    Body,
+    /// A line shorter than the others: nothing but a checksum and the end may follow.
+    Tail,
 }
 
 /// Takes secrets out of a stream of bytes. All other bytes come out unaltered and in order.
@@ -62,7 +79,7 @@ impl<'a> StreamRedactor<'a> {
             bytes = match self.swallow {
                 Swallow::Nothing => self.take(bytes, clean),
                 Swallow::Word => self.swallow_word(bytes),
-                Swallow::Block { left } => self.swallow_block(bytes, left, clean),
+                Swallow::Block(block) => self.swallow_block(bytes, block, clean),
             };
         }
         if self.swallow == Swallow::Nothing && self.held_bytes() > PARTIAL_BYTES_MAX {
@@ -72,7 +89,7 @@ impl<'a> StreamRedactor<'a> {
 
     /// Passes the unfinished line but for its last word. For lines that stay unfinished: prompts, progress bars.
     pub fn flush(&mut self, clean: &mut Vec<u8>) {
-        if self.held_bytes() == 0 || matches!(self.swallow, Swallow::Block { .. }) {
+        if self.held_bytes() == 0 || matches!(self.swallow, Swallow::Block(_)) {
             return;
         }
         let cut = self.safe_cut();
@@ -88,9 +105,9 @@ impl<'a> StreamRedactor<'a> {
 
     /// Lets everything through. Nothing comes after it.
     pub fn finish(&mut self, clean: &mut Vec<u8>) {
-        if let Swallow::Block { .. } = self.swallow {
+        if let Swallow::Block(block) = self.swallow {
             let rest = self.take_line();
-            if !is_block_line(&rest) {
+            if block.after(&rest).is_none() {
                 self.swallow = Swallow::Nothing;
                 self.push(&rest, clean);
             }
@@ -135,7 +152,7 @@ impl<'a> StreamRedactor<'a> {
     fn start_line<'b>(&mut self, whole: &[u8], rest: &[u8]) -> &'b [u8] {
         let last = whole[..whole.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         let waits = matches!(last.trim_ascii_end().last(), Some(b':' | b'|' | b'>' | b'-'));
-        if waits && last.len() < CONTEXT_BYTES {
+        if (waits || ends_with_login(last)) && last.len() < CONTEXT_BYTES {
             self.line.extend_from_slice(&whole[whole.len() - 1 - last.len()..]);
             self.context_bytes = self.line.len();
         }
@@ -157,7 +174,7 @@ impl<'a> StreamRedactor<'a> {
             clean.push(b']');
             at = end;
             if open && is_block_line(rest_of_line(line, end)) {
-                self.swallow = Swallow::Block { left: BLOCK_BYTES_MAX };
+                self.swallow = Swallow::Block(Block::begin(&line[..start]));
                 return (end, Some(end));
             }
         }
@@ -215,7 +232,7 @@ impl<'a> StreamRedactor<'a> {
     }
 
     /// Drops the lines of a private key, up to its last line or the first line that cannot belong to it.
-    fn swallow_block<'b>(&mut self, bytes: &'b [u8], left: usize, clean: &mut Vec<u8>) -> &'b [u8] {
+    fn swallow_block<'b>(&mut self, bytes: &'b [u8], block: Block, clean: &mut Vec<u8>) -> &'b [u8] {
         let newline = memchr::memchr(b'\n', bytes);
         let (part, rest) = bytes.split_at(newline.map_or(bytes.len(), |newline| newline + 1));
         self.line.extend_from_slice(part);
@@ -227,16 +244,43 @@ impl<'a> StreamRedactor<'a> {
             self.swallow = Swallow::Nothing;
             let after = line[end.end()..].to_vec();
             self.push(&after, clean);
-        } else if is_block_line(&line) && line.len() <= left {
-            self.swallow = Swallow::Block { left: left - line.len() };
+        } else if let Some(block) = block.after(&line) {
+            self.swallow = Swallow::Block(block);
         } else {
             self.swallow = Swallow::Nothing;
-            if left < BLOCK_BYTES_MAX {
+            if block.left < BLOCK_BYTES_MAX {
                 clean.push(b'\n');
             }
             self.push(&line, clean);
         }
         rest
+    }
+}
+
+impl Block {
+    /// The block whose first line comes after these bytes.
+    fn begin(before: &[u8]) -> Self {
+        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        // What touches the key does not count as a word: the `+` of a difference, a quote.
+        let whole = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |blank| blank + 1);
+        Self { left: BLOCK_BYTES_MAX, prefix_words: words(&line[..whole]).count(), place: Place::Head }
+    }
+
+    /// The block after this line; `None`: the line cannot belong to it.
+    fn after(self, line: &[u8]) -> Option<Self> {
+        let left = self.left.checked_sub(line.len())?;
+        let count = words(line).count();
+        let last = bare(words(line).last().unwrap_or_default());
+        let behind_prefix = words(line).nth(self.prefix_words).unwrap_or_default();
+        let is_short = self.prefix_words > 0 && count == self.prefix_words + 1 && is_base64(last);
+        let place = match self.place {
+            Place::Head if count == self.prefix_words || is_header(behind_prefix) => Place::Head,
+            Place::Head | Place::Body if is_block_line(line) => Place::Body,
+            Place::Body if is_short => Place::Tail,
+            Place::Tail if is_short && last.starts_with(b"=") => Place::Tail,
+            _ => return None,
+        };
+        Some(Self { left, place, ..self })
     }
 }
 
@@ -258,18 +302,40 @@ fn rest_of_line(line: &[u8], from: usize) -> &[u8] {
     &line[from..newline.map_or(line.len(), |newline| from + newline)]
 }
 
-/// Whether the line may be inside a private key's armour: base64, a header, nothing, or either after the prefix of a
+/// Whether a line ends with the name of who logs in: the password may be in the next one.
+fn ends_with_login(line: &[u8]) -> bool {
+    let mut last = words(line).rev();
+    last.next().is_some() && last.next().is_some_and(|word| word.eq_ignore_ascii_case(b"login"))
+}
+
+fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// A word without the quotes and brackets around it.
+fn bare(word: &[u8]) -> &[u8] {
+    let is_around = |byte: &u8| matches!(byte, b'"' | b'\'' | b'{' | b'}' | b'[' | b']' | b',');
+    let from = word.iter().position(|byte| !is_around(byte)).unwrap_or(word.len());
+    let to = word.iter().rposition(|byte| !is_around(byte)).map_or(from, |at| at + 1);
+    &word[from..to]
+}
+
+fn is_base64(word: &[u8]) -> bool {
+    word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\'))
+}
+
+/// Whether a word is the name of a header that a block may begin with.
+fn is_header(word: &[u8]) -> bool {
+    [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:", b"Charset:", b"Hash:"].contains(&word)
+}
+
+/// Whether the line may be inside a private key's armour: base64, a header, nothing, or base64 after the prefix of a
 /// logger.
 fn is_block_line(line: &[u8]) -> bool {
+    const LONG_BYTES_MIN: usize = 40;
     let line = line.trim_ascii();
-    let base64 = |word: &[u8]| {
-        word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\'))
-    };
-    let last = line.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
-    base64(line)
-        || (last.len() >= 40 && base64(last))
-        || line.starts_with(b"Proc-Type:")
-        || line.starts_with(b"DEK-Info:")
-        || line.starts_with(b"Version:")
-        || line.starts_with(b"Comment:")
+    let last = bare(words(line).last().unwrap_or_default());
+    is_base64(line)
+        || (last.len() >= LONG_BYTES_MIN && is_base64(last))
+        || words(line).next().is_some_and(is_header)
 }

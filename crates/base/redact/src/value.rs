@@ -9,6 +9,11 @@ pub(super) fn mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
+/// Capitals, other letters and digits, as base64 has them.
+pub(super) fn mixed_case(value: &[u8]) -> bool {
+    mixed(value) && value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
+}
+
 /// Mixed and at least 16 bytes: for names such as `token`, which are not always secret.
 pub(super) fn random(value: &[u8]) -> bool {
     value.len() >= 16 && mixed(value) && present(value)
@@ -43,9 +48,7 @@ pub(super) fn has_pair(value: &[u8]) -> bool {
 
 /// Upper case, lower case and a digit, or padding: base64 rather than a word.
 fn base64(value: &[u8]) -> bool {
-    let has = |test: fn(&u8) -> bool| value.iter().any(test);
-    value.ends_with(b"=")
-        || (has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase))
+    value.ends_with(b"=") || mixed_case(value)
 }
 
 /// A header with a name is always secret; a bare `bearer` or `basic` may be prose.
@@ -53,4 +56,33 @@ pub(super) fn authorization(value: &[u8]) -> bool {
     let scheme =
         ["bearer", "digest", "negotiate"].iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
     !scheme && present(value) && (value.len() < 16 || base64(value) || mixed(value))
+}
+
+/// An address with a path: who has it may send.
+pub(super) fn address(value: &[u8]) -> bool {
+    const PATH_BYTES_MIN: usize = 8;
+    let text = String::from_utf8_lossy(value);
+    let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    present(value) && path.is_some_and(|(_, path)| path.len() >= PATH_BYTES_MIN)
+}
+
+/// A user and a password in base64, as a registry's file and the header of HTTP have them.
+pub(super) fn encoded_pair(value: &[u8]) -> bool {
+    let letters: Vec<u8> = value.iter().copied().filter(|byte| *byte != b'=').collect();
+    let digit = |byte: &u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        _ => 63,
+    };
+    let decoded = letters.chunks(4).flat_map(|four| {
+        let bits =
+            four.iter().fold(0u32, |bits, byte| bits << 6 | u32::from(digit(byte))) << (6 * (4 - four.len()));
+        let [_, bytes @ ..] = bits.to_be_bytes();
+        bytes.into_iter().take(four.len().saturating_sub(1))
+    });
+    let decoded: Vec<u8> = decoded.collect();
+    let colon = decoded.iter().position(|byte| *byte == b':');
+    colon.is_some_and(|at| at > 0 && at + 1 < decoded.len()) && !decoded.iter().any(u8::is_ascii_control)
 }

@@ -10,6 +10,7 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 use serde::Deserialize;
 use trackway_files::TempFile;
+use trackway_formats::Variable;
 
 use crate::process::ProcessIdentity;
 
@@ -20,7 +21,7 @@ pub const RESULT_FILE: &str = "result.json";
 /// Written when the result was read.
 pub const TAKEN_FILE: &str = "taken";
 /// Names of the variables that make a process the attempt.
-const VARIABLE_PREFIX: &str = "TRACKWAY_";
+const VARIABLE_PREFIX: &str = Variable::PREFIX;
 /// How often the process is looked at.
 const TURN: Duration = Duration::from_millis(100);
 /// A larger result is none.

@@ -96,3 +96,19 @@ impl EngineRequest {
         Self { template, ..self.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a template is stored without the secrets in it.
+    #[test]
+    fn a_template_is_stored_without_secrets() {
+        let token = format!("gh{}{}", "p_", "Ab1Cd2".repeat(6));
+        let template =
+            EngineTemplate { format: TemplateFormat::Yaml, text: format!("env:\n  note: {token}\n") };
+        let request = EngineRequest { template: Some(template), ..EngineRequest::default() };
+        let stored = request.redacted(&Redactor::from_environment::<&str, &str>([]));
+        assert_eq!(stored.template.unwrap().text, "env:\n  note: [redacted:github-token]\n");
+    }
+}

@@ -205,6 +205,7 @@ impl Examiner<'_> {
             let label = keeper.label.filter(|label| source.columns().iter().any(|it| it.name == *label));
             let (mut profile, coverage) = Profile::of(&mut source, label, &watch)?;
             profile.label = keeper.label.map(str::to_owned);
+            profile.mask(keeper.mask);
             self.check_rows(path, &coverage)?;
             return Ok(Content { source, coverage, profile: Some(profile) });
         }

@@ -1,11 +1,13 @@
 //! The packages that will run, as one sorted text and its hash.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_formats::sha256_hex;
+use trackway_redact::Redactor;
 
 use super::CaptureInputs;
 use super::command::output;
@@ -77,7 +79,7 @@ pub enum LockKind {
 pub struct EnvironmentLock {
     /// What kind of list it is.
     pub kind: Option<LockKind>,
-    /// SHA-256 of Python's version and the list, or of the lock file's bytes.
+    /// SHA-256 of Python's version and the list, or of the lock file's bytes; secrets are taken out first.
     pub sha256: Option<String>,
     /// How many packages; known for Python and Cargo.
     pub package_count: Option<u64>,
@@ -89,6 +91,27 @@ pub struct EnvironmentLock {
     pub text: Option<String>,
     /// Why nothing is known.
     pub why_missing: Option<String>,
+    /// The bytes that have the hash.
+    #[serde(skip)]
+    pub kept: Option<KeptPackages>,
+}
+
+/// A list of packages or a lock file, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPackages {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether there were secrets in it.
+    pub has_secrets: bool,
+}
+
+impl KeptPackages {
+    fn of(redactor: &Redactor, bytes: Vec<u8>) -> Self {
+        match redactor.bytes(&bytes) {
+            Cow::Owned(clean) => Self { bytes: clean, has_secrets: true },
+            Cow::Borrowed(_) => Self { bytes, has_secrets: false },
+        }
+    }
 }
 
 impl EnvironmentLock {
@@ -100,8 +123,8 @@ impl EnvironmentLock {
 pub(super) fn capture(inputs: &CaptureInputs<'_>) -> EnvironmentLock {
     let captured = match runtime(inputs) {
         Runtime::Python(python) => python_packages(&python, inputs),
-        Runtime::Cargo(lock) => lock_file(&lock, LockKind::CargoLock),
-        Runtime::Lock(lock) => lock_file(&lock, LockKind::UvLock),
+        Runtime::Cargo(lock) => lock_file(&lock, LockKind::CargoLock, inputs),
+        Runtime::Lock(lock) => lock_file(&lock, LockKind::UvLock, inputs),
         Runtime::Unknown(why) => Err(why),
     };
     captured.unwrap_or_else(EnvironmentLock::missing)
@@ -112,32 +135,35 @@ fn python_packages(python: &Path, inputs: &CaptureInputs<'_>) -> Result<Environm
     command.args(["-I", "-c", LIST_PACKAGES]).current_dir(inputs.working_directory);
     command.env_clear().envs(inputs.environment).env("PYTHONIOENCODING", "utf-8");
     let listed = output(command, LIMIT, MAX_LIST_BYTES)?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let kept = KeptPackages::of(inputs.redactor, listed);
+    let listed = String::from_utf8_lossy(&kept.bytes).into_owned();
     let (version, packages) = listed.split_once('\n').ok_or("the interpreter listed nothing")?;
     Ok(EnvironmentLock {
         kind: Some(LockKind::PythonPackages),
-        sha256: Some(sha256_hex(listed.as_bytes())),
+        sha256: Some(sha256_hex(&kept.bytes)),
         package_count: Some(packages.lines().count() as u64),
         python_version: Some(version.to_owned()),
         path: Some(python.to_string_lossy().into_owned()),
         text: Some(packages.to_owned()),
         why_missing: None,
+        kept: Some(kept),
     })
 }
 
-fn lock_file(lock: &Path, kind: LockKind) -> Result<EnvironmentLock, String> {
+fn lock_file(lock: &Path, kind: LockKind, inputs: &CaptureInputs<'_>) -> Result<EnvironmentLock, String> {
     let unreadable = |error: std::io::Error| format!("`{}` cannot be read: {error}", lock.display());
     if lock.metadata().map_err(unreadable)?.len() > MAX_LOCK_BYTES {
         return Err(format!("`{}` is larger than {MAX_LOCK_BYTES} bytes", lock.display()));
     }
-    let bytes = std::fs::read(lock).map_err(unreadable)?;
+    let kept = KeptPackages::of(inputs.redactor, std::fs::read(lock).map_err(unreadable)?);
     let packages =
-        String::from_utf8_lossy(&bytes).lines().filter(|line| line.trim() == "[[package]]").count();
+        String::from_utf8_lossy(&kept.bytes).lines().filter(|line| line.trim() == "[[package]]").count();
     Ok(EnvironmentLock {
         kind: Some(kind),
-        sha256: Some(sha256_hex(&bytes)),
+        sha256: Some(sha256_hex(&kept.bytes)),
         package_count: Some(packages as u64),
         path: Some(lock.to_string_lossy().into_owned()),
+        kept: Some(kept),
         ..EnvironmentLock::default()
     })
 }

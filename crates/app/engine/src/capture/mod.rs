@@ -12,6 +12,7 @@ mod host;
 mod interpreter;
 pub mod named_files;
 mod owner;
+mod patch;
 mod script;
 pub mod sources;
 #[cfg(test)]
@@ -21,9 +22,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use trackway_redact::Redactor;
 
 pub use container::{Container, ContainerSource};
-pub use environment::{EnvironmentLock, LockKind};
+pub use environment::{EnvironmentLock, KeptPackages, LockKind};
 pub use git::{
     Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED, Untracked,
 };
@@ -45,6 +47,8 @@ pub struct CaptureInputs<'i> {
     pub container_image: Option<&'i str>,
     /// Folders that are no part of the code, above all Trackway's own home.
     pub exclude: &'i [PathBuf],
+    /// Takes the secrets out of the list of packages before it is hashed.
+    pub redactor: &'i Redactor,
 }
 
 /// Everything captured.

@@ -1,25 +1,21 @@
 //! Keeps what an attempt was made from beside its commit: the changes that were not committed, its script and run file, its packages.
 //! Without it a receipt has hashes of things that are lost. Each is stored once, under its hash, without secrets.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::AttemptId;
-use trackway_files::{TempFile, TempFolder, make_folders, read_regular, write_own};
+use trackway_files::{TempFile, TempFolder, if_there, make_folders, read_regular, write_own};
 use trackway_formats::layout::HomeLayout;
-use trackway_redact::Redactor;
+use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
-use super::{Capture, EnvironmentLock, Git, LockKind, NamedFile};
+use super::patch::{self, KEPT_FILE_BYTES_MAX};
+use super::{Capture, EnvironmentLock, Git, NamedFile, Untracked};
 
-/// The most of a script, a run file or an untracked file that is kept.
-pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
-
-/// Parts of the names of files that hold secrets.
-const SECRET_NAMES: [&str; 8] =
-    [".env", ".pem", ".key", ".p12", "credential", "secret", "id_rsa", "id_ed25519"];
 
 /// The changes of tracked files, in the folder of changes.
 pub const PATCH_FILE: &str = "changes.patch";
@@ -28,6 +24,9 @@ pub const UNTRACKED_FOLDER: &str = "untracked";
 
 /// What of the changes is not in the folder, a line each.
 const LEFT_OUT_FILE: &str = "left-out.txt";
+
+/// BLAKE3 of each file in the folder, by its path there.
+pub const KEPT_LIST_FILE: &str = "kept.json";
 
 /// What an attempt was made from: `sources/ATTEMPT.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,12 +41,15 @@ pub struct AttemptSource {
     pub origin: Option<String>,
     /// BLAKE3 of the changes that were not committed; `sources/changes-…` has them.
     pub changes_blake3: Option<String>,
+    /// BLAKE3 of the list of what is kept of them.
+    #[serde(default)]
+    pub changes_list_blake3: Option<String>,
     /// The script and the run file; `sources/file-…` has them.
     pub files: Vec<SourceFile>,
     /// The other files that the command names; only their hashes are kept.
     #[serde(default)]
     pub named_files: Vec<NamedFile>,
-    /// SHA-256 of the packages; `sources/environment-…` has them.
+    /// SHA-256 of the packages, without secrets; `sources/environment-…` has them.
     pub environment_sha256: Option<String>,
     /// The interpreter, or the lock file.
     pub environment_path: Option<PathBuf>,
@@ -81,7 +83,7 @@ pub fn keep(
         commit: commit.clone(),
         branch: branch.clone(),
         root: root.as_ref().map(PathBuf::from),
-        origin: origin.as_ref().map(|url| redactor.text(url).into_owned()),
+        origin: origin.clone(),
         changes_blake3: dirty_diff_blake3.clone(),
         environment_sha256: lock.sha256.clone(),
         environment_path: lock.path.as_ref().map(PathBuf::from),
@@ -90,7 +92,7 @@ pub fn keep(
         ..AttemptSource::default()
     };
     if let Some(blake3) = dirty_diff_blake3 {
-        let kept = keep_changes(home, redactor, blake3, &capture.git, &mut source.left_out);
+        let kept = keep_changes(home, redactor, blake3, &capture.git, &mut source);
         note(&mut source.left_out, "the changes that were not committed", kept);
     }
     let script = capture.script.as_ref().map(|script| script.path.as_path());
@@ -104,10 +106,14 @@ pub fn keep(
     source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
+        if lock.kept.as_ref().is_some_and(|kept| kept.has_secrets) {
+            source.left_out.push("secrets in the list of packages".into());
+        }
         note(&mut source.left_out, "the packages", kept);
     }
-    let text = serde_json::to_vec_pretty(&source)?;
-    write_own(&home.attempt_source(attempt_id), &text)
+    let mut document = serde_json::to_value(&source)?;
+    redactor.json(&mut document);
+    write_own(&home.attempt_source(attempt_id), &serde_json::to_vec_pretty(&document)?)
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {
@@ -121,7 +127,7 @@ fn keep_changes(
     redactor: &Redactor,
     blake3: &str,
     git: &Git,
-    left_out: &mut Vec<String>,
+    source: &mut AttemptSource,
 ) -> io::Result<()> {
     let target = home.changes_source(blake3);
     if !target.is_dir() {
@@ -132,20 +138,23 @@ fn keep_changes(
         }
     }
     let text = std::fs::read_to_string(target.join(LEFT_OUT_FILE))?;
-    left_out.extend(text.lines().map(str::to_owned));
+    source.left_out.extend(text.lines().map(str::to_owned));
+    // A folder of an older version has none.
+    source.changes_list_blake3 =
+        if_there(read_regular(&target.join(KEPT_LIST_FILE)))?.map(|list| hash(&list));
     Ok(())
 }
 
 fn write_changes(target: &Path, redactor: &Redactor, git: &Git) -> io::Result<()> {
     let folder = TempFolder::beside(target)?;
-    let mut left_out = Vec::new();
+    let (mut left_out, mut kept) = (Vec::new(), BTreeMap::new());
+    let root = Path::new(git.root.as_deref().unwrap_or_default());
     match &git.diff {
         Some(diff) => {
-            let (patch, has_secrets) = without_secrets(redactor, diff);
-            write_own(&folder.path().join(PATCH_FILE), &patch)?;
-            if has_secrets {
-                left_out.push("secrets in the changes that were not committed".into());
-            }
+            let patch = patch::without_secrets(redactor, diff, root);
+            write_own(&folder.path().join(PATCH_FILE), &patch.bytes)?;
+            kept.insert(PATCH_FILE.to_owned(), hash(&patch.bytes));
+            left_out.extend(patch.left_out);
         }
         None if git.diff_bytes.is_some_and(|bytes| bytes > 0) => {
             left_out.push(format!(
@@ -161,41 +170,60 @@ fn write_changes(target: &Path, redactor: &Redactor, git: &Git) -> io::Result<()
     }
     let mut budget_bytes = KEPT_UNTRACKED_BYTES_MAX;
     for file in &git.untracked {
-        let from = Path::new(git.root.as_deref().unwrap_or_default()).join(&file.path);
         let to = folder.path().join(UNTRACKED_FOLDER).join(&file.path);
-        if let Err(why) = keep_untracked(redactor, (&from, &to), file.blake3.as_deref(), &mut budget_bytes) {
-            left_out.push(format!("`{}`: {why}", file.path));
+        match keep_untracked(redactor, (&root.join(&file.path), &to), file, &mut budget_bytes) {
+            Ok((blake3, has_secrets)) => {
+                if has_secrets {
+                    left_out.push(format!("`{}`: kept without the secrets in it", file.path));
+                }
+                kept.insert(format!("{UNTRACKED_FOLDER}/{}", file.path), blake3);
+            }
+            Err(why) => left_out.push(format!("`{}`: {why}", file.path)),
         }
     }
-    write_own(&folder.path().join(LEFT_OUT_FILE), left_out.join("\n").as_bytes())?;
+    let left_out = redactor.text(&left_out.join("\n")).into_owned();
+    write_own(&folder.path().join(LEFT_OUT_FILE), left_out.as_bytes())?;
+    write_own(&folder.path().join(KEPT_LIST_FILE), &serde_json::to_vec_pretty(&kept)?)?;
     folder.persist(target)
 }
 
+/// BLAKE3 of what was kept, and whether there were secrets in the file; `Err`: why it is not kept.
 fn keep_untracked(
     redactor: &Redactor,
     (from, to): (&Path, &Path),
-    blake3: Option<&str>,
+    file: &Untracked,
     budget_bytes: &mut u64,
-) -> Result<(), String> {
-    let name = from.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    if SECRET_NAMES.iter().any(|part| name.contains(part)) {
-        return Err("not kept, since its name is that of a file with secrets".into());
-    }
+) -> Result<(String, bool), String> {
+    let name = from.file_name().unwrap_or_default().to_string_lossy();
     let inside = to.components().all(|part| part != Component::ParentDir);
-    let blake3 = blake3.filter(|_| inside).ok_or("it was not read")?;
+    let blake3 = file.blake3.as_deref().filter(|_| inside).ok_or("it was not read")?;
+    let is_not_kept = |why: &str| format!("not kept, since {why}; BLAKE3 {blake3}");
+    if has_secret_name(&name) {
+        return Err(is_not_kept("its name is that of a file with secrets"));
+    }
+    if redactor.text(&file.path) != file.path {
+        return Err(is_not_kept("there is a secret in its name"));
+    }
     let size = from.symlink_metadata().map_err(|error| error.to_string())?.len();
     if size > KEPT_FILE_BYTES_MAX || size > *budget_bytes {
         return Err("too large to be kept".into());
     }
     let bytes = read_regular(from).map_err(|error| error.to_string())?;
-    if blake3::hash(&bytes).to_hex().as_str() != blake3 {
+    if hash(&bytes) != blake3 {
         return Err("it changed while it was kept".into());
     }
+    if let Some(why) = unkeepable(&name, &bytes) {
+        return Err(is_not_kept(why));
+    }
     *budget_bytes -= size;
-    let (kept, has_secrets) = without_secrets(redactor, &bytes);
+    let kept = redactor.bytes(&bytes);
     let folder = to.parent().unwrap_or(to);
     make_folders(folder).and_then(|()| write_own(to, &kept)).map_err(|error| error.to_string())?;
-    if has_secrets { Err("kept without the secrets in it".into()) } else { Ok(()) }
+    Ok((hash(&kept), *kept != bytes[..]))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 fn keep_file(home: &HomeLayout, redactor: &Redactor, path: &Path) -> Result<String, String> {
@@ -204,37 +232,24 @@ fn keep_file(home: &HomeLayout, redactor: &Redactor, path: &Path) -> Result<Stri
         return Err("too large to be kept".into());
     }
     let bytes = read_regular(path).map_err(|error| error.to_string())?;
-    let (kept, has_secrets) = without_secrets(redactor, &bytes);
-    if has_secrets {
+    if let Some(why) = unkeepable("", &bytes) {
+        return Err(format!("not kept, since {why}"));
+    }
+    if *redactor.bytes(&bytes) != bytes[..] {
         return Err("not kept, since there are secrets in it".into());
     }
-    let blake3 = blake3::hash(&bytes).to_hex().to_string();
+    let blake3 = hash(&bytes);
     let target = home.file_source(&blake3);
     if !target.exists() {
-        TempFile::write(&target, &kept).map_err(|error| error.to_string())?;
+        TempFile::write(&target, &bytes).map_err(|error| error.to_string())?;
     }
     Ok(blake3)
 }
 
 /// The packages, as bytes that have the hash.
 fn keep_environment(target: &Path, lock: &EnvironmentLock) -> io::Result<()> {
-    if target.exists() {
-        return Ok(());
+    match &lock.kept {
+        Some(kept) if !target.exists() => TempFile::write(target, &kept.bytes),
+        _ => Ok(()),
     }
-    let bytes = match (lock.kind, &lock.text, &lock.python_version, &lock.path) {
-        (Some(LockKind::PythonPackages), Some(packages), Some(version), _) => {
-            format!("{version}\n{packages}").into_bytes()
-        }
-        (Some(LockKind::CargoLock | LockKind::UvLock), _, _, Some(path)) => read_regular(Path::new(path))?,
-        _ => return Ok(()),
-    };
-    TempFile::write(target, &bytes)
-}
-
-/// The bytes without the secrets in them, and whether there were any. In bytes that are not text none can be found.
-fn without_secrets(redactor: &Redactor, bytes: &[u8]) -> (Vec<u8>, bool) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return (bytes.to_vec(), false) };
-    let kept = redactor.text(text);
-    let has_secrets = *kept != *text;
-    (kept.into_owned().into_bytes(), has_secrets)
 }

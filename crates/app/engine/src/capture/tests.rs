@@ -17,6 +17,7 @@ struct World {
     folder: TempDir,
     environment: BTreeMap<String, String>,
     exclude: Vec<PathBuf>,
+    redactor: Redactor,
 }
 
 impl World {
@@ -25,7 +26,8 @@ impl World {
         let path = std::env::var("PATH").unwrap_or_default();
         let environment =
             BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), "/nonexistent".to_owned())]);
-        Self { folder, environment, exclude: Vec::new() }
+        let redactor = Redactor::from_environment::<&str, &str>([]);
+        Self { folder, environment, exclude: Vec::new(), redactor }
     }
 
     fn path(&self) -> &Path {
@@ -54,6 +56,7 @@ impl World {
             environment: &self.environment,
             container_image: None,
             exclude: &self.exclude,
+            redactor: &self.redactor,
         })
     }
 

@@ -8,14 +8,14 @@ use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_data::FileStates;
-use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
-use trackway_formats::sha256_hex;
+use trackway_formats::{StoredPart, Variable, sha256_hex};
 use trackway_launch::{
     EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow};
+use trackway_redact::Redactor;
 
 use super::adopted::{self, Adoption};
 use super::container::{container, run_in};
@@ -261,10 +261,9 @@ fn store_capture(
     capture: &Capture,
     spec: &LaunchSpec,
 ) -> Result<(), AppError> {
-    let mut environment = context.redactor.environment(own_environment());
     let passed = &prepared.job.plan.run.pass_environment;
-    let named = own_environment().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
-    environment.extend(context.redactor.settings(&named.collect()));
+    let environment =
+        stored_environment(&context.redactor, own_environment().collect(), passed, &spec.environment);
     let path = AttemptLayout::new(&spec.directory).capture_json();
     let mut stored = serde_json::to_value(capture)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
@@ -273,6 +272,29 @@ fn store_capture(
     trackway_files::make_folders(&spec.directory)
         .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
         .map_err(|error| AppError::file("write", &path, &error))
+}
+
+/// The part of an environment that may be stored: allowed names, those that the run file passes on and sets, and Trackway's own by their
+/// table.
+fn stored_environment(
+    redactor: &Redactor,
+    own: BTreeMap<String, String>,
+    passed: &[String],
+    set: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let is_own = |name: &str| name.starts_with(Variable::PREFIX);
+    let mut environment = redactor.environment(&own);
+    let named = own.iter().filter(|(name, _)| passed.contains(name)).chain(set);
+    let named: BTreeMap<String, String> = named.map(|(name, value)| (name.clone(), value.clone())).collect();
+    environment.extend(redactor.settings(&named));
+    environment.retain(|name, _| !is_own(name));
+    for (name, value) in own.iter().chain(set).filter(|(name, _)| is_own(name)) {
+        let part = name.parse::<Variable>().map_or(StoredPart::Nothing, Variable::stored_part);
+        // The host of an address is stored even where the whole address is a secret.
+        let stored = part.of(value).map(|part| redactor.text(&part).into_owned());
+        environment.extend(stored.map(|stored| (name.clone(), stored)));
+    }
+    environment
 }
 
 /// Where an attempt was put, in the columns of its row.
@@ -558,4 +580,35 @@ pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>
         Observation::Running(_) | Observation::Pending { .. } => Some(false),
         Observation::CannotTell { .. } => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves for every variable of Trackway that of its value is stored what the table says, and that neither a name without a row nor
+    /// one that the run file passes on gets past it.
+    #[test]
+    fn of_trackways_variables_is_stored_what_the_table_says() {
+        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let secret = "https://mm.example.org/hooks/s3cr3tpathvalue99";
+        let own: BTreeMap<String, String> = Variable::ALL
+            .iter()
+            .map(|variable| variable.as_str())
+            .chain(["TRACKWAY_NEW", "EDITOR", "LANG"])
+            .map(|name| (name.to_owned(), secret.to_owned()))
+            .collect();
+        let passed = ["TRACKWAY_WEBHOOK", "TRACKWAY_NEW", "TRACKWAY_DECODING"].map(str::to_owned);
+        let stored = stored_environment(&redactor, own.clone(), &passed, &own);
+        for variable in Variable::ALL {
+            let expected = match variable.stored_part() {
+                StoredPart::Value => Some(secret),
+                StoredPart::Host => Some("https://mm.example.org"),
+                StoredPart::Nothing => None,
+            };
+            assert_eq!(stored.get(variable.as_str()).map(String::as_str), expected, "{variable}");
+        }
+        assert!(!stored.contains_key("TRACKWAY_NEW"));
+        assert_eq!(Variable::Webhook.stored_part(), StoredPart::Host, "documented as a secret");
+    }
 }

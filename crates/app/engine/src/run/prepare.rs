@@ -16,6 +16,7 @@ use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
+use trackway_redact::Redactor;
 use trackway_tower::worn::worn;
 
 use super::job::{Job, RunSource, data_sha256, requested};
@@ -343,6 +344,7 @@ fn surroundings(job: &Job, home: &Path) -> Capture {
         environment: &environment,
         container_image: job.plan.container.as_ref().map(|container| container.image.as_str()),
         exclude: &[home.to_path_buf()],
+        redactor: &Redactor::of_this_process(),
     })
 }
 

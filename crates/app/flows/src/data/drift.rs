@@ -8,7 +8,7 @@ use trackway_data::profile::Profile;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 
-use super::snapshot::{self, kept_profile};
+use super::snapshot::{self, aligned, kept_profile};
 use super::table::{Onlooker, TableRequest, data_error};
 
 /// The request for a comparison.
@@ -51,7 +51,7 @@ pub fn drift(
         };
         profile.map_err(data_error)
     };
-    let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
+    let (before, after) = aligned(home, profile(reference, "reference")?, profile(current, "current")?)?;
     for (profile, set) in [(&before, "reference"), (&after, "current")] {
         if profile.rows == 0 {
             let message = format!("the {set} side has no rows: nothing can be compared");

@@ -7,7 +7,9 @@ pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value, ValueCount
 use trackway_data::profile::{PROFILE_VERSION, Profile};
 use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::AppError;
+use trackway_engine::home::Home;
 
+use super::snapshot::mask;
 use super::table::{Onlooker, TableRequest, data_error};
 
 /// What to profile.
@@ -21,12 +23,13 @@ pub struct ProfileRequest {
     pub save_to: Option<PathBuf>,
 }
 
-/// Reads the data once and describes it.
+/// Reads the data once and describes it. A profile that is kept is masked with the key of the home.
 ///
 /// # Errors
 /// [`NotFound`](trackway_engine::error::ErrorKind::NotFound) for a path that names nothing; [`Usage`](trackway_engine::error::ErrorKind::Usage)
 /// for data that cannot be read as a table or lacks the label; when the profile cannot be saved.
 pub fn profile(
+    home: &Home,
     base: &Path,
     request: &ProfileRequest,
     onlooker: &Onlooker<'_>,
@@ -36,7 +39,8 @@ pub fn profile(
     let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
     let (profile, coverage) = profiled.map_err(data_error)?;
     if let Some(path) = &request.save_to {
-        let text = serde_json::to_string(&profile).map_err(|error| AppError::fault("the profile", &error))?;
+        let kept = profile.clone().masked(&mask(home)?);
+        let text = serde_json::to_string(&kept).map_err(|error| AppError::fault("the profile", &error))?;
         let written = std::fs::write(path, text).and_then(|()| trackway_files::give_to_user(path));
         written.map_err(|error| AppError::file("save the profile in", path, &error))?;
     }

@@ -14,7 +14,7 @@ pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
 use trackway_data::snapshot::{
     NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotError, SnapshotId, SnapshotStore,
 };
-use trackway_data::{DataManifest, HashCache, Resolver};
+use trackway_data::{DataManifest, HashCache, Mask, Resolver};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, run};
@@ -41,6 +41,29 @@ pub struct SnapshotRequest {
 #[must_use]
 pub fn store(home: &Home) -> SnapshotStore {
     SnapshotStore::new(&home.layout.data())
+}
+
+/// Masks the profiles of a home.
+///
+/// # Errors
+/// When its key can neither be read nor made.
+pub fn mask(home: &Home) -> Result<Mask, AppError> {
+    store(home).mask().map_err(|error| snapshot_error(&error))
+}
+
+/// Two profiles of which one may be masked, so that they can be compared.
+///
+/// # Errors
+/// As [`mask`].
+pub(crate) fn aligned(
+    home: &Home,
+    mut one: Profile,
+    mut other: Profile,
+) -> Result<(Profile, Profile), AppError> {
+    if one.masked_with != other.masked_with {
+        one.align(&mut other, &mask(home)?);
+    }
+    Ok((one, other))
 }
 
 /// The id of a reference that is not a path: `snapshot:NAME`, or a name or an id that no file has.
@@ -234,12 +257,14 @@ impl Taken {
         label: Option<&str>,
         onlooker: &Onlooker<'_>,
     ) -> Result<Self, AppError> {
+        // A cache that cannot be kept costs time only.
+        let _ = std::fs::create_dir_all(home.layout.data());
         let cache = HashCache::load(&home.layout.data_cache());
         let watch = onlooker.watch();
         let context = &table.read_context;
         let resolver = Resolver { base, context, cache: Some(&cache), clock: onlooker.clock, watch: &watch };
-        let kept = store(home).profiles();
-        let keeper = ProfileKeeper { folder: &kept, label };
+        let (kept, mask) = (store(home).profiles(), mask(home)?);
+        let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
         let spec = trackway_data::DataSpec {
             path: table.paths.join(" "),
             label: label.map(str::to_owned),
@@ -247,8 +272,7 @@ impl Taken {
         };
         let resolved = resolver.resolve_with_profile(set, &spec, &table.paths, &keeper);
         let (manifest, profile) = resolved.map_err(data_error)?;
-        // A cache that cannot be kept costs time only.
-        let _ = std::fs::create_dir_all(home.layout.data()).and_then(|()| cache.save());
+        let _ = cache.save();
         let snapshot = Snapshot::of(&manifest, &spec.missing);
         let files_read = (manifest.files.len() as u64).saturating_sub(cache.hits());
         Ok(Self { manifest, snapshot, profile, files_read })
@@ -318,7 +342,13 @@ pub fn diff(
     let (before, was, read_before) = side(before, "before")?;
     let (after, is, read_after) = side(after, "after")?;
     let differ = before.data_sha256 != after.data_sha256;
-    let drift = was.zip(is).filter(|_| differ).map(|(was, is)| compare(&was, &is, label));
+    let drift = match was.zip(is).filter(|_| differ) {
+        Some((was, is)) => {
+            let (was, is) = aligned(home, was, is)?;
+            Some(compare(&was, &is, label))
+        }
+        None => None,
+    };
     Ok(DiffAnswer {
         diff: trackway_data::snapshot::diff(&before, &after),
         before: before.data_sha256,

@@ -112,6 +112,8 @@ layout!(
         objects = "objects",
         /// Statistics of the data that runs read, to compare the data of later runs with. `trackway gc` deletes those that are not needed.
         run_profiles = "run-profiles",
+        /// The key with which personal data and secrets are masked in statistics, so that equal values stay equal.
+        mask_key = "mask.key",
         /// Hashes of data files that did not change since they were last read.
         manifest_cache = "manifest-cache.json",
     }

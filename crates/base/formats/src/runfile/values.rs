@@ -182,7 +182,7 @@ pub(super) fn check_variable_name(name: &str) -> Result<(), String> {
     if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Err(format!("must contain only names of letters, digits and `_`, not `{name}`"));
     }
-    if name.starts_with("TRACKWAY_") {
+    if name.starts_with(crate::Variable::PREFIX) {
         return Err(format!("must not hold `{name}`: names that begin with `TRACKWAY_` are set by Trackway"));
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! The class "one redaction door": a script leaks a secret through every channel there is, and no file of the home
 //! holds it.
 
+mod channels;
+
 use serde_json::json;
 use trackway_recorder::{Recorder, record_panics};
 

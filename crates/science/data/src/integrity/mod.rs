@@ -52,6 +52,7 @@ use facts::TableFacts;
 pub use groups::{GROUPS_MAX, Group};
 pub use label::label;
 pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
+pub(crate) use people::names_of_persons;
 pub use personal::{PersonalColumn, SignOffFileError, personal, personal_columns, sign_offs_from_toml};
 use repeats::RowKinds;
 pub use repeats::{REPEATED_KEYS_MAX, Repeats};

@@ -60,7 +60,16 @@ const YEAR_MICROS: f64 = 365.2425 * 86_400e6;
 
 /// Names and dates of birth, each with the index of its column.
 pub(super) fn of_people(evidence: &TableEvidence, now: Timestamp) -> Vec<(usize, PersonalFinding)> {
-    let columns = &evidence.profile.columns;
+    found_in(&evidence.profile.columns, Some(now))
+}
+
+/// The columns that hold names of persons, by their index.
+pub(crate) fn names_of_persons(columns: &[ColumnProfile]) -> Vec<usize> {
+    found_in(columns, None).into_iter().map(|(index, _)| index).collect()
+}
+
+/// Dates of birth only where it is known what day it is.
+fn found_in(columns: &[ColumnProfile], now: Option<Timestamp>) -> Vec<(usize, PersonalFinding)> {
     let headers: Vec<Vec<String>> = columns.iter().map(|column| words_of(&column.name)).collect();
     let describes_persons = headers.iter().flatten().any(|word| PERSONS.contains(&word.as_str()));
     let halves = ["first", "last"].map(|half| headers.iter().any(|words| words == &[half])) == [true; 2];
@@ -73,7 +82,7 @@ pub(super) fn of_people(evidence: &TableEvidence, now: Timestamp) -> Vec<(usize,
             Some(Header::AnyName) if describes_persons => {
                 named(column).filter(|_| has_several_words(column) && (halves || is_mostly_different(column)))
             }
-            Some(Header::Birth) => born(column, now),
+            Some(Header::Birth) => now.and_then(|now| born(column, now)),
             _ => None,
         };
         let kind = match said_by(words) {

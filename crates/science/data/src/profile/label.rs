@@ -254,6 +254,23 @@ impl LabelLink {
         }
     }
 
+    /// Changes the hashes of strings of the column and of classes of the label.
+    pub(crate) fn rehash(&mut self, texts: &HashMap<u64, u64>, classes: &HashMap<u64, u64>) {
+        let text = |hash: u64| texts.get(&hash).copied().unwrap_or(hash);
+        let class = |hash: u64| classes.get(&hash).copied().unwrap_or(hash);
+        let groups = |groups: Groups, new: &dyn Fn(u64) -> u64| {
+            groups.into_iter().map(|(hash, of)| (new(hash), of)).collect()
+        };
+        self.by_text = self.by_text.take().map(|by_text| groups(by_text, &text));
+        self.by_class = self.by_class.take().map(|by_class| groups(by_class, &class));
+        self.crossed = self.crossed.take().map(|crossed| {
+            let row = |counts: BTreeMap<u64, u64>| {
+                counts.into_iter().map(|(hash, count)| (class(hash), count)).collect()
+            };
+            crossed.into_iter().map(|(hash, counts)| (text(hash), row(counts))).collect()
+        });
+    }
+
     pub(crate) fn merge(&mut self, later: Self) {
         merge_option(&mut self.pairs, later.pairs, |known, later| known.merge(&later));
         merge_option(&mut self.by_class, later.by_class, merge_groups);

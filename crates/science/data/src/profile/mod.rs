@@ -36,6 +36,8 @@ mod text;
 mod values;
 pub(crate) mod wide;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
@@ -83,6 +85,9 @@ pub struct Profile {
     pub rows_sampled: Option<u64>,
     /// The column that others are compared with.
     pub label: Option<String>,
+    /// The name of the key that its values are masked with; `None`: they are as they were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masked_with: Option<String>,
     /// In the order of the source.
     pub columns: Vec<ColumnProfile>,
 }
@@ -171,6 +176,7 @@ impl Profile {
         }
         self.rows += later_rows;
         self.rows_rejected += later.rows_rejected;
+        self.masked_with = self.masked_with.take().or(later.masked_with);
         Ok(())
     }
 
@@ -226,6 +232,20 @@ impl ColumnProfile {
     #[must_use]
     pub fn quantile_sketch(&self) -> Option<&Quantiles> {
         self.numbers.as_ref().map(|numbers| &numbers.quantiles)
+    }
+
+    /// Changes strings and their hashes; `None` leaves one as it is.
+    pub(crate) fn change_texts(&mut self, change: impl FnMut(&str, u64) -> Option<(u64, String)>) {
+        if let Some(values) = &mut self.values {
+            values.change_texts(change);
+        }
+    }
+
+    /// Changes the hashes of strings and classes in what is known of the label.
+    pub(crate) fn rehash_label(&mut self, texts: &HashMap<u64, u64>, classes: &HashMap<u64, u64>) {
+        if let Some(label) = &mut self.label {
+            label.rehash(texts, classes);
+        }
     }
 
     /// Moments of the finite values. `None` for other than numbers and timestamps.
@@ -300,6 +320,7 @@ impl Profiler {
             rows_rejected: 0,
             rows_sampled: None,
             label: self.label.map(|(_, name)| name),
+            masked_with: None,
             columns: self.columns,
         }
     }

@@ -268,6 +268,40 @@ impl ValueCounts {
         Self { error: self.error, distinct: self.distinct, ..texts }
     }
 
+    /// Changes strings with their hashes; equal ones are counted together. Where not all values are known, how many different there are
+    /// stays, and a later merge may count a changed value of an exact table once more.
+    pub(crate) fn change_texts(&mut self, mut change: impl FnMut(&str, u64) -> Option<(u64, String)>) {
+        if !self.is_texts() {
+            return;
+        }
+        let mut changed = Self::of_texts();
+        let mut is_changed = false;
+        for slot in self.occupied() {
+            let (hash, count) = (self.hashes[slot], self.counts[slot]);
+            let bytes = self.text_at(slot);
+            match change(&shown(bytes), hash) {
+                Some((hash, text)) => {
+                    is_changed = true;
+                    changed.add_hashed_text(hash, text.as_bytes(), count);
+                }
+                None => changed.add_hashed_text(hash, bytes, count),
+            }
+        }
+        if is_changed {
+            *self = Self { error: self.error, distinct: self.distinct.take(), ..changed };
+        }
+    }
+
+    fn text_at(&self, slot: usize) -> &[u8] {
+        match &self.keys {
+            Keys::Texts { spans, arena } => {
+                let (start, length) = spans[slot];
+                &arena[start as usize..(start + length) as usize]
+            }
+            Keys::Numbers(_) | Keys::Floats(_) => &[],
+        }
+    }
+
     pub(crate) fn is_texts(&self) -> bool {
         matches!(self.keys, Keys::Texts { .. })
     }
@@ -316,15 +350,8 @@ impl ValueCounts {
     }
 
     fn stored_texts(&self) -> impl Iterator<Item = (u64, String, u64)> + '_ {
-        let (spans, arena): (&[_], &[u8]) = match &self.keys {
-            Keys::Texts { spans, arena } => (spans, arena),
-            Keys::Numbers(_) | Keys::Floats(_) => (&[], &[]),
-        };
-        self.occupied().filter(move |_| !spans.is_empty()).map(move |slot| {
-            let (start, length) = spans[slot];
-            let bytes = &arena[start as usize..(start + length) as usize];
-            (self.hashes[slot], shown(bytes), self.counts[slot])
-        })
+        let slots = self.occupied().filter(|_| self.is_texts());
+        slots.map(|slot| (self.hashes[slot], shown(self.text_at(slot)), self.counts[slot]))
     }
 }
 

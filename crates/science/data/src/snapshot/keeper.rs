@@ -6,21 +6,35 @@ use std::path::{Path, PathBuf};
 use trackway_files::TempFile;
 
 use crate::manifest::DataFile;
+use crate::masking::Mask;
 use crate::profile::Profile;
 
-/// Keeps the profiles of files by their content and by how they were read.
+/// Keeps the profiles of files by their content and by how they were read. All that it gives and keeps are masked, so that they can be
+/// merged.
 #[derive(Debug, Clone, Copy)]
 pub struct ProfileKeeper<'k> {
     /// Where; made when it is first needed.
     pub folder: &'k Path,
     /// The column that others are compared with.
     pub label: Option<&'k str>,
+    /// Masks what is kept.
+    pub mask: &'k Mask,
 }
 
 impl ProfileKeeper<'_> {
     pub(crate) fn get(&self, file: &DataFile, read_as: &str) -> Option<Profile> {
         let text = fs::read_to_string(self.path(file, read_as)).ok()?;
-        Profile::from_json(&text).ok()
+        let profile = Profile::from_json(&text).ok()?;
+        // What another key marked cannot be merged with the rest.
+        if profile.masked_with.as_ref().is_some_and(|name| *name != self.mask.name()) {
+            return None;
+        }
+        let is_masked = profile.masked_with.is_some();
+        let profile = profile.masked(self.mask);
+        if !is_masked {
+            self.put(file, read_as, &profile);
+        }
+        Some(profile)
     }
 
     /// Written beside and renamed, so that a reader never sees half of one. A full disk only costs the next reading.

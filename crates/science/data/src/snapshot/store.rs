@@ -1,16 +1,18 @@
 //! Snapshots and their names in a folder.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
-use trackway_files::{TempFile, TempFolder};
+use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::layout::DataLayout;
+use trackway_redact::Redactor;
 
 use super::Snapshot;
+use crate::masking::{KEY_BYTES, Mask};
 use crate::profile::Profile;
 
 /// So many digits of an id are shown, and that many distinguish two snapshots of one project.
@@ -113,6 +115,37 @@ impl SnapshotStore {
         Self { folder: folder.to_owned() }
     }
 
+    /// Masks the profiles of this folder, with the key that is kept in it; it is made when it is first needed. Where there is no home, the
+    /// key is not kept.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]: the key cannot be read or made.
+    pub fn mask(&self) -> Result<Mask, SnapshotError> {
+        let path = self.layout().mask_key();
+        let key = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.keep_key(&path, random_key()?)?,
+            read => read.map_err(disk("read", &path))?,
+        };
+        let message = || format!("a key has {KEY_BYTES} bytes, this file has {}", key.len());
+        let key = key.as_slice().try_into();
+        let key = key.map_err(|_| SnapshotError::Damaged { path: path.clone(), message: message() })?;
+        Ok(Mask::new(key, Redactor::of_this_process()))
+    }
+
+    /// Of several processes that come first, the key of one is kept.
+    fn keep_key(&self, path: &Path, key: Vec<u8>) -> Result<Vec<u8>, SnapshotError> {
+        if !self.folder.is_dir() && !self.folder.parent().is_some_and(Path::is_dir) {
+            return Ok(key);
+        }
+        make_folders(&self.folder).map_err(disk("make", &self.folder))?;
+        let (draft, mut file) = TempFile::beside(path).map_err(disk("create", path))?;
+        file.write_all(&key).and_then(|()| file.sync_all()).map_err(disk("write", path))?;
+        match draft.persist_new(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(disk("name", path)(error)),
+            _ => fs::read(path).map_err(disk("read", path)),
+        }
+    }
+
     /// Where profiles of single files are kept.
     #[must_use]
     pub fn profiles(&self) -> PathBuf {
@@ -126,12 +159,13 @@ impl SnapshotStore {
     /// [`SnapshotError::Disk`]. Nothing half is left that would be read.
     pub fn put(&self, snapshot: &Snapshot, profile: Option<&Profile>) -> Result<bool, SnapshotError> {
         let folder = self.folder_of(&snapshot.data_sha256);
+        let profile = profile.map(|profile| Ok(profile.clone().masked(&self.mask()?))).transpose()?;
         let is_new = !folder.is_dir();
         if is_new {
             fs::create_dir_all(self.snapshots()).map_err(disk("make", &self.snapshots()))?;
             let draft = TempFolder::beside(&folder).map_err(disk("make", &folder))?;
             write_synced(&draft.path().join("manifest.json"), &to_json(snapshot))?;
-            if let Some(profile) = profile {
+            if let Some(profile) = &profile {
                 write_synced(&draft.path().join(profile_name(profile.label.as_deref())), &to_json(profile))?;
             }
             sync_folder(draft.path())?;
@@ -141,7 +175,7 @@ impl SnapshotStore {
                 _ => {}
             }
         }
-        if let Some(profile) = profile {
+        if let Some(profile) = &profile {
             let path = folder.join(profile_name(profile.label.as_deref()));
             if !path.is_file() {
                 TempFile::write(&path, &to_json(profile)).map_err(disk("write", &path))?;
@@ -211,7 +245,7 @@ impl SnapshotStore {
         if path.is_file() || self.folder_of(data_sha256).is_dir() {
             return Ok(());
         }
-        let bytes = to_json(profile);
+        let bytes = to_json(&profile.clone().masked(&self.mask()?));
         if bytes.len() > RUN_PROFILE_BYTES_MAX {
             return Ok(());
         }
@@ -331,6 +365,12 @@ impl SnapshotStore {
     pub(super) fn folder_of(&self, data_sha256: &str) -> PathBuf {
         self.snapshots().join(data_sha256)
     }
+}
+
+fn random_key() -> Result<Vec<u8>, SnapshotError> {
+    let (mut key, random) = (vec![0; KEY_BYTES], Path::new("/dev/urandom"));
+    File::open(random).and_then(|mut source| source.read_exact(&mut key)).map_err(disk("read", random))?;
+    Ok(key)
 }
 
 fn profile_name(label: Option<&str>) -> String {

@@ -40,7 +40,8 @@ fn take(folder: &Path, label: Option<&str>) -> (Snapshot, Profile, u64) {
         watch: &UNWATCHED,
     };
     let kept = folder.join("kept");
-    let keeper = ProfileKeeper { folder: &kept, label };
+    let mask = SnapshotStore::new(&folder.join("masks")).mask().unwrap();
+    let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
     let spec = DataSpec { path: "data".into(), ..DataSpec::default() };
     let (manifest, profile) =
         resolver.resolve_with_profile("data", &spec, &["data".into()], &keeper).unwrap();

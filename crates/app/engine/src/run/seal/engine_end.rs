@@ -65,6 +65,18 @@ mod tests {
         }
     }
 
+    /// Proves that what an engine says of a job is kept without secrets.
+    #[test]
+    fn words_of_an_engine_are_kept_without_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = AttemptLayout::new(folder.path().join("attempt"));
+        let token = format!("gh{}{}", "p_", "Ab1Cd2".repeat(6));
+        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let kept = EngineEnd::keep(&files, &seen(Some(&token)), &redactor).unwrap().unwrap();
+        assert_eq!(kept.state.state, "[redacted:github-token]");
+        assert!(!std::fs::read_to_string(files.engine_json()).unwrap().contains(&token));
+    }
+
     /// Proves that the first word of an engine is kept, whatever it says later or when it has forgotten.
     #[test]
     fn the_first_word_is_kept() {

@@ -12,6 +12,7 @@ use trackway_engine::error::AppError;
 use super::data::{Readings, evidence, fewest, label_of};
 use super::{Looker, Work};
 use crate::data::drift::profile_of;
+use crate::data::snapshot::aligned;
 use crate::data::table::TableRequest;
 use crate::preflight::last_good::{LastGood, last_good};
 use crate::preflight::sets::DataSet;
@@ -114,7 +115,13 @@ impl Compared {
     ) -> Result<(), AppError> {
         let here = evidence(work, set)?;
         let label = label_of(work, set);
-        let report = compare(there, &here.profile, label.as_deref());
+        let report = match there.masked_with == here.profile.masked_with {
+            true => compare(there, &here.profile, label.as_deref()),
+            false => {
+                let (there, here) = aligned(&work.context.home, there.clone(), here.profile.clone())?;
+                compare(&there, &here, label.as_deref())
+            }
+        };
         self.fewest_rows = fewest(self.fewest_rows, [there.rows, here.profile.rows]);
         self.findings.extend(drifted(NAME, &set.name, &reference.shown, &report));
         self.comparisons.push(DriftComparison {

@@ -38,7 +38,7 @@ pub fn data(
     printer: Printer,
 ) -> Exit {
     match command {
-        DataCommand::Profile(args) => profile::profile(args, read, printer),
+        DataCommand::Profile(args) => profile::profile(home, args, read, printer),
         DataCommand::Infer(args) => schema::infer(args, read, printer),
         DataCommand::Validate(args) => schema::validate(args, read, printer),
         DataCommand::Check(args) => check::check(args, read, printer),

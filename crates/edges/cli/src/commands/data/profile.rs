@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_api::data::ProfileAnswer;
+use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as profile_table};
 
@@ -20,13 +21,13 @@ const SHOWN_VALUES: usize = 3;
 /// Width of a distribution.
 const CURVE_WIDTH: usize = 12;
 
-pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Exit {
+pub fn profile(home: &Home, args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = ProfileRequest {
         table: table(&args.table, read),
         label: args.label.clone(),
         save_to: args.save.clone(),
     };
-    let answer = reading(printer, |onlooker| profile_table(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| profile_table(home, Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }

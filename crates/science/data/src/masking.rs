@@ -1,0 +1,253 @@
+//! Profiles as they are stored: values that are personal data or secrets are masked, and stay comparable by a keyed hash.
+//!
+//! A masked value is what is left of it and a mark made with the key of the home: equal values have equal marks, and without the key
+//! no guess can be tested. Profiles that were masked with different keys are compared without marks.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trackway_formats::hash::hash_bytes;
+use trackway_redact::Redactor;
+
+use crate::integrity::names_of_persons;
+use crate::personal::masked;
+use crate::profile::{ColumnProfile, MAX_KEPT_BYTES, Profile};
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 32;
+
+/// A word that was cut is masked from this length on: it may be the beginning of a secret that can only be recognised whole.
+const CUT_WORD_BYTES_MIN: usize = 24;
+/// Letters of a mark; each is one of sixteen.
+const MARK_LETTERS: usize = 12;
+/// Between what is left of a value and its mark.
+const MARK: &str = " #";
+/// Where something is hidden.
+const HIDDEN: char = '…';
+
+/// Masks values.
+#[derive(Debug, Clone)]
+pub struct Mask {
+    key: Key,
+    redactor: Arc<Redactor>,
+}
+
+/// Never shown.
+#[derive(Clone)]
+struct Key([u8; KEY_BYTES]);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Key(hidden)")
+    }
+}
+
+/// The hashes of masked values, old and new.
+type Rehashed = HashMap<u64, u64>;
+
+impl Mask {
+    /// With this key; the redactor finds secrets.
+    #[must_use]
+    pub fn new(key: [u8; KEY_BYTES], redactor: Arc<Redactor>) -> Self {
+        Self { key: Key(key), redactor }
+    }
+
+    /// Distinguishes keys, and says nothing about them.
+    pub(crate) fn name(&self) -> String {
+        blake3::keyed_hash(&self.key.0, b"the name of the key").to_hex()[..16].to_owned()
+    }
+
+    /// The value as it is stored; `None`: as it is. A value that was cut ends in `…`.
+    fn text(&self, text: &str, hash: u64) -> Option<String> {
+        let left = match self.redactor.text(&masked(text)) {
+            Cow::Owned(left) => left,
+            Cow::Borrowed(left) if left != text => left.to_owned(),
+            Cow::Borrowed(_) if has_cut_word(text) => HIDDEN.to_string(),
+            Cow::Borrowed(_) => return None,
+        };
+        Some(self.marked(&left, hash))
+    }
+
+    fn marked(&self, left: &str, hash: u64) -> String {
+        let letter = |nibble: u8| char::from(b'a' + nibble);
+        let bytes = blake3::keyed_hash(&self.key.0, &hash.to_le_bytes());
+        let letters = bytes.as_bytes().iter().flat_map(|byte| [letter(byte >> 4), letter(byte & 15)]);
+        let mark: String = letters.take(MARK_LETTERS).collect();
+        format!("{left}{MARK}{mark}")
+    }
+
+    fn rehash(&self, hash: u64) -> u64 {
+        let mut first = [0; 8];
+        first.copy_from_slice(&blake3::keyed_hash(&self.key.0, &hash.to_le_bytes()).as_bytes()[24..]);
+        u64::from_le_bytes(first).max(1)
+    }
+}
+
+/// Whether a value that was cut ends within a long word.
+fn has_cut_word(text: &str) -> bool {
+    let cut = text.strip_suffix(HIDDEN).filter(|kept| kept.len() + 4 > MAX_KEPT_BYTES);
+    cut.and_then(|kept| kept.split_whitespace().last()).is_some_and(|word| word.len() >= CUT_WORD_BYTES_MIN)
+}
+
+/// A masked value without its mark; itself if it has none.
+fn without_mark(text: &str) -> &str {
+    match text.rsplit_once(MARK) {
+        Some((left, mark))
+            if mark.len() == MARK_LETTERS && mark.bytes().all(|letter| (b'a'..=b'p').contains(&letter)) =>
+        {
+            left
+        }
+        _ => text,
+    }
+}
+
+impl Profile {
+    /// Masks the values of strings that are personal data or secrets, and of columns that hold names of persons all. A profile that is
+    /// masked already stays as it is.
+    pub fn mask(&mut self, mask: &Mask) {
+        if self.masked_with.is_some() {
+            return;
+        }
+        let names = names_of_persons(&self.columns);
+        let rehashed: Vec<Rehashed> = self
+            .columns
+            .iter_mut()
+            .enumerate()
+            .map(|(index, column)| mask_column(column, mask, names.contains(&index)))
+            .collect();
+        let of_label =
+            self.label.as_ref().and_then(|label| self.columns.iter().position(|it| it.name == *label));
+        let none = Rehashed::new();
+        let classes = of_label.map_or(&none, |index| &rehashed[index]);
+        for (column, texts) in self.columns.iter_mut().zip(&rehashed) {
+            column.rehash_label(texts, classes);
+        }
+        self.masked_with = Some(mask.name());
+    }
+
+    /// The same profile, masked.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        self.mask(mask);
+        self
+    }
+
+    /// Makes two profiles comparable: where one is masked, both are, and marks of different keys are taken off.
+    pub fn align(&mut self, other: &mut Self, mask: &Mask) {
+        if self.masked_with == other.masked_with {
+            return;
+        }
+        self.mask(mask);
+        other.mask(mask);
+        if self.masked_with != other.masked_with {
+            self.take_marks_off();
+            other.take_marks_off();
+        }
+    }
+
+    fn take_marks_off(&mut self) {
+        for column in &mut self.columns {
+            column.change_texts(|text, _| {
+                let left = without_mark(text);
+                (left != text).then(|| (hash_bytes(left.as_bytes()).max(1), left.to_owned()))
+            });
+        }
+    }
+}
+
+fn mask_column(column: &mut ColumnProfile, mask: &Mask, is_name: bool) -> Rehashed {
+    for fault in &mut column.faults.examples {
+        fault.detail = mask.redactor.text(&masked(&fault.detail)).into_owned();
+    }
+    let mut rehashed = Rehashed::new();
+    column.change_texts(|text, hash| {
+        let named = || is_name.then(|| mask.marked(&HIDDEN.to_string(), hash));
+        let masked = mask.text(text, hash).or_else(named)?;
+        let new = mask.rehash(hash);
+        rehashed.insert(hash, new);
+        Some((new, masked))
+    });
+    rehashed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::drift::compare;
+    use crate::pass::UNWATCHED;
+    use crate::read::Source;
+    use crate::{DataSpec, ReadContext};
+
+    fn profile(folder: &Path, rows: impl Iterator<Item = String>) -> Profile {
+        let text = std::iter::once("mail,note,first name,label\n".to_owned()).chain(rows).collect::<String>();
+        std::fs::write(folder.join("t.csv"), text).unwrap();
+        let spec = DataSpec { path: "t.csv".into(), ..DataSpec::default() };
+        let mut source = Source::open(folder, "data", &spec, &ReadContext::default()).unwrap();
+        Profile::of(&mut source, Some("label"), &UNWATCHED).unwrap().0
+    }
+
+    fn mask(key: u8) -> Mask {
+        Mask::new([key; KEY_BYTES], Arc::new(Redactor::from_environment::<&str, &str>([])))
+    }
+
+    fn row(at: usize) -> String {
+        let token = format!("gh{}{}{:06}", "p_", "Ab1Cd2".repeat(5), at % 7);
+        let names = ["Ana", "Ben", "Cleo", "Dora", "Ed"];
+        format!("person{}@corp.example,{token},{},{}\n", at % 20, names[at % 5], at % 2)
+    }
+
+    /// Proves that no masked profile holds personal data, a secret or the name of a person, that everything else of it is as before, that
+    /// equal values stay equal with one key, and that what was masked with two keys or stored unmasked is compared as well.
+    #[test]
+    fn stored_values_are_masked_and_stay_comparable() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = profile(folder.path(), (0..400).map(row));
+        let after = profile(folder.path(), (0..300).map(row));
+        let other = profile(
+            folder.path(),
+            (0..400).map(|at| row(at).replace("corp.example", "corp.test").replace("Ab1", "Xy9")),
+        );
+        let drifted = |one: &Profile, other: &Profile| {
+            let report = compare(one, other, Some("label"));
+            report
+                .columns
+                .into_iter()
+                .filter(|column| column.drifted)
+                .map(|column| column.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(drifted(&before, &after), Vec::<String>::new());
+        let text = serde_json::to_string(&before.clone().masked(&mask(1))).unwrap();
+        for secret in ["person", "corp.example", "Ab1Cd2", "Ana", "Cleo"] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+        let kept = Profile::from_json(&text).unwrap();
+        assert_eq!(kept.columns[0].summary().distinct_estimate, 20);
+        let association = |profile: &Profile| profile.columns[1].summary().label_association.unwrap().value;
+        assert!((association(&kept) - association(&before)).abs() < 1e-9);
+        let mut now = after.clone();
+        now.align(&mut kept.clone(), &mask(1));
+        assert_eq!(drifted(&kept, &now), Vec::<String>::new());
+        let mut now = other.clone();
+        now.align(&mut kept.clone(), &mask(1));
+        assert_eq!(drifted(&kept, &now), ["mail", "note"]);
+        let (mut ours, mut theirs) = (after.masked(&mask(1)), before.clone().masked(&mask(2)));
+        ours.align(&mut theirs, &mask(1));
+        assert_eq!(drifted(&theirs, &ours), Vec::<String>::new(), "the marks of two keys are not compared");
+    }
+
+    /// Proves that the rest of a word that was cut is hidden, and that an ordinary value is not.
+    #[test]
+    fn cut_words_are_hidden() {
+        let cut = |text: &str| format!("{text}{HIDDEN}");
+        let long = format!("see {}", "a1".repeat(60));
+        assert!(has_cut_word(&cut(&long[..MAX_KEPT_BYTES])));
+        let prose = "a word ".repeat(20);
+        assert!(!has_cut_word(&cut(&prose[..MAX_KEPT_BYTES])));
+        assert!(!has_cut_word(&long[..MAX_KEPT_BYTES]));
+        assert_eq!(mask(1).text("cat", 7), None);
+    }
+}
