@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted storm mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -47,6 +47,10 @@ test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks
 test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that are killed at random under `trackway run`
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/kills.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_TEST_KILLS:-25}
+
+storm: ## trainings in one folder that are killed and resumed at random: nobody's file is touched (TRACKWAY_STORM_SEED=1)
+	cargo build --locked -p trackway
+	python3 crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
 
 module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels

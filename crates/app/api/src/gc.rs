@@ -13,6 +13,8 @@ pub struct GcReport {
     pub gone: Vec<DeletedRun>,
     /// Runs that are kept although the condition selects them.
     pub kept: Vec<KeptRun>,
+    /// What was moved out of a script's way before a resume, of these runs: it is a user's own, and deleted only with `--quarantine`.
+    pub set_aside: Vec<SetAside>,
     /// Files that belong to no run: incomplete ones that a killed process left, and statistics of data that no later run is
     /// compared with. Only searched without a condition.
     pub leftovers: Vec<Leftover>,
@@ -30,6 +32,21 @@ pub struct DeletedRun {
     /// Bytes of its attempts' logs, records and Parquet files, of the files of its evaluators, and of the records and copied
     /// checkpoints of its diagnoses.
     pub size_bytes: u64,
+}
+
+/// Files of a script that were moved out of its way.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SetAside {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Their folder below the home.
+    pub path: String,
+    /// Their size.
+    pub size_bytes: u64,
+    /// Whether they are deleted, or would be; else they are kept.
+    pub goes: bool,
 }
 
 /// A run that is kept.

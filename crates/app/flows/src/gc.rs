@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover};
+use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover, SetAside};
 use trackway_core::{CheckpointState, Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
@@ -39,6 +39,8 @@ pub struct GcRequest {
     pub runs: Vec<RunId>,
     /// Of these runs also the checkpoints on this disk.
     pub checkpoints: bool,
+    /// Also what was moved out of a script's way before a resume.
+    pub quarantine: bool,
     /// A condition as in `trackway runs --where`; none: every run.
     pub condition: Option<String>,
     /// The rule.
@@ -47,7 +49,7 @@ pub struct GcRequest {
     pub dry_run: bool,
 }
 
-/// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts,
+/// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts and what was moved out of a script's way,
 /// their Parquet files, the folders of ended evaluations, and the launches and copied checkpoints of diagnoses. Without a
 /// condition also incomplete files, and the statistics of data that are not compared with any more. Runs that have nothing left are not named.
 ///
@@ -73,6 +75,7 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
         dry_run: request.dry_run,
         gone: Vec::new(),
         kept: Vec::new(),
+        set_aside: Vec::new(),
         leftovers: Vec::new(),
         freed_bytes: 0,
     };
@@ -81,11 +84,18 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
             Fate::Stays(why) => cleared.kept.push(KeptRun { run_id: run.run_id, name: run.name, why }),
             Fate::Goes => {
                 let size_bytes = bulk.paths.iter().map(|path| size_of(path)).sum();
-                if !request.dry_run {
-                    clear(context, &run, &bulk, size_bytes)?;
-                }
+                let set_aside = bulk.set_aside(context, &run, request.quarantine);
+                let is_named = !request.runs.is_empty();
                 cleared.freed_bytes += size_bytes;
-                cleared.gone.push(DeletedRun { run_id: run.run_id, name: run.name, size_bytes });
+                cleared.freed_bytes +=
+                    set_aside.iter().filter(|one| one.goes).map(|one| one.size_bytes).sum::<u64>();
+                if !request.dry_run {
+                    clear(context, &run, &bulk, size_bytes, request.quarantine)?;
+                }
+                cleared.set_aside.extend(set_aside);
+                if is_named || !bulk.paths.is_empty() {
+                    cleared.gone.push(DeletedRun { run_id: run.run_id, name: run.name, size_bytes });
+                }
             }
         }
     }
@@ -106,7 +116,7 @@ fn with_files(context: &Context, condition: Option<String>) -> Result<Vec<(RunRo
         let page = query::search_runs(context, &search)?;
         for run in page.runs {
             let bulk = Bulk::of(context, &run)?;
-            if !bulk.paths.is_empty() {
+            if !bulk.paths.is_empty() || !bulk.quarantines.is_empty() {
                 found.push((run, bulk));
             }
         }
@@ -141,6 +151,8 @@ struct Bulk {
     /// Attempts' folders and Parquet files that are there, its evaluators' and what those left among them, its diagnoses' and
     /// their checkpoints.
     paths: Vec<PathBuf>,
+    /// What was moved out of the way of its script: not among them.
+    quarantines: Vec<PathBuf>,
     /// Runs whose checkpoints are among them, each with why they are gone then: its diagnoses have copies.
     checkpoints: Vec<(RunId, &'static str)>,
 }
@@ -164,13 +176,27 @@ impl Bulk {
             paths.push(context.home.layout.checkpoints_of(diagnosis.run_id));
             checkpoints.push((diagnosis.run_id, COPY_DELETED));
         }
+        let mut quarantines = Vec::new();
         for attempt in &attempts {
-            paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
+            let files = context.home.layout.attempt(attempt.attempt_id);
+            paths.extend(without_what_is_kept(&files)?);
+            quarantines.extend(Some(files.quarantine()).filter(|folder| folder.exists()));
             paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
         }
         paths.push(context.home.layout.run(run.run_id).supervisor_log());
         paths.retain(|path| path.exists());
-        Ok(Self { paths, checkpoints })
+        Ok(Self { paths, quarantines, checkpoints })
+    }
+
+    fn set_aside(&self, context: &Context, run: &RunRow, goes: bool) -> Vec<SetAside> {
+        let of = |folder: &PathBuf| SetAside {
+            run_id: run.run_id,
+            name: run.name.clone(),
+            path: context.home.layout.below(folder),
+            size_bytes: size_of(folder),
+            goes,
+        };
+        self.quarantines.iter().map(of).collect()
     }
 }
 
@@ -276,7 +302,17 @@ fn clear_leftovers(
 }
 
 /// Reported first, deleted then: a crash in between leaves files that the next call names again.
-fn clear(context: &Context, run: &RunRow, bulk: &Bulk, size_bytes: u64) -> Result<(), AppError> {
+fn clear(
+    context: &Context,
+    run: &RunRow,
+    bulk: &Bulk,
+    size_bytes: u64,
+    quarantine: bool,
+) -> Result<(), AppError> {
+    let set_aside = bulk.quarantines.iter().filter(|_| quarantine);
+    if bulk.paths.is_empty() && set_aside.clone().next().is_none() {
+        return Ok(());
+    }
     let at = context.clock.now();
     let event = EventRow {
         event_id: format!("{}:records_cleared:{}", run.run_id, at.as_micros()),
@@ -298,23 +334,23 @@ fn clear(context: &Context, run: &RunRow, bulk: &Bulk, size_bytes: u64) -> Resul
             .collect();
         context.ledger_write(|ledger| ledger.upsert_checkpoints(&retired))?;
     }
-    for path in &bulk.paths {
+    for path in bulk.paths.iter().chain(set_aside) {
         context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
     }
     Ok(())
 }
 
-/// An attempt's folder, or what is beside the artifacts in it.
-fn without_artifacts(files: &AttemptLayout) -> Result<Vec<PathBuf>, AppError> {
-    let (folder, artifacts) = (files.folder(), files.artifacts());
-    if !artifacts.exists() {
+/// An attempt's folder, or what is in it beside the artifacts and what was moved out of the way of its script.
+fn without_what_is_kept(files: &AttemptLayout) -> Result<Vec<PathBuf>, AppError> {
+    let (folder, kept) = (files.folder(), [files.artifacts(), files.quarantine()]);
+    if !kept.iter().any(|path| path.exists()) {
         return Ok(vec![folder.to_owned()]);
     }
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
     });
     let mut paths = entries.map_err(|error| AppError::file("list", folder, &error))?;
-    paths.retain(|path| *path != artifacts);
+    paths.retain(|path| !kept.contains(path));
     Ok(paths)
 }
 

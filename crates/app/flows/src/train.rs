@@ -127,7 +127,7 @@ pub fn resume(
         let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
         return Ok(RunReport::of(outcome));
     }
-    train(context, reopen(context, &row)?, None, reporter)
+    train(context, reopen(context, &row, reporter)?, None, reporter)
 }
 
 /// Takes a run to its end, evaluates its result, says what comes next, and sends the notifications that are wanted.

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_FILE_NAME_BYTES, MAX_MANIFEST_BYTES, Manifest};
+use crate::writers::ShownBy;
 
 /// The file's name in a checkpoint.
 pub const ORIGIN_FILE_NAME: &str = "origin.json";
@@ -28,6 +29,9 @@ pub struct CheckpointOrigin {
     pub is_folder: bool,
     /// Where its step comes from: `content`, `report`, `name`, `tracker` or `progress` (the last step that was recorded before it).
     pub step_origin: String,
+    /// What showed that the attempt wrote it; none in what earlier versions committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<ShownBy>,
     /// Its files.
     pub files: Vec<OriginFile>,
 }
@@ -162,6 +166,7 @@ mod tests {
             path: "out/checkpoint-40".into(),
             is_folder,
             step_origin: "content".into(),
+            shown_by: Some(ShownBy::Kernel),
             files: vec![OriginFile { name: "model".into(), path: path.into(), modified_ns: 0 }],
         };
         for (path, is_folder) in [("model.safetensors", true), ("global_step40/zero.pt", true), ("", false)] {

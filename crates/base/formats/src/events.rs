@@ -35,12 +35,14 @@ closed_list!(
         /// They could not be loaded, and why.
         WarmStartFailed = "warm_start_failed",
         /// A checkpoint that the script wrote itself was committed: `path`, `layout`, `complete` (what showed that it is),
-        /// `step_from`, `bytes`, `seconds`.
+        /// `step_from`, `shown_by` (what showed that the attempt wrote it), `bytes`, `seconds`.
         CheckpointAdopted = "checkpoint_adopted",
         /// The script, or a callback in it, has finished writing a checkpoint itself: `path`, absolute.
         CheckpointWritten = "checkpoint_written",
         /// One that was not committed: `path`, `why`.
         CheckpointNotAdopted = "checkpoint_not_adopted",
+        /// One that is not shown to be the attempt's, and therefore neither committed nor moved: `path`, `owner` (`other` or `unknown`), `why`.
+        CheckpointCandidate = "checkpoint_candidate",
         /// Whether the script read a checkpoint that was there when it was started: `path`; `by`: `attempt`, `unknown` (a process
         /// that was not identified) or `none`; `planned`: whether it is the one that the attempt was to continue from.
         CheckpointOpened = "checkpoint_opened",

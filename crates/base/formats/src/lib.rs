@@ -25,6 +25,7 @@ pub mod shell;
 pub mod subset;
 pub mod tensorboard;
 pub mod wandb;
+pub mod writers;
 pub mod zip;
 
 pub use digest::sha256_hex;

@@ -1,6 +1,6 @@
 //! Looks at the candidates from time to time and commits those that are complete.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,15 +13,19 @@ use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
 use trackway_formats::checkpoint_origin::{
     CheckpointOrigin, ORIGIN_FILE_NAME, ORIGIN_VERSION, OriginFile, stored_names,
 };
+use trackway_formats::writers::{OwnCheckpoint, ShownBy};
 use trackway_layouts::{
-    Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin, Wholeness,
+    Answer, Because, Component, Fingerprint, Observation, Recognised, Root, Settling, StepOrigin, Wholeness,
 };
 
 use crate::candidates::{Candidate, Patterns};
 use crate::committed::{Commits, default_beside, not_adopted};
 use crate::kinds::kind_of;
 use crate::order::{Place, put_in_order};
+use crate::own::OwnCheckpoints;
+use crate::owner::{Evidence, Owner, beyond, owner};
 use crate::saves::Saves;
+use crate::sightings::{Seen, WrittenFile};
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
@@ -30,9 +34,21 @@ const FREE_PER_BYTE: u64 = 10;
 const LINK: &str =
     "it is a symbolic link: what it points to is committed if `checkpoint.adopt` names that by its own path";
 
+/// Why the state of an optimizer alone is not committed.
+const OPTIMIZER_ALONE: &str = "it has an optimizer's state and no model, so that no training can continue from it alone: save both in one file, or in one folder that `checkpoint.adopt` names";
+
+/// Why a path is not committed whose name is not UTF-8.
+const NOT_TEXT: &str = "its name is not UTF-8, so that no record could say where it was: rename it";
+
 /// Later checkpoints wait for one that is not yet known to be complete for at most so many looks, more than it takes where nothing can be
 /// checked.
 const AWAITED_LOOKS_MAX: u32 = 15;
+
+/// So many of the last commits are known again under another name.
+const COMMITTED_MAX: usize = 16;
+
+/// Devices and inodes of files, and the times of their last writes.
+type SameFiles = Vec<(u64, u64, i64)>;
 
 /// Where the step of a checkpoint comes from that has none.
 const UNKNOWN: &str = "unknown";
@@ -62,6 +78,9 @@ pub type IsOpen<'f> = dyn Fn(&[(u64, u64)]) -> Option<bool> + 'f;
 /// The step that was reached when a file was written to, at a time in nanoseconds since 1970; none if none was recorded.
 pub type StepWhenWritten<'f> = dyn Fn(i64) -> Option<Step> + 'f;
 
+/// What was seen of the writers of files, of which earlier sightings than a time in nanoseconds since 1970 are of an earlier state.
+pub type WritersOf<'f> = dyn Fn(&[WrittenFile], i64) -> Seen + 'f;
+
 /// What the adopter cannot see in the files.
 pub struct Facts<'f> {
     /// Now, in nanoseconds of any clock.
@@ -70,6 +89,10 @@ pub struct Facts<'f> {
     pub saves: &'f Saves,
     /// Which step the script had recorded or printed ([`crate::Steps`]).
     pub step_when_written: &'f StepWhenWritten<'f>,
+    /// How far such steps may be behind ([`crate::Steps::slack`]).
+    pub step_slack: Step,
+    /// Who wrote files.
+    pub writers: &'f WritersOf<'f>,
     /// Whether every process that could write a checkpoint has ended.
     pub writers_ended: bool,
     /// Whether a process has one of these files, by device and inode, open for writing; none if that is not known.
@@ -91,6 +114,21 @@ pub struct Adopted {
     pub because: Because,
     /// Where its step comes from.
     pub step_origin: &'static str,
+    /// What showed that the attempt wrote it.
+    pub shown_by: ShownBy,
+}
+
+/// A path that is not shown to be the attempt's: neither committed nor moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotOwn {
+    /// The path.
+    pub path: String,
+    /// Its step, where the files say it.
+    pub step: Option<Step>,
+    /// Whether another writer is known; else none is.
+    pub is_others: bool,
+    /// Who wrote it, or why that is not known.
+    pub why: String,
 }
 
 /// A path that was not committed, and will not be in its present state.
@@ -109,6 +147,8 @@ pub struct Look {
     pub adopted: Vec<Adopted>,
     /// What was given up; each state of a path once.
     pub not_adopted: Vec<NotAdopted>,
+    /// What is not shown to be the attempt's; each state of a path once.
+    pub not_own: Vec<NotOwn>,
     /// Whether something may still become complete.
     pub is_waiting: bool,
     /// Another attempt owns the run's checkpoints now: nothing more is committed.
@@ -124,11 +164,23 @@ struct Known {
     refused: Option<String>,
     /// How many looks since its last commit let later ones wait for it.
     awaited_looks: u32,
+    /// The state that is not shown to be the attempt's.
+    not_own: Option<Fingerprint>,
+    /// The state that was not shown to be the attempt's by one look.
+    doubted: Option<Fingerprint>,
+    /// When the state in `done` was judged, in nanoseconds since 1970: what was seen before is of it or of an earlier one.
+    since_ns: i64,
 }
 
 impl Known {
-    fn new(quiet_ns: u64) -> Self {
-        Self { settling: Settling::new(quiet_ns), done: None, refused: None, awaited_looks: 0 }
+    fn new(quiet_ns: u64, since_ns: i64) -> Self {
+        let settling = Settling::new(quiet_ns);
+        Self { settling, done: None, refused: None, awaited_looks: 0, not_own: None, doubted: None, since_ns }
+    }
+
+    /// This state needs nothing more.
+    fn is_done(&mut self, state: Fingerprint, at_ns: i64) {
+        (self.done, self.since_ns) = (Some(state), at_ns);
     }
 
     /// Says once, while it is the same, why a path is not looked into.
@@ -148,6 +200,7 @@ struct Complete {
     because: Because,
     step: Step,
     step_origin: &'static str,
+    shown_by: ShownBy,
 }
 
 impl Complete {
@@ -175,13 +228,20 @@ pub struct Adopter {
     /// The last one that was committed.
     newest: Option<Place>,
     is_fenced: bool,
+    /// What the attempt is shown to have written.
+    own: OwnCheckpoints,
+    /// What was committed last, to know it again under another name.
+    committed: VecDeque<SameFiles>,
+    /// Whether steps in checkpoints and printed steps were seen to be of one kind.
+    steps_agree: bool,
 }
 
 impl Adopter {
     /// To be made before the script starts: what is there now is not its work, unless it changes.
     #[must_use]
     pub fn new(spec: AdopterSpec, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
-        Self::with_baseline(spec, clock, ids, |_| true)
+        let since_ns = clock.now().as_nanos();
+        Self::with_baseline(spec, since_ns, clock, ids, |_| true)
     }
 
     /// For an attempt that ended while nothing followed it: its work is what was written since `since_ns` (nanoseconds since 1970) and was
@@ -189,7 +249,7 @@ impl Adopter {
     #[must_use]
     pub fn of_ended(spec: AdopterSpec, since_ns: i64, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let (commits, patterns) = (Commits::of(&spec.checkpoint_root), spec.patterns.clone());
-        Self::with_baseline(spec, clock, ids, |candidate| {
+        Self::with_baseline(spec, since_ns, clock, ids, |candidate| {
             let is_older = candidate.files().iter().all(|file| file.modified_ns < since_ns);
             is_older || commits.of_candidate(candidate, &patterns).is_some()
         })
@@ -198,6 +258,7 @@ impl Adopter {
     /// Candidates for which `needs_nothing` holds are left alone while they do not change.
     fn with_baseline(
         spec: AdopterSpec,
+        since_ns: i64,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
         needs_nothing: impl Fn(&Candidate) -> bool,
@@ -206,10 +267,27 @@ impl Adopter {
         for path in spec.patterns.paths() {
             if let Ok(Some(candidate)) = Candidate::at(&path) {
                 let done = candidate.fingerprint().filter(|_| needs_nothing(&candidate));
-                known.insert(path, Known { done, ..Known::new(spec.quiet_ns) });
+                known.insert(path, Known { done, ..Known::new(spec.quiet_ns, since_ns) });
             }
         }
-        Self { spec, clock, ids, root: None, known, newest: None, is_fenced: false }
+        let (own, committed) = (OwnCheckpoints::default(), VecDeque::new());
+        Self {
+            spec,
+            clock,
+            ids,
+            root: None,
+            known,
+            newest: None,
+            is_fenced: false,
+            own,
+            committed,
+            steps_agree: false,
+        }
+    }
+
+    /// What the attempt is shown to have written, if that changed since the last call.
+    pub fn own_if_changed(&mut self) -> Option<Vec<OwnCheckpoint>> {
+        self.own.if_changed()
     }
 
     /// Where candidates are, and may appear.
@@ -253,8 +331,12 @@ impl Adopter {
     /// Looks at one path, for what is not committed yet.
     fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
         let quiet_ns = self.spec.quiet_ns;
-        let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns));
+        let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns, 0));
         let shown = self.spec.patterns.shown(path);
+        if path.file_name().is_some_and(|name| name.to_str().is_none()) {
+            known.refuse(shown, NOT_TEXT.into(), look);
+            return None;
+        }
         let candidate = match Candidate::at(path) {
             Ok(candidate) => candidate?,
             Err(error) => {
@@ -270,16 +352,32 @@ impl Adopter {
             known.refuse(shown, why, look);
             return None;
         }
-        known.refused = None;
-        let content = candidate.content();
-        let inodes: Vec<(u64, u64)> =
-            candidate.files().iter().map(|file| (file.device, file.inode)).collect();
         let (real, modified_ns) = (real_path(path), candidate.modified_ns());
         let reported = facts.saves.reported(&real, modified_ns);
+        if known.not_own == Some(fingerprint) && reported.is_none() {
+            return None;
+        }
+        let content = candidate.content();
+        let wholeness = match content.wholeness(&candidate) {
+            Ok(wholeness) => wholeness,
+            Err(why) => {
+                known.refuse(shown, why, look);
+                return None;
+            }
+        };
+        known.refused = None;
+        let reached = (facts.step_when_written)(modified_ns);
+        let evidence = self.evidence(&candidate, &content.recognised, reported.is_some(), reached, facts);
+        let owner = owner(&evidence);
+        self.learn(&candidate, &content.recognised, reached, owner.as_ref(), facts.step_slack);
+        let known = self.known.get_mut(path).expect("it was just made");
+        let is_own = owner.as_ref().is_none_or(|owner| owner.shown_by().is_some());
+        let inodes: Vec<(u64, u64)> =
+            candidate.files().iter().map(|file| (file.device, file.inode)).collect();
         let seen = Observation {
             at_ns: facts.at_ns,
             fingerprint: Some(fingerprint),
-            wholeness: content.wholeness(&candidate),
+            wholeness,
             is_open_for_writing: (facts.is_open_for_writing)(&inodes),
             reported_complete: reported.is_some(),
             renamed_into_place: facts.saves.is_renamed(&real, modified_ns),
@@ -288,16 +386,36 @@ impl Adopter {
         match known.settling.observe(&seen) {
             Answer::Complete { because } => {
                 let recognised = content.recognised;
-                let reached = || (facts.step_when_written)(modified_ns);
-                let (step, step_origin) = step_of(&recognised, reported.flatten(), reached);
-                let one = Complete { candidate, recognised, fingerprint, because, step, step_origin };
+                // Who wrote is looked at from time to time: what speaks for the attempt may be seen only after the file.
+                let is_early = owner.is_none() || !is_own && known.doubted != Some(fingerprint);
+                let Some(owner) = owner.filter(|_| !is_early) else {
+                    known.doubted = Some(fingerprint).filter(|_| !is_own);
+                    look.is_waiting = true;
+                    return Some(Found::Settling(Place { step: recognised.step.or(reached), modified_ns }));
+                };
+                let Some(shown_by) = owner.shown_by() else {
+                    known.not_own = Some(fingerprint);
+                    let is_others = matches!(owner, Owner::Other { .. });
+                    let why = owner.reason().unwrap_or_default();
+                    look.not_own.push(NotOwn { path: shown, step: recognised.step, is_others, why });
+                    return None;
+                };
+                let (step, step_origin) = step_of(&recognised, reported.flatten(), || reached);
+                let one =
+                    Complete { candidate, recognised, fingerprint, because, step, step_origin, shown_by };
                 Some(Found::Complete(Box::new(one)))
             }
+            Answer::Torn { .. } if !is_own => {
+                known.not_own = Some(fingerprint);
+                None
+            }
             Answer::Torn { what } => {
-                known.done = Some(fingerprint);
+                known.is_done(fingerprint, self.clock.now().as_nanos());
                 look.not_adopted.push(NotAdopted { path: shown, why: format!("it is not whole: {what}") });
                 None
             }
+            // Nothing of the attempt's waits for what others write.
+            Answer::Wait { .. } if !is_own => None,
             Answer::Wait { .. } => {
                 look.is_waiting = true;
                 let is_written =
@@ -305,27 +423,77 @@ impl Adopter {
                         && seen.is_open_for_writing != Some(true);
                 known.awaited_looks += u32::from(is_written);
                 let is_awaited = is_written && known.awaited_looks <= AWAITED_LOOKS_MAX;
-                let reached = || (facts.step_when_written)(modified_ns);
-                let step = content.recognised.step.or_else(reached);
+                let step = content.recognised.step.or(reached);
                 is_awaited.then_some(Found::Settling(Place { step, modified_ns }))
             }
             Answer::Gone => None,
         }
     }
 
+    /// What is known of who wrote it.
+    fn evidence(
+        &self,
+        candidate: &Candidate,
+        recognised: &Recognised,
+        reported: bool,
+        reached: Option<Step>,
+        facts: &Facts<'_>,
+    ) -> Evidence {
+        let since_ns = self.known.get(&candidate.path).map_or(0, |known| known.since_ns);
+        let Seen { kernel, open, company } = (facts.writers)(&candidate.written(), since_ns);
+        let is_named = !self.spec.patterns.is_detecting();
+        let step = recognised.step.filter(|_| self.steps_agree);
+        let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
+        Evidence { reported, kernel, open, company, beyond, is_named }
+    }
+
+    /// Remembers what is the attempt's own, and whether its steps are those that it prints.
+    fn learn(
+        &mut self,
+        candidate: &Candidate,
+        recognised: &Recognised,
+        reached: Option<Step>,
+        owner: Option<&Owner>,
+        slack: Step,
+    ) {
+        let Some(owner) = owner else { return };
+        let shown = self.spec.patterns.shown(&candidate.path);
+        match owner.shown_by().filter(|_| owner.is_seen()) {
+            Some(by) => self.own.put(shown, by, candidate),
+            None => self.own.drop_changed(&shown, candidate),
+        }
+        let is_certain = matches!(owner.shown_by(), Some(ShownBy::Report | ShownBy::Kernel | ShownBy::Open));
+        if let Some((step, reached)) = recognised.step.zip(reached).filter(|_| is_certain) {
+            let is_near = beyond(step, Some(reached), slack).is_none();
+            self.steps_agree = is_near && step.saturating_mul(2) >= reached;
+        }
+    }
+
     /// Commits it. A break: it was interrupted.
     fn commit(&mut self, complete: Complete, facts: &Facts<'_>, look: &mut Look) -> ControlFlow<()> {
         let place = complete.place();
+        let files = same_files(&complete.candidate);
+        if self.committed.contains(&files) {
+            // A hard link to it: the same checkpoint.
+            let at_ns = self.clock.now().as_nanos();
+            let known = self.known.get_mut(&complete.candidate.path).expect("it was observed");
+            known.is_done(complete.fingerprint, at_ns);
+            return ControlFlow::Continue(());
+        }
         let saved = self.save(&complete, facts);
-        let Complete { candidate, recognised, fingerprint, because, step_origin, .. } = complete;
+        let Complete { candidate, recognised, fingerprint, because, step_origin, shown_by, .. } = complete;
+        let at_ns = self.clock.now().as_nanos();
         let shown = self.spec.patterns.shown(&candidate.path);
         let layout = recognised.layout.as_str();
         let known = self.known.get_mut(&candidate.path).expect("it was observed");
         match saved {
             Ok(commit) => {
-                (known.done, known.awaited_looks) = (Some(fingerprint), 0);
+                known.is_done(fingerprint, at_ns);
+                known.awaited_looks = 0;
                 self.newest = Some(place);
-                look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin });
+                self.committed.truncate(COMMITTED_MAX - 1);
+                self.committed.push_front(files);
+                look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin, shown_by });
             }
             Err(_) if (facts.is_interrupted)() => return ControlFlow::Break(()),
             Err(CheckpointError::SourceChanged { .. }) => {
@@ -339,7 +507,7 @@ impl Adopter {
             }
             // A full disk may have room for the next one; this state is not tried again each second.
             Err(error) => {
-                known.done = Some(fingerprint);
+                known.is_done(fingerprint, at_ns);
                 look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
         }
@@ -380,17 +548,21 @@ impl Adopter {
         if self.saves_through_trackway() {
             return Some("the script saves through Trackway too, and one log cannot have both".into());
         }
+        if is_optimizer_alone(&complete.recognised) {
+            return Some(OPTIMIZER_ALONE.into());
+        }
         if let Some(newest) = self.newest.as_ref().filter(|newest| complete.place().is_older(newest)) {
             let newest = newest.step.map_or("another one".to_owned(), |step| format!("that of step {step}"));
             return Some(format!("it is older than {newest}, which was committed before it was complete"));
         }
-        let bytes = complete.fingerprint.bytes;
-        let free = free_bytes(complete.candidate.path.parent()?)?;
-        (self.spec.patterns.is_detecting() && free / FREE_PER_BYTE < bytes).then(|| {
-            format!(
+        let bytes = complete.candidate.bytes_on_disk();
+        let free = free_bytes(self.spec.checkpoint_root.ancestors().find(|folder| folder.exists())?)?;
+        if self.spec.patterns.is_detecting() && free / FREE_PER_BYTE < bytes {
+            return Some(format!(
                 "it has {bytes} bytes and the disk only {free} free: name it in `checkpoint.adopt` to have it copied"
-            )
-        })
+            ));
+        }
+        (free < bytes).then(|| format!("it has {bytes} bytes and the disk only {free} free"))
     }
 
     /// Whether the log has a checkpoint of this attempt that it can resume from through Trackway; a model alone is none.
@@ -411,6 +583,21 @@ impl Adopter {
         }
         Ok(self.root.as_mut().expect("it was opened"))
     }
+}
+
+/// What two checkpoints have in common that are the same files under two names.
+fn same_files(candidate: &Candidate) -> SameFiles {
+    candidate.files().iter().map(|file| (file.device, file.inode, file.modified_ns)).collect()
+}
+
+/// Whether it is one file with the state of an optimizer, and of neither a model nor a trainer.
+fn is_optimizer_alone(recognised: &Recognised) -> bool {
+    let beside = |component: &Component| {
+        matches!(component, Component::Optimizer | Component::Scheduler | Component::Scaler | Component::Rng)
+    };
+    recognised.root == Root::File
+        && recognised.components.contains(&Component::Optimizer)
+        && recognised.components.iter().all(beside)
 }
 
 /// Why it is not committed whatever is in its files.
@@ -446,7 +633,7 @@ fn step_of(
 
 /// What is written beside the files, and where each of them is.
 fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec<(PathBuf, Kind)>) {
-    let Complete { candidate, recognised, step_origin, .. } = complete;
+    let Complete { candidate, recognised, step_origin, shown_by, .. } = complete;
     let paths: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
     let named = paths.iter().map(|path| if path.is_empty() { candidate.name.as_str() } else { path });
     let files = stored_names(named)
@@ -471,6 +658,7 @@ fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec
         path: patterns.shown(&candidate.path),
         is_folder: candidate.is_folder,
         step_origin: (*step_origin).to_owned(),
+        shown_by: Some(*shown_by),
         files,
     };
     (origin, sources)

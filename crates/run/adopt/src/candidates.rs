@@ -1,26 +1,27 @@
 //! The paths that the patterns name now, each with its files.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
-use glob::MatchOptions;
 use trackway_layouts::{
     Component, DEEPSPEED_TRACKER, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError,
     Listing, MEGATRON_TRACKER, Recognised, Root, Wholeness, find, list, list_to_search, recognise, wholeness,
 };
 
+use crate::matching::{PathPattern, entries_max};
+use crate::noting::Noting;
 use crate::reads::{Reads, Remembering};
+use crate::sightings::WrittenFile;
 
 /// Most paths that the patterns of a run may name at a time.
 pub const CANDIDATES_MAX: usize = 1000;
+/// Of a checkpoint with more files than this the writers of the first ones count.
+const WRITTEN_MAX: usize = 1000;
 /// Files that name the newest checkpoint, beside it: steps and completeness may depend on them.
 const TRACKERS: [&str; 3] = [DEEPSPEED_TRACKER, MEGATRON_TRACKER, "last_checkpoint"];
-
-/// `*` does not match a `/`, and a name that begins with a full stop only by one.
-const OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// A pattern that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,48 +36,38 @@ pub struct PatternError {
 #[derive(Debug, Clone)]
 pub struct Patterns {
     working_directory: PathBuf,
-    /// As glob reads them: absolute. None: what can be recognised below the working directory.
-    absolute: Option<Vec<String>>,
-    /// Where nothing is looked for by what it is.
-    excluded: Option<PathBuf>,
+    /// None: what can be recognised below the working directory.
+    named: Option<Vec<PathPattern>>,
+    /// Trackway's home, by every path that it is known by: never looked into.
+    home: Vec<PathBuf>,
     reads: Arc<Reads>,
 }
 
 impl Patterns {
-    /// Patterns such as `out/checkpoint-*` and `ckpt.pt`.
+    /// Patterns such as `out/checkpoint-*` and `ckpt.pt`. Neither Trackway's home nor a folder that holds it is found.
     ///
     /// # Errors
-    /// The first one that is not a pattern, or is not UTF-8 once it is absolute.
-    pub fn new(working_directory: &Path, patterns: &[String]) -> Result<Self, PatternError> {
-        let absolute = |pattern: &String| {
+    /// The first one that is not a pattern.
+    pub fn new(working_directory: &Path, patterns: &[String], home: &Path) -> Result<Self, PatternError> {
+        let read = |pattern: &String| {
             let error = |why: String| PatternError { pattern: pattern.clone(), why };
-            glob::Pattern::new(pattern).map_err(|fault| error(fault.msg.to_owned()))?;
-            let folder = working_directory
-                .to_str()
-                .ok_or_else(|| error("the working directory is not UTF-8".into()))?;
-            match Path::new(pattern).is_absolute() {
-                true => Ok(pattern.clone()),
-                false => Ok(format!("{}/{pattern}", glob::Pattern::escape(folder))),
-            }
+            PathPattern::new(working_directory, pattern).map_err(error)
         };
-        let absolute = Some(patterns.iter().map(absolute).collect::<Result<_, _>>()?);
-        Ok(Self {
-            working_directory: working_directory.to_owned(),
-            absolute,
-            excluded: None,
-            reads: Arc::default(),
-        })
+        let named = patterns.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Self { named: Some(named), ..Self::detecting(working_directory, home) })
     }
 
     /// No patterns: every path below the working directory from which a training can clearly continue, but not what Trackway itself
     /// keeps in its home.
     #[must_use]
     pub fn detecting(working_directory: &Path, home: &Path) -> Self {
-        let excluded = (!working_directory.starts_with(home)).then(|| home.to_owned());
+        // A script that works in the home has nothing else to be looked for in.
+        let is_outside = !working_directory.starts_with(home);
+        let home = [Some(home.to_owned()), home.canonicalize().ok()];
         Self {
             working_directory: working_directory.to_owned(),
-            absolute: None,
-            excluded,
+            named: None,
+            home: home.into_iter().flatten().filter(|_| is_outside).collect(),
             reads: Arc::default(),
         }
     }
@@ -84,31 +75,59 @@ impl Patterns {
     /// Whether nothing was named, and checkpoints are found by what they are.
     #[must_use]
     pub fn is_detecting(&self) -> bool {
-        self.absolute.is_none()
+        self.named.is_none()
     }
 
     /// The folders in which the next checkpoint may appear: of each pattern the part before its first wildcard.
     #[must_use]
     pub fn folders(&self) -> Vec<PathBuf> {
-        let Some(absolute) = &self.absolute else { return vec![self.working_directory.clone()] };
-        let folder = |pattern: &String| {
-            let plain = pattern.split(['*', '?', '[']).next().unwrap_or_default();
-            Path::new(plain.rsplit_once('/').map_or("/", |(folder, _)| folder)).to_owned()
-        };
-        let found = absolute.iter().map(folder);
+        let Some(named) = &self.named else { return vec![self.working_directory.clone()] };
+        let found = named.iter().map(PathPattern::folder);
         found.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
+    }
+
+    /// The folder in which the script runs, and every one beyond it where checkpoints may appear: a process that works there may write there.
+    #[must_use]
+    pub fn region(&self) -> Vec<PathBuf> {
+        let own = self.working_directory.canonicalize().unwrap_or_else(|_| self.working_directory.clone());
+        let beyond = self.folders().into_iter().filter(|folder| !folder.starts_with(&own));
+        let beyond: Vec<PathBuf> = beyond.filter(|folder| folder.parent().is_some()).collect();
+        [own].into_iter().chain(beyond).collect()
     }
 
     /// What they name now, in the order of the paths; at most `CANDIDATES_MAX` paths are looked at.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<PathBuf> {
-        let Some(absolute) = &self.absolute else {
-            let is_own = |path: &PathBuf| self.excluded.as_ref().is_some_and(|home| path.starts_with(home));
-            return self.detected().into_iter().filter(|path| !is_own(path)).collect();
+        let is_in_reach = |path: &PathBuf| {
+            let has_up = path.components().any(|part| part == std::path::Component::ParentDir);
+            let path = if has_up { path.canonicalize().unwrap_or_default() } else { path.clone() };
+            !self.home.iter().any(|home| path.starts_with(home) || home.starts_with(&path))
         };
-        let found = absolute.iter().filter_map(|pattern| glob::glob_with(pattern, OPTIONS).ok()).flatten();
-        // A folder that cannot be read, or is gone by now, has no checkpoints.
-        found.filter_map(Result::ok).take(CANDIDATES_MAX).collect()
+        let Some(named) = &self.named else {
+            return self.detected().into_iter().filter(is_in_reach).collect();
+        };
+        let mut left = entries_max();
+        let found = named.iter().flat_map(|pattern| pattern.paths(&mut left));
+        found.filter(is_in_reach).take(CANDIDATES_MAX).collect()
+    }
+
+    /// The pattern that may name a path which the other one names, too; none if either finds checkpoints by what they are.
+    #[must_use]
+    pub fn names_with(&self, other: &Self) -> Option<&str> {
+        let others = other.named.as_ref()?;
+        let shared = self.named.as_ref()?.iter().find(|own| others.iter().any(|one| own.meets(one)))?;
+        Some(&shared.text)
+    }
+
+    /// Whether both look for checkpoints below the same folder.
+    #[must_use]
+    pub fn shares_folder_with(&self, other: &Self) -> bool {
+        let folders = |patterns: &Self| match &patterns.named {
+            None => vec![patterns.working_directory.clone()],
+            Some(named) => named.iter().map(PathPattern::folder).collect(),
+        };
+        let others = folders(other);
+        folders(self).iter().any(|own| others.iter().any(|one| own.starts_with(one) || one.starts_with(own)))
     }
 
     /// The checkpoints below the working directory from which a training can continue. A folder that cannot be listed, or has too many
@@ -268,6 +287,28 @@ impl Candidate {
         self.listing.fingerprint(&self.name)
     }
 
+    /// Its files, as far as their writers count: the first ones of very many.
+    #[must_use]
+    pub fn written(&self) -> Vec<WrittenFile> {
+        let files = self.files().iter().take(WRITTEN_MAX);
+        files.filter_map(|file| written(&self.place(file))).collect()
+    }
+
+    /// What its files take on the disk: of one with holes less than its size.
+    #[must_use]
+    pub fn bytes_on_disk(&self) -> u64 {
+        let on_disk =
+            |file: &Entry| fs::metadata(self.place(file)).map_or(file.size, |found| found.blocks() * 512);
+        self.files().iter().map(|file| on_disk(file).min(file.size)).sum()
+    }
+
+    /// The absolute path of one of its files.
+    #[must_use]
+    pub fn place(&self, file: &Entry) -> PathBuf {
+        let below = self.below(file);
+        if below.is_empty() { self.path.clone() } else { self.path.join(below) }
+    }
+
     /// The path of one of its files below it, with `/`; empty for a checkpoint that is one file.
     #[must_use]
     pub fn below<'f>(&self, file: &'f Entry) -> &'f str {
@@ -275,13 +316,36 @@ impl Candidate {
     }
 }
 
+/// When a file was made, in nanoseconds since 1970.
+pub(crate) fn born_ns(path: &Path) -> Option<i64> {
+    let born = path.metadata().ok()?.created().ok()?;
+    i64::try_from(born.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+/// What shows who wrote a file.
+fn written(path: &Path) -> Option<WrittenFile> {
+    let found = fs::metadata(path).ok()?;
+    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Some(WrittenFile {
+        id: (found.dev(), found.ino()),
+        born_ns: born_ns(path),
+        modified_ns: nanos(found.mtime(), found.mtime_nsec()),
+        changed_ns: nanos(found.ctime(), found.ctime_nsec()),
+        user: found.uid(),
+    })
+}
+
 impl Content {
-    /// Whether the files are whole.
-    #[must_use]
-    pub fn wholeness(&self, candidate: &Candidate) -> Wholeness {
-        match &self.unfinished {
-            Some(what) => Wholeness::Unfinished { what: what.clone() },
-            None => wholeness(&candidate.listing, &self.source, &self.recognised),
+    /// Whether the files are whole. What cannot be read is not known to be damaged.
+    ///
+    /// # Errors
+    /// Which file could not be read, and why.
+    pub fn wholeness(&self, candidate: &Candidate) -> Result<Wholeness, String> {
+        if let Some(what) = &self.unfinished {
+            return Ok(Wholeness::Unfinished { what: what.clone() });
         }
+        let source = Noting::new(&self.source);
+        let found = wholeness(&candidate.listing, &source, &self.recognised);
+        source.fault().map_or(Ok(found), Err)
     }
 }

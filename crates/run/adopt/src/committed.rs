@@ -40,6 +40,17 @@ impl Commits {
         Self(newest.filter_map(|info| Committed::read(root, info)).collect())
     }
 
+    /// Those of several roots.
+    #[must_use]
+    pub fn of_all<'r>(roots: impl IntoIterator<Item = &'r Path>) -> Self {
+        Self(roots.into_iter().flat_map(|root| Self::of(root).0).collect())
+    }
+
+    /// Where they were.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().map(|commit| commit.origin.path.clone())
+    }
+
     /// The commit for which these files were copied: the same paths, last written to at the same time.
     #[must_use]
     pub fn of_candidate(&self, candidate: &Candidate, patterns: &Patterns) -> Option<&Committed> {

@@ -10,22 +10,31 @@
 mod adopter;
 mod candidates;
 mod committed;
+mod history;
 mod idle;
 mod kinds;
 mod links;
+mod matching;
+mod noting;
 mod order;
+mod own;
+mod owner;
 mod reads;
 mod restore;
 mod saves;
+mod sightings;
 mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
+pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
 pub use candidates::{Candidate, Content, PatternError, Patterns};
 pub use committed::{Commits, Committed, kept_by_default, models_beside, resumed_from};
+pub use history::{History, Past};
 pub use idle::{processor_time, yield_to_others};
 pub use links::link_as_written;
-pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};
+pub use owner::{Company, Evidence, Owner, Writers, owner};
+pub use restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_of};
 pub use saves::Saves;
+pub use sightings::{How, Seen, Sightings, Who, WrittenFile};
 pub use steps::Steps;

@@ -53,6 +53,7 @@ mod tests {
             path: path.into(),
             is_folder,
             step_origin,
+            shown_by: None,
             files: files.collect(),
         }
         .to_bytes()

@@ -2,16 +2,17 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use trackway_checkpoint::{CheckpointError, LoadedCheckpoint};
 use trackway_core::Step;
 use trackway_files::{TempFile, TempFolder, make_folders};
-use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
-use trackway_layouts::{DEEPSPEED_TRACKER, Layout, MEGATRON_TRACKER, Wholeness};
+use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME, OriginFile};
+use trackway_layouts::{DEEPSPEED_TRACKER, Entry, Layout, LayoutConfidence, MEGATRON_TRACKER, Wholeness};
 
 use crate::candidates::{Candidate, Patterns};
+use crate::history::History;
 
 /// Why a checkpoint was not put back.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum RestoreError {
     /// Its files cannot be read.
     #[error(transparent)]
     Checkpoint(CheckpointError),
+    /// What is there is not shown to be the run's own.
+    #[error("`{path}` is not what was committed from there, and it is left as it is: {why}")]
+    Occupied { path: String, why: String },
     #[error("cannot {action} {}: {source}", path.display())]
     Disk { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -54,14 +58,23 @@ pub struct Restored {
     pub path: PathBuf,
     /// Whether its files had to be written again; else they were there.
     pub written: bool,
+    /// What was moved, and what could not be read.
+    pub cleared: Cleared,
+}
+
+/// What became of what could mislead a script.
+#[derive(Debug, Default)]
+pub struct Cleared {
     /// What was moved.
     pub moved: Vec<MovedAside>,
+    /// Paths that could not be read, and were left as they are, each with why.
+    pub unread: Vec<(String, String)>,
 }
 
 /// What is wrong with a folder that was made and not written to.
 const EMPTY: &str = "it has no files";
-/// What is wrong with a link whose target is gone, or was moved.
-const DANGLING: &str = "it is a symbolic link to what is not there";
+/// What is wrong with a link whose target was moved.
+const DANGLING: &str = "it is a symbolic link to what was moved";
 
 /// What may be moved out of the way of a script, and where to.
 #[derive(Debug, Clone, Copy)]
@@ -70,8 +83,8 @@ pub struct Clearing<'c> {
     pub patterns: &'c Patterns,
     /// The folder that gets what is moved.
     pub quarantine: &'c Path,
-    /// Only what was written to since then, in nanoseconds since 1970; none: everything.
-    pub since_ns: Option<i64>,
+    /// What is shown to be the run's own: nothing else is moved.
+    pub history: &'c History,
 }
 
 impl Clearing<'_> {
@@ -79,16 +92,16 @@ impl Clearing<'_> {
     ///
     /// # Errors
     /// [`RestoreError::Disk`]; what was moved by then stays moved.
-    pub fn clear_torn(&self) -> Result<Vec<MovedAside>, RestoreError> {
+    pub fn clear_torn(&self) -> Result<Cleared, RestoreError> {
         self.clear(None, fault_of)
     }
 
-    /// Moves everything, for this reason.
+    /// Moves every checkpoint of the run, for this reason.
     ///
     /// # Errors
     /// [`RestoreError::Disk`]; what was moved by then stays moved.
-    pub fn clear_all(&self, why: &str) -> Result<Vec<MovedAside>, RestoreError> {
-        self.clear(None, |_| Some(why.to_owned()))
+    pub fn clear_all(&self, why: &str) -> Result<Cleared, RestoreError> {
+        self.clear(None, |_| Ok(Some(why.to_owned())))
     }
 
     /// Makes `target`, which was adopted, what the script will find: what is of a later step, not whole, or at its place and not what was
@@ -100,17 +113,36 @@ impl Clearing<'_> {
     pub fn put_back(&self, target: &LoadedCheckpoint) -> Result<Restored, RestoreError> {
         let origin = origin_of(target)?;
         let path = self.patterns.absolute(&origin.path);
-        let mut moved =
-            self.clear(Some(&path), |found| fault_of(found).or_else(|| later_than(target.step, found)))?;
-        if let Some(why) = path.exists().then(|| differs(target, &origin, &path)).flatten() {
-            moved.push(self.move_aside(&path, why)?);
+        let mut cleared = self.clear(Some(&path), |found| {
+            let fault = fault_of(found)?;
+            Ok(fault.or_else(|| later_than(target.step, found)))
+        })?;
+        if path.symlink_metadata().is_ok()
+            && let Some(why) = differs(target, &origin, &path)?
+        {
+            self.must_be_own(&path)?;
+            cleared.moved.push(self.move_aside(&path, why)?);
         }
         let written = !path.exists();
         if written {
             write(target, &origin, &path)?;
         }
-        moved.extend(self.point_at(target.step, &origin, &path)?);
-        Ok(Restored { path, written, moved })
+        cleared.moved.extend(self.point_at(target.step, &origin, &path)?);
+        Ok(Restored { path, written, cleared })
+    }
+
+    /// What is written over is moved, and only what is the run's own is.
+    fn must_be_own(&self, path: &Path) -> Result<(), RestoreError> {
+        let occupied = |why: String| Err(RestoreError::Occupied { path: self.patterns.shown(path), why });
+        match Candidate::at(path) {
+            Ok(Some(found)) => {
+                let owner = self.history.owner_of(&found, self.patterns);
+                if owner.is_seen() { Ok(()) } else { occupied(owner.reason().unwrap_or_default()) }
+            }
+            Ok(None) if self.history.made_folder(path, self.patterns) => Ok(()),
+            Ok(None) => occupied("nothing shows that this run made it".into()),
+            Err(error) => occupied(error.to_string()),
+        }
     }
 
     /// Lets the tracker of DeepSpeed or Megatron name the checkpoint. One that names another is moved.
@@ -126,35 +158,57 @@ impl Clearing<'_> {
             return Ok(None);
         }
         let is_there = tracker.symlink_metadata().is_ok();
+        let beside = |name: &String| path.with_file_name(checkpoint_named(origin, name));
+        if let Some(other) = named.as_ref().map(beside).filter(|other| other.exists()) {
+            self.must_be_own(&other)?;
+        }
         let why = format!("it names `{}`, and the script is to find `{names}`", named.unwrap_or_default());
         let moved = is_there.then(|| self.move_aside(&tracker, why)).transpose()?;
         TempFile::write(&tracker, names.as_bytes()).map_err(RestoreError::disk("write", &tracker))?;
         Ok(moved)
     }
 
-    /// Moves every candidate but one that has a fault.
+    /// Moves every checkpoint of the run but one that has a fault.
     fn clear(
         &self,
         except: Option<&Path>,
-        fault: impl Fn(&Candidate) -> Option<String>,
-    ) -> Result<Vec<MovedAside>, RestoreError> {
-        let paths = self.patterns.paths().into_iter().filter(|path| Some(path.as_path()) != except);
-        // One at a time: what was moved leaves links that point to nothing.
-        let faulty = paths.filter_map(|path| {
-            let why = match Candidate::at(&path).ok()? {
-                Some(found) if self.is_of_run(found.modified_ns()) => fault(&found)?,
+        fault: impl Fn(&Candidate) -> Result<Option<String>, String>,
+    ) -> Result<Cleared, RestoreError> {
+        let mut cleared = Cleared::default();
+        let mut gone: Vec<PathBuf> = Vec::new();
+        for path in self.patterns.paths().into_iter().filter(|path| Some(path.as_path()) != except) {
+            let why = match Candidate::at(&path) {
+                // What is not a checkpoint, such as results beside them, is not looked into any further.
+                Ok(Some(found)) if self.is_own(&found) && is_checkpoint(&found) => match fault(&found) {
+                    Ok(why) => why,
+                    Err(why) => {
+                        cleared.unread.push((self.patterns.shown(&path), why));
+                        None
+                    }
+                },
                 // A trainer makes the folder before it writes to it.
-                None if path.is_dir() && self.is_of_run(own_modified_ns(&path)?) => EMPTY.to_owned(),
-                None if path.is_symlink() && self.is_of_run(own_modified_ns(&path)?) => DANGLING.to_owned(),
-                _ => return None,
+                Ok(None) if path.is_dir() => {
+                    self.history.made_folder(&path, self.patterns).then(|| EMPTY.to_owned())
+                }
+                _ if points_to(&path).is_some_and(|target| gone.contains(&target)) => {
+                    Some(DANGLING.to_owned())
+                }
+                Err(error) => {
+                    cleared.unread.push((self.patterns.shown(&path), error.to_string()));
+                    None
+                }
+                _ => None,
             };
-            Some((path, why))
-        });
-        faulty.map(|(path, why)| self.move_aside(&path, why)).collect()
+            if let Some(why) = why {
+                cleared.moved.push(self.move_aside(&path, why)?);
+                gone.push(path);
+            }
+        }
+        Ok(cleared)
     }
 
-    fn is_of_run(&self, modified_ns: i64) -> bool {
-        self.since_ns.is_none_or(|since_ns| modified_ns >= since_ns)
+    fn is_own(&self, found: &Candidate) -> bool {
+        self.history.owner_of(found, self.patterns).is_seen()
     }
 
     fn move_aside(&self, path: &Path, why: String) -> Result<MovedAside, RestoreError> {
@@ -188,19 +242,35 @@ fn tracker_of(step: Step, origin: &CheckpointOrigin, path: &Path) -> Option<(Pat
     Some((path.with_file_name(tracker), names))
 }
 
-/// Of the folder or link itself.
-fn own_modified_ns(path: &Path) -> Option<i64> {
-    let found = fs::symlink_metadata(path).ok()?;
-    Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))
+/// The name of the checkpoint that a tracker names.
+fn checkpoint_named(origin: &CheckpointOrigin, named: &str) -> String {
+    let step = named.parse::<Step>().ok().filter(|_| origin.layout == Layout::Megatron.as_str());
+    step.map_or_else(|| named.to_owned(), |step| format!("iter_{step:07}"))
+}
+
+/// The path that a symbolic link points to.
+fn points_to(path: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(path).ok()?;
+    Some(path.parent()?.join(target))
+}
+
+/// Whether its files show that it is a checkpoint, and not only a pattern.
+fn is_checkpoint(candidate: &Candidate) -> bool {
+    let found = candidate.content().recognised;
+    found.layout != Layout::Unknown && found.confidence != LayoutConfidence::Guess
+        || found.step.is_some() && found.layout != Layout::Unknown
 }
 
 /// Why a candidate would mislead a script that looks for its newest checkpoint; none for one that is whole or cannot be judged.
-fn fault_of(candidate: &Candidate) -> Option<String> {
-    match candidate.content().wholeness(candidate) {
+///
+/// # Errors
+/// Why it cannot be read.
+fn fault_of(candidate: &Candidate) -> Result<Option<String>, String> {
+    Ok(match candidate.content().wholeness(candidate)? {
         Wholeness::Torn { file, what } => Some(format!("`{file}`: {what}")),
         Wholeness::Unfinished { what } => Some(what),
         Wholeness::Whole { .. } | Wholeness::CannotTell { .. } => None,
-    }
+    })
 }
 
 /// A script that looks for its newest checkpoint would find this one.
@@ -210,35 +280,51 @@ fn later_than(step: Step, candidate: &Candidate) -> Option<String> {
 }
 
 /// What differs between the files at a path and those that were committed from there.
-fn differs(target: &LoadedCheckpoint, origin: &CheckpointOrigin, path: &Path) -> Option<String> {
-    let Ok(Some(candidate)) = Candidate::at(path) else { return Some("it cannot be read".into()) };
+fn differs(
+    target: &LoadedCheckpoint,
+    origin: &CheckpointOrigin,
+    path: &Path,
+) -> Result<Option<String>, RestoreError> {
+    let unreadable = |error: trackway_layouts::ListError| {
+        RestoreError::disk("read", path)(io::Error::other(error.to_string()))
+    };
+    let Some(candidate) = Candidate::at(path).map_err(unreadable)? else { return Ok(Some(EMPTY.into())) };
     let there: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
     let missing = origin.files.iter().find(|file| !there.contains(&file.path.as_str()));
     if let Some(file) = missing {
-        return Some(format!("`{}` is missing in it", file.path));
+        return Ok(Some(format!("`{}` is missing in it", file.path)));
     }
-    let expected = |path: &str| {
-        let name = &origin.files.iter().find(|file| file.path == path)?.name;
-        target.files().iter().find(|file| file.name == *name)
-    };
-    candidate.files().iter().find_map(|file| {
-        let below = candidate.below(file);
-        let Some(committed) = expected(below) else {
-            return Some(format!("`{below}` was not in it when it was committed"));
-        };
-        let at = if below.is_empty() { path.to_owned() } else { path.join(below) };
-        let same =
-            file.size == committed.size_bytes && blake3_of(&at).is_some_and(|hash| hash == committed.blake3);
-        (!same).then(|| {
-            format!("`{}` is not what was committed", if below.is_empty() { &file.path } else { below })
-        })
-    })
+    for file in candidate.files() {
+        if let Some(why) = file_differs(target, origin, &candidate, file)? {
+            return Ok(Some(why));
+        }
+    }
+    Ok(None)
 }
 
-fn blake3_of(path: &Path) -> Option<String> {
+fn file_differs(
+    target: &LoadedCheckpoint,
+    origin: &CheckpointOrigin,
+    candidate: &Candidate,
+    file: &Entry,
+) -> Result<Option<String>, RestoreError> {
+    let below = candidate.below(file);
+    let named = origin.files.iter().find(|known| known.path == below);
+    let committed = named.and_then(|known| target.files().iter().find(|file| file.name == known.name));
+    let Some(committed) = committed else {
+        return Ok(Some(format!("`{below}` was not in it when it was committed")));
+    };
+    let at = candidate.place(file);
+    let is_same = file.size == committed.size_bytes
+        && blake3_of(&at).map_err(RestoreError::disk("read", &at))? == committed.blake3;
+    let shown = if below.is_empty() { &file.path } else { below };
+    Ok((!is_same).then(|| format!("`{shown}` is not what was committed")))
+}
+
+fn blake3_of(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path).ok()?).ok()?;
-    Some(hasher.finalize().to_hex().to_string())
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
@@ -275,7 +361,7 @@ fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, path: &Path) -> R
             return Err(RestoreError::Origin("it names no file".into()));
         };
         let (temporary, to) = TempFile::beside(path).map_err(failed(path))?;
-        copy(target, &file.name, &to).map_err(failed(path))?;
+        copy(target, file, &to).map_err(failed(path))?;
         return temporary.persist(path).map_err(failed(path));
     }
     let folder = TempFolder::beside(path).map_err(failed(path))?;
@@ -284,17 +370,20 @@ fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, path: &Path) -> R
         let below = at.parent().unwrap_or(folder.path());
         make_folders(below).map_err(failed(below))?;
         let to = File::create_new(&at).map_err(failed(&at))?;
-        copy(target, &file.name, &to).map_err(failed(&at))?;
+        copy(target, file, &to).map_err(failed(&at))?;
     }
     folder.persist(path).map_err(failed(path))
 }
 
-/// A copy that shares blocks where the file system can, and never the name: the script may write to it.
-fn copy(target: &LoadedCheckpoint, name: &str, to: &File) -> io::Result<()> {
-    let mut from = File::open(target.folder.join(name))?;
+/// A copy that shares blocks where the file system can, and never the name: the script may write to it. It has the time of the file that was
+/// committed, by which it is known again.
+fn copy(target: &LoadedCheckpoint, file: &OriginFile, to: &File) -> io::Result<()> {
+    let mut from = File::open(target.folder.join(&file.name))?;
     if !trackway_files::clone_file(&from, to)? {
         io::copy(&mut from, &mut &*to)?;
     }
+    let written = Duration::from_nanos(u64::try_from(file.modified_ns).unwrap_or(0));
+    to.set_modified(SystemTime::UNIX_EPOCH + written)?;
     to.sync_all()
 }
 

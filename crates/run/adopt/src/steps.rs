@@ -12,23 +12,48 @@ pub(crate) const TICK_NS: i64 = 4_000_000;
 
 /// The steps that a script recorded or printed, and when.
 #[derive(Debug, Clone, Default)]
-pub struct Steps(VecDeque<(i64, Step)>);
+pub struct Steps {
+    reached: VecDeque<(i64, Step)>,
+    /// The longest way from one to the next.
+    gap: Step,
+}
 
 impl Steps {
     /// Remembers that a step was reached, at a time in nanoseconds since 1970.
     pub fn reached(&mut self, at_ns: i64, step: Step) {
-        if self.0.len() == STEPS_MAX {
-            self.0.pop_front();
+        if self.reached.len() == STEPS_MAX {
+            self.reached.pop_front();
         }
-        self.0.push_back((at_ns, step));
+        if let Some((_, before)) = self.reached.back() {
+            self.gap = self.gap.max(step.saturating_sub(*before));
+        }
+        self.reached.push_back((at_ns, step));
+    }
+
+    /// Whether none is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.reached.is_empty()
+    }
+
+    /// How far the steps may be behind those of the training: twice the longest way from one to the next.
+    #[must_use]
+    pub fn slack(&self) -> Step {
+        self.gap.saturating_mul(2)
+    }
+
+    /// The last step that was reached before a file was written to; the first one if that was later.
+    #[must_use]
+    pub fn before_written(&self, modified_ns: i64) -> Option<Step> {
+        self.when_written(modified_ns.saturating_sub(TICK_NS))
     }
 
     /// The last step that was reached when a file was written to; the first one if that was later.
     #[must_use]
     pub fn when_written(&self, modified_ns: i64) -> Option<Step> {
         let until_ns = modified_ns.saturating_add(TICK_NS);
-        let before = self.0.iter().rev().find(|(at_ns, _)| *at_ns <= until_ns);
-        before.or(self.0.front()).map(|(_, step)| *step)
+        let before = self.reached.iter().rev().find(|(at_ns, _)| *at_ns <= until_ns);
+        before.or(self.reached.front()).map(|(_, step)| *step)
     }
 }
 

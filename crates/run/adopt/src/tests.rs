@@ -12,8 +12,8 @@ use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_layouts::Because;
 
 use crate::{
-    Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, kept_by_default, models_beside,
-    resumed_from,
+    Adopter, AdopterSpec, Clearing, Company, Facts, History, Look, Past, Patterns, Saves, Seen, Writers,
+    kept_by_default, models_beside, resumed_from,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -31,6 +31,16 @@ struct World {
     /// How often a copy may continue before it is interrupted.
     interrupted_after: u32,
     saves: Saves,
+    /// What is seen of the writers of every file.
+    seen: Seen,
+    /// What the attempts so far wrote.
+    past: Past,
+}
+
+/// The kernel names the attempt as the writer.
+fn own() -> Seen {
+    let kernel = Writers { own: true, ..Writers::default() };
+    Seen { kernel, open: Writers::default(), company: Company::Alone }
 }
 
 impl World {
@@ -50,7 +60,17 @@ impl World {
             ended: false,
             interrupted_after: u32::MAX,
             saves: Saves::default(),
+            seen: own(),
+            past: Past::default(),
         }
+    }
+
+    /// What the run is shown to have written.
+    fn history(&mut self, adopter: &mut Adopter) -> History {
+        if let Some(own) = adopter.own_if_changed() {
+            self.past.record.own = own;
+        }
+        History::new(vec![self.past.clone()], [self.root().as_path()])
     }
 
     fn work(&self, path: &str) -> PathBuf {
@@ -63,7 +83,7 @@ impl World {
 
     fn patterns(&self, patterns: &[&str]) -> Patterns {
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        Patterns::new(&self.work(""), &patterns).unwrap()
+        Patterns::new(&self.work(""), &patterns, &self.work("home")).unwrap()
     }
 
     fn adopter(&self, epoch: u64, patterns: &[&str]) -> Adopter {
@@ -109,6 +129,8 @@ impl World {
             at_ns: self.at_ns,
             saves: &self.saves,
             step_when_written: &|_| last_step,
+            step_slack: 0,
+            writers: &|_, _| self.seen.clone(),
             writers_ended: self.ended,
             is_open_for_writing: &|_| Some(is_open),
             is_interrupted: &|| {
@@ -241,45 +263,182 @@ fn the_script_finds_what_was_committed() {
     let (patterns, quarantine) =
         (world.patterns(&["out/*.safetensors"]), world.folder.path().join("quarantine"));
     let target = world.view().resume_target().unwrap().unwrap();
-    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns: None };
-    let restored = clearing.put_back(&target).unwrap();
-    assert!(!restored.written && restored.moved.is_empty() && restored.path == path, "{restored:?}");
+    world.past.record.looked_until_ns = Some(i64::MAX);
+    let put_back = |world: &mut World, adopter: &mut Adopter| {
+        world.look(adopter);
+        let history = world.history(adopter);
+        Clearing { patterns: &patterns, quarantine: &quarantine, history: &history }.put_back(&target)
+    };
+    let restored = put_back(&mut world, &mut adopter).unwrap();
+    assert!(!restored.written && restored.cleared.moved.is_empty() && restored.path == path, "{restored:?}");
     // Torn, and newer.
     write(&world.work("out/step-20.safetensors"), &tensors(100, 2)[..50]);
-    let moved = clearing.put_back(&target).unwrap().moved;
+    let moved = put_back(&mut world, &mut adopter).unwrap().cleared.moved;
     assert_eq!((moved.len(), &*moved[0].path), (1, "out/step-20.safetensors"));
     assert_eq!(fs::read(&moved[0].to).unwrap().len(), 50, "it is kept");
     // Made, and not written to.
     fs::create_dir_all(world.work("out/step-30.safetensors")).unwrap();
-    let moved = clearing.put_back(&target).unwrap().moved;
+    let moved = put_back(&mut world, &mut adopter).unwrap().cleared.moved;
     assert!(moved.len() == 1 && moved[0].why == "it has no files", "{moved:?}");
     // Whole, and newer.
     write(&world.work("out/step-20.safetensors"), &tensors(100, 2));
-    let moved = clearing.put_back(&target).unwrap().moved;
+    let moved = put_back(&mut world, &mut adopter).unwrap().cleared.moved;
     assert!(moved.len() == 1 && moved[0].why.contains("step 20"), "{moved:?}");
     // Damaged.
     fs::write(&path, tensors(100, 9)).unwrap();
-    let restored = clearing.put_back(&target).unwrap();
-    assert!(restored.written && restored.moved[0].why.contains("not what was committed"), "{restored:?}");
+    let restored = put_back(&mut world, &mut adopter).unwrap();
+    assert!(
+        restored.written && restored.cleared.moved[0].why.contains("not what was committed"),
+        "{restored:?}"
+    );
     // Gone.
     fs::remove_dir_all(world.work("out")).unwrap();
-    assert!(clearing.put_back(&target).unwrap().written);
+    assert!(put_back(&mut world, &mut adopter).unwrap().written);
     assert_eq!(fs::read(&path).unwrap(), tensors(100, 1));
     // The script writes to its file: the committed bytes are others.
     fs::write(&path, "x").unwrap();
     world.view().verify(target.info.number).unwrap();
 }
 
+/// Proves that nothing of another training is moved or written over before a resume, whatever its step and however torn, nor anything that is not a
+/// checkpoint, and that the committed one is not put where another's file is.
+#[test]
+fn what_is_not_the_runs_stays() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    write(&world.work("out/step-10.safetensors"), &tensors(100, 1));
+    world.follow(&mut adopter, 9);
+    let target = world.view().resume_target().unwrap().unwrap();
+    let history = world.history(&mut adopter);
+    let (patterns, quarantine) = (world.patterns(&["out/*"]), world.folder.path().join("quarantine"));
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+    fs::create_dir_all(world.work("out/tb")).unwrap();
+    fs::create_dir_all(world.work("out/step-30.safetensors")).unwrap();
+    write(&world.work("out/eval/results.json"), b"{\"accuracy\": 0.");
+    write(&world.work("out/step-900.safetensors"), &tensors(100, 2));
+    write(&world.work("out/step-20.safetensors"), &tensors(100, 2)[..50]);
+    let restored = clearing.put_back(&target).unwrap();
+    assert!(restored.cleared.moved.is_empty() && !restored.written, "{restored:?}");
+    let all = clearing.clear_all("a reason").unwrap().moved;
+    assert_eq!(all.iter().map(|one| &*one.path).collect::<Vec<_>>(), ["out/step-10.safetensors"]);
+    assert!(clearing.put_back(&target).unwrap().written, "its place is free");
+    // Another file at its place.
+    write(&world.work("other"), &tensors(100, 3));
+    fs::rename(world.work("other"), world.work("out/step-10.safetensors")).unwrap();
+    let refused = clearing.put_back(&target).unwrap_err().to_string();
+    assert!(refused.contains("out/step-10.safetensors") && refused.contains("left as it is"), "{refused}");
+    assert_eq!(fs::read(world.work("out/step-10.safetensors")).unwrap(), tensors(100, 3));
+}
+
+/// Proves that neither the home nor a folder that holds it is found by a pattern.
+#[test]
+fn the_home_is_out_of_reach() {
+    let world = World::new();
+    write(&world.work("home/attempts/x/ckpt.pt"), STATE);
+    write(&world.work("ckpt.pt"), STATE);
+    for pattern in ["*", "**/ckpt.pt", "home", "home/attempts/*/ckpt.pt"] {
+        let found = world.patterns(&[pattern]).paths();
+        assert!(found.iter().all(|path| *path == world.work("ckpt.pt")), "{pattern}: {found:?}");
+    }
+    let above = Patterns::new(&world.work(""), &["../*".into()], &world.work("home")).unwrap();
+    assert!(above.paths().iter().all(|path| !world.work("home").starts_with(path.canonicalize().unwrap())));
+}
+
+/// Proves that what another process wrote, or no process is known to have written, is named once with why, and is committed when the script reports it.
+#[test]
+fn what_is_not_shown_to_be_own_is_not_committed() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    let other = || Writers { other: Some("process 7 (`python`)".into()), ..Writers::default() };
+    let none = Writers::default;
+    let company = Company::With("process 7 (`python`)".into());
+    for (step, seen, says) in [
+        (10, Seen { kernel: other(), ..own() }, "process 7 (`python`) wrote it"),
+        (20, Seen { kernel: none(), open: none(), company }, "wrote at the same time"),
+    ] {
+        world.seen = seen;
+        write(&world.work(&format!("out/step-{step}.safetensors")), &tensors(100, step));
+        let mut not_own = Vec::new();
+        for _ in 0..9 {
+            let look = world.look(&mut adopter);
+            assert!(look.adopted.is_empty(), "{look:?}");
+            not_own.extend(look.not_own);
+        }
+        assert!(not_own.len() == 1 && not_own[0].why.contains(says), "{not_own:?}");
+        assert!(adopter.own_if_changed().is_none_or(|own| own.is_empty()));
+    }
+    let reported = world.work("out").canonicalize().unwrap().join("step-20.safetensors");
+    world.saves.report(reported, i64::MAX / 2, Some(20));
+    let look = world.look(&mut adopter);
+    assert_eq!(look.adopted[0].shown_by, trackway_formats::writers::ShownBy::Report);
+}
+
+/// Proves that the state of an optimizer alone is refused with why, and that of an optimizer with its step is committed.
+#[test]
+fn an_optimizer_alone_is_no_checkpoint() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*.pkl"]);
+    world.ended = true;
+    // `{"param_groups": 1}` and `{"optimizer": 1, "step": 20}`.
+    write(&world.work("out/optim-10.pkl"), b"\x80\x02}X\x0c\x00\x00\x00param_groupsK\x01s.");
+    let refused = world.follow(&mut adopter, 9).not_adopted;
+    assert!(refused.len() == 1 && refused[0].why.contains("no model"), "{refused:?}");
+    let state = b"\x80\x02}(X\x09\x00\x00\x00optimizerK\x01X\x04\x00\x00\x00stepK\x14u.";
+    write(&world.work("out/state-20.pkl"), state);
+    assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 20);
+}
+
+/// Proves that a hard link to a checkpoint is the same one and committed once, and that another file of the same size and time is not.
+#[test]
+fn a_hard_link_is_the_same_checkpoint() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    world.finished("out/step-30.safetensors", &tensors(100, 1), 1);
+    fs::hard_link(world.work("out/step-30.safetensors"), world.work("out/last.safetensors")).unwrap();
+    world.finished("out/step-30-ema.safetensors", &tensors(100, 2), 1);
+    world.ended = true;
+    for _ in 0..5 {
+        world.look(&mut adopter);
+    }
+    assert_eq!(world.view().list().len(), 2);
+}
+
+/// Proves that a file that cannot be read for a while is not called torn, and is committed when it can be. Skipped for root, who can read every file.
+#[test]
+fn what_cannot_be_read_is_not_damaged() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    let path = world.work("out/step-10.safetensors");
+    write(&path, &tensors(100, 1));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read(&path).is_ok() {
+        println!("skipped: every file can be read by this user");
+        return;
+    }
+    let refused = world.follow(&mut adopter, 9).not_adopted;
+    assert!(refused[0].why.contains("cannot read"), "{refused:?}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
+}
+
 /// Proves that without a commit what is torn is moved aside, and what is whole stays.
 #[test]
 fn without_a_commit_what_is_torn_is_moved() {
-    let world = World::new();
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
     write(&world.work("out/step-10.safetensors"), &tensors(100, 1));
     write(&world.work("out/step-20.safetensors"), &tensors(100, 2)[..50]);
     let (patterns, quarantine) = (world.patterns(&["out/*"]), world.folder.path().join("quarantine"));
-    let clearing = |since_ns| Clearing { patterns: &patterns, quarantine: &quarantine, since_ns };
-    assert!(clearing(Some(i64::MAX)).clear_torn().unwrap().is_empty(), "it is older than the run");
-    let moved = clearing(None).clear_torn().unwrap();
+    let nothing = History::default();
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &nothing };
+    assert!(clearing.clear_torn().unwrap().moved.is_empty(), "it is not shown to be the run's");
+    // Made before the attempt, and written to by it.
+    write(&world.work("out/step-10.safetensors"), &tensors(100, 3));
+    write(&world.work("out/step-20.safetensors"), &tensors(100, 4)[..50]);
+    world.look(&mut adopter);
+    let history = world.history(&mut adopter);
+    let moved = Clearing { history: &history, ..clearing }.clear_torn().unwrap().moved;
     assert_eq!((moved.len(), &*moved[0].path), (1, "out/step-20.safetensors"));
     assert!(world.work("out/step-10.safetensors").exists());
 }
@@ -362,19 +521,24 @@ fn the_tracker_names_what_is_put_back() {
         write(&world.work(tracker), says.as_bytes());
         assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 10);
         let (patterns, quarantine) = (world.patterns(&[&pattern]), world.folder.path().join("quarantine"));
-        let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns: None };
         let target = world.view().resume_target().unwrap().unwrap();
-        assert!(clearing.put_back(&target).unwrap().moved.is_empty(), "{tracker} is right");
+        let put_back = |world: &mut World, adopter: &mut Adopter| {
+            world.look(adopter);
+            let history = world.history(adopter);
+            let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+            clearing.put_back(&target).unwrap().cleared.moved
+        };
+        assert!(put_back(&mut world, &mut adopter).is_empty(), "{tracker} is right");
         // A later one, which was not committed.
         write(&world.work(newest).join(file), STATE);
         write(&world.work(tracker), said.as_bytes());
-        let moved = clearing.put_back(&target).unwrap().moved;
+        let moved = put_back(&mut world, &mut adopter);
         assert_eq!(moved.iter().map(|one| &*one.path).collect::<Vec<_>>(), [newest, tracker]);
         assert!(moved[1].why.contains(said), "{}", moved[1].why);
         assert_eq!(fs::read_to_string(world.work(tracker)).unwrap(), says);
         assert_eq!(fs::read_to_string(&moved[1].to).unwrap(), said, "it is kept");
         fs::remove_file(world.work(tracker)).unwrap();
-        assert!(clearing.put_back(&target).unwrap().moved.is_empty());
+        assert!(put_back(&mut world, &mut adopter).is_empty());
         assert_eq!(fs::read_to_string(world.work(tracker)).unwrap(), says);
     }
 }
@@ -407,6 +571,8 @@ fn a_rotation_during_the_copy_commits_nothing() {
         let facts = Facts {
             at_ns: 60 * SECOND_NS,
             step_when_written: &|_| None,
+            step_slack: 0,
+            writers: &|_, _| own(),
             writers_ended: false,
             saves: &Saves::default(),
             is_open_for_writing: &rotate,
@@ -450,8 +616,9 @@ fn links_are_not_committed() {
     assert!(!world.root().exists());
 
     let (patterns, quarantine) = (world.patterns(&["out/step-*"]), world.folder.path().join("quarantine"));
-    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns: None };
-    let moved: Vec<String> = clearing.clear_torn().unwrap().into_iter().map(|one| one.path).collect();
+    let history = world.history(&mut adopter);
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+    let moved: Vec<String> = clearing.clear_torn().unwrap().moved.into_iter().map(|one| one.path).collect();
     assert_eq!(moved, ["out/step-20.safetensors", "out/step-last.safetensors"]);
     assert!(quarantine.join("step-last.safetensors").is_symlink());
 }
@@ -505,7 +672,7 @@ fn on_a_small_disk() {
     assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
     write(&world.work("step-20.safetensors"), &tensors(600_000, 2));
     let look = world.follow(&mut adopter, 9);
-    assert!(look.adopted.is_empty() && look.not_adopted[0].why.contains("No space left"), "{look:?}");
+    assert!(look.adopted.is_empty() && look.not_adopted[0].why.contains("the disk only"), "{look:?}");
     assert!(world.follow(&mut adopter, 9).not_adopted.is_empty(), "it is said once");
     fs::write(world.work("filler"), vec![0; 200_000]).expect("what was copied is deleted again");
     fs::remove_file(world.work("step-20.safetensors")).unwrap();

@@ -27,6 +27,18 @@ const TURN: Duration = Duration::from_millis(100);
 /// A larger result is none.
 const RESULT_BYTES_MAX: usize = 256 << 10;
 
+/// The subcommand under which the binary runs [`stand_in`], followed by the process's number and the time of its start.
+pub const AWAIT_COMMAND: &str = "__await";
+
+/// The process that a command waits for, if it is one that does.
+pub(crate) fn awaited(argv: &[String]) -> Option<ProcessIdentity> {
+    let [_, command, pid, start_ticks, ..] = argv else { return None };
+    if command != AWAIT_COMMAND {
+        return None;
+    }
+    Some(ProcessIdentity { pid: pid.parse().ok()?, start_ticks: start_ticks.parse().ok()? })
+}
+
 #[derive(Debug, PartialEq, Deserialize)]
 struct Outcome {
     code: u8,
@@ -75,6 +87,16 @@ fn result_in(folder: &Path) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that the awaited process is read from the command, and from no other one.
+    #[test]
+    fn the_awaited_process_is_in_the_command() {
+        let argv = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let process = ProcessIdentity { pid: 7, start_ticks: 9 };
+        assert_eq!(awaited(&argv("trackway __await 7 9 folder")), Some(process));
+        assert_eq!(awaited(&argv("trackway __await x 9 folder")), None);
+        assert_eq!(awaited(&argv("python train.py 7 9")), None);
+    }
 
     /// Proves that a result is read whole or not at all.
     #[test]

@@ -66,7 +66,7 @@ impl Adopt {
         match self {
             Self::Nothing => Ok(None),
             Self::Detected => Ok(Some(Patterns::detecting(working_directory, home))),
-            Self::Paths(paths) => Patterns::new(working_directory, paths).map(Some),
+            Self::Paths(paths) => Patterns::new(working_directory, paths, home).map(Some),
         }
     }
 }

@@ -117,6 +117,7 @@ fn hash(
     let count = chunk_count(size_bytes);
     let mut block = vec![0; usize::try_from(size_bytes).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES)];
     let mut hashes = Vec::with_capacity(count);
+    let mut has_hole = false;
     for index in 0..count {
         let offset = index as u64 * CHUNK_BYTES as u64;
         let length = (size_bytes - offset).min(CHUNK_BYTES as u64) as usize;
@@ -128,10 +129,17 @@ fn hash(
         let mut hasher = ChunkHasher::new(index, count);
         hasher.update(block);
         hashes.push(hasher.finish());
-        if let Some(to) = to {
-            to.write_at(offset, block).map_err(CheckpointError::storage("copy", path))?;
+        match to {
+            // Zeros are left out: a file with holes takes no more room than its source.
+            Some(to) if block.iter().any(|byte| *byte != 0) => {
+                to.write_at(offset, block).map_err(CheckpointError::storage("copy", path))?;
+            }
+            to => has_hole |= to.is_some(),
         }
         pace(length as u64)?;
+    }
+    if let Some(to) = to.filter(|_| has_hole) {
+        to.set_size(size_bytes).map_err(CheckpointError::storage("copy", path))?;
     }
     Ok(hashes)
 }

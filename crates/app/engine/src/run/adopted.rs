@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use serde_json::json;
 use trackway_adopt::{
-    Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
+    Adopter, AdopterSpec, Cleared, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
 };
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::text::counted;
-use trackway_core::{Clock as _, LaunchKind, Timestamp};
+use trackway_core::{Clock as _, LaunchKind};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::CheckpointSection;
 use trackway_launch::{Adopt, ContinuesFrom, StoredLaunch};
 use trackway_ledger::{AttemptRow, EventRow};
 
+use super::adopt_patterns::{adopt_of, patterns_of_job};
+use super::adopted_history::{history_of, past_of, steps_of};
 use super::prepare::Prepared;
 use crate::Context;
 use crate::checkpoints::view;
@@ -73,6 +75,13 @@ impl Adoption {
         self.continues_from = Some(ContinuesFrom { number: target.info.number, path });
     }
 
+    fn cleared(&mut self, context: &Context, row: &AttemptRow, cleared: &Cleared, reporter: &dyn Reporter) {
+        cleared.moved.iter().for_each(|one| self.moved(context, row, one, reporter));
+        for (path, why) in cleared.unread.iter().take(SHOWN_MAX) {
+            reporter.note(format!("`{path}` could not be looked into and is left as it is: {why}"));
+        }
+    }
+
     fn moved(&mut self, context: &Context, row: &AttemptRow, moved: &MovedAside, reporter: &dyn Reporter) {
         let MovedAside { path, to, why } = moved;
         let to = context.home.layout.below(to);
@@ -97,40 +106,27 @@ pub(super) fn prepare(
     let mut adoption = Adoption { adopt: adopt_of(&prepared.job.plan.checkpoint), ..Adoption::default() };
     let Some(previous) = previous else { return Ok(adoption) };
     let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
-    let since_ns = match patterns.is_detecting() || previous.rung != row.rung {
-        true => context.run_by_id(row.run_id)?.started_at.map(Timestamp::as_nanos),
-        false => None,
-    };
-    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns };
+    let history = history_of(context, row)?;
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
     let target = match loaded {
         None => fetched(context, row)?,
         loaded => loaded,
     };
-    let moved = match (target, previous.rung == row.rung) {
+    let cleared = match (target, previous.rung == row.rung) {
         (Some(target), _) => match clearing.put_back(&target) {
             // It was saved through Trackway: the script loads it.
             Err(RestoreError::NotAdopted) => return Ok(adoption),
             restored => {
                 let restored = restored.map_err(|error| failed(&error))?;
                 adoption.continues_from(context, prepared, row, &target, &restored, &patterns);
-                restored.moved
+                restored.cleared
             }
         },
         (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
         (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,
     };
-    moved.iter().for_each(|one| adoption.moved(context, row, one, reporter));
+    adoption.cleared(context, row, &cleared, reporter);
     Ok(adoption)
-}
-
-/// Which checkpoints of the script's own a run adopts. A cadence says that the script saves through Trackway.
-pub(super) fn adopt_of(section: &CheckpointSection) -> Adopt {
-    match &section.adopt {
-        Some(paths) if paths.is_empty() => Adopt::Nothing,
-        Some(paths) => Adopt::Paths(paths.clone()),
-        None if section.has_cadence() => Adopt::Nothing,
-        None => Adopt::Detected,
-    }
 }
 
 fn patterns_of(
@@ -138,15 +134,7 @@ fn patterns_of(
     prepared: &Prepared,
     kind: LaunchKind,
 ) -> Result<Option<Patterns>, AppError> {
-    if kind != LaunchKind::Train {
-        return Ok(None);
-    }
-    let adopt = adopt_of(&prepared.job.plan.checkpoint);
-    adopt.patterns(&prepared.job.working_directory(), context.home.layout.folder()).map_err(|error| {
-        let message =
-            format!("`checkpoint.adopt` has `{}`, which is not a pattern: {}", error.pattern, error.why);
-        AppError::new(ErrorKind::Usage, message)
-    })
+    if kind == LaunchKind::Train { patterns_of_job(context, &prepared.job) } else { Ok(None) }
 }
 
 /// The checkpoint that the attempt is to continue from, verified, where it came from a remote.
@@ -171,6 +159,7 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
         })
         .collect();
     refused.into_iter().take(SHOWN_MAX).for_each(|text| reporter.note(text));
+    report_not_own(&of_kind(EventKind::CheckpointCandidate).collect::<Vec<_>>(), reporter);
     let adopted: Vec<&EventRow> = of_kind(EventKind::CheckpointAdopted).collect();
     let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, event.field("path")?)))
     else {
@@ -188,6 +177,18 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
         if count == 1 { "was" } else { "were" },
         patterns.join(", ")
     ));
+}
+
+/// Names what is found where the script has its checkpoints and is not shown to be the script's, each path once.
+fn report_not_own(events: &[&EventRow], reporter: &dyn Reporter) {
+    let by_path: BTreeMap<&str, &str> =
+        events.iter().filter_map(|event| Some((event.field("path")?, event.field("why")?))).collect();
+    for (path, why) in by_path.iter().take(SHOWN_MAX) {
+        reporter.note(format!("`{path}` was not committed and stays where it is: {why}"));
+    }
+    if let Some(more) = by_path.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+        reporter.note(format!("{more} more like that: see `checkpoint_candidate` in `trackway explain`"));
+    }
 }
 
 /// The values of `checkpoint.adopt` that name every checkpoint that these events say was adopted.
@@ -259,12 +260,20 @@ pub(super) fn adopt_what_is_left(
             .map(|from| from.number),
         quiet_ns: 0,
     };
+    let past = past_of(context, previous);
+    let steps = steps_of(&files);
+    let reached = |modified_ns| match steps.is_empty() {
+        true => previous.last_step,
+        false => steps.before_written(modified_ns),
+    };
     let mut adopter =
         Adopter::of_ended(spec, started_at.as_nanos(), Arc::clone(&context.clock), Arc::clone(&context.ids));
     let facts = Facts {
         at_ns: 0,
         saves: &Saves::default(),
-        step_when_written: &|_| previous.last_step,
+        step_when_written: &reached,
+        step_slack: steps.slack(),
+        writers: &|files, _| past.seen(files),
         writers_ended: true,
         is_open_for_writing: &|_| Some(false),
         is_interrupted: &|| false,
@@ -295,8 +304,13 @@ fn event(
 }
 
 fn failed(error: &RestoreError) -> AppError {
-    AppError::new(ErrorKind::Fault, format!("the checkpoint to continue from could not be put back: {error}"))
-        .hint("free the disk, or start a new run; the committed checkpoint is kept")
+    let message = format!("the checkpoint to continue from could not be put back: {error}");
+    match error {
+        RestoreError::Occupied { path, .. } => AppError::new(ErrorKind::Blocked, message)
+            .hint(format!("move `{path}` away, and resume the run again; the committed checkpoint is kept")),
+        _ => AppError::new(ErrorKind::Fault, message)
+            .hint("free the disk, or start a new run; the committed checkpoint is kept"),
+    }
 }
 
 #[cfg(test)]

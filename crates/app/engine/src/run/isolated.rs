@@ -3,7 +3,7 @@
 use trackway_core::LaunchKind;
 use trackway_launch::{Adopt, Isolation};
 
-use super::adopted::adopt_of;
+use super::adopt_patterns::adopt_of;
 use super::container::is_started;
 use super::isolated_changes::canonical;
 use super::prepare::Prepared;

@@ -11,9 +11,12 @@ use trackway_data::DataManifest;
 use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
+use trackway_ledger::RunRow;
 use trackway_redact::Redactor;
 
+use crate::Context;
 use crate::error::{AppError, ErrorKind};
+use crate::json_file;
 
 /// Where the intent of a run comes from.
 #[derive(Debug, Clone)]
@@ -272,6 +275,11 @@ fn redact_value(name: &str, value: &mut Value, redactor: &Redactor) {
 pub fn data_sha256(sets: &[DataManifest]) -> Option<String> {
     let pairs: Vec<Value> = sets.iter().map(|set| serde_json::json!([set.name, set.data_sha256])).collect();
     (!pairs.is_empty()).then(|| sha256_hex(canonical_json(&Value::Array(pairs)).as_bytes()))
+}
+
+/// What a run launches, from its folder.
+pub(super) fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
+    Job::restore(json_file::read(&context.home.layout.run(run.run_id).plan_json())?, &context.redactor)
 }
 
 #[cfg(test)]

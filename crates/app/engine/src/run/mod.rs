@@ -1,6 +1,8 @@
 //! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
 
+mod adopt_patterns;
 mod adopted;
+mod adopted_history;
 pub mod changes;
 mod container;
 pub mod curves;
@@ -25,6 +27,7 @@ mod prepare;
 pub mod remote;
 pub(crate) mod roll_back;
 pub mod seal;
+mod shared_paths;
 mod sight;
 pub mod stacks;
 mod supervise;

@@ -19,10 +19,11 @@ use trackway_ledger::{
 use trackway_redact::Redactor;
 use trackway_tower::worn::worn;
 
-use super::job::{Job, RunSource, data_sha256, requested};
+use super::job::{Job, RunSource, data_sha256, planned_job, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
+use super::shared_paths::{Beginning, refuse_shared};
 use super::supervision::{Supervision, Taken};
 use crate::Context;
 use crate::capture::{Capture, CaptureInputs, capture};
@@ -124,11 +125,6 @@ fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Star
     Ok(Start { data_sha256, contract_sha256, manifests, states, ..without_data })
 }
 
-/// What a run launches, from its folder.
-fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
-    Job::restore(json_file::read(&context.home.layout.run(run.run_id).plan_json())?, &context.redactor)
-}
-
 /// Stores a new run and its plan, and becomes its supervisor.
 pub fn begin(
     context: &Context,
@@ -138,6 +134,10 @@ pub fn begin(
 ) -> Result<Prepared, AppError> {
     let Start { job, capture, data_sha256, contract_sha256, start_from, for_run_id, manifests, states } =
         start;
+    let beginning = Beginning::one_at_a_time(context);
+    if kind == LaunchKind::Train {
+        refuse_shared(context, job, None, reporter)?;
+    }
     let run_id = RunId::new(&context.ids);
     let mut run = run_row(context, run_id, job, data_sha256.clone(), capture)?;
     run.kind = kind;
@@ -154,6 +154,7 @@ pub fn begin(
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, job, manifest)).collect();
     context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     let supervision = supervised(supervision::supervise_with(context, run_id, lock)?, &run)?;
+    drop(beginning);
     context.keep(run_id, RowCopy::Run, &KeptRows::of_run(&run, &used, &snapshots));
     note_worn_sets(context, &used, kind, reporter)?;
     reporter.notice(&Notice::RunStarted {
@@ -177,7 +178,10 @@ pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppErr
 }
 
 /// A run whose supervisor is gone, as it was prepared.
-pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
+///
+/// # Errors
+/// When it has another supervisor, cannot be resumed, or another live run names its checkpoints.
+pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
     let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
     // Another command may have sealed its attempt since the row was read.
     let run = context.run_by_id(run.run_id)?;
@@ -194,6 +198,9 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
             .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
     let job = planned_job(context, &run)?;
+    let beginning = Beginning::one_at_a_time(context);
+    refuse_shared(context, &job, Some(run.run_id), reporter)?;
+    drop(beginning);
     let capture = capture_surroundings(context, &job);
     let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
     let isolated = IsolatedChanges::of(context, run.run_id);

@@ -140,6 +140,9 @@ fn adopted_text(event: &EventRow) -> Option<String> {
         let step = event.step.map(|step| format!(" of step {step}")).unwrap_or_default();
         return Some(format!("checkpoint{step} committed from `{}` ({})", field("path")?, field("layout")?));
     }
+    if EventKind::CheckpointCandidate.is(&event.kind) {
+        return Some(format!("`{}` was neither committed nor moved: {}", field("path")?, field("why")?));
+    }
     let is_refused = EventKind::CheckpointNotAdopted.is(&event.kind);
     is_refused.then(|| Some(format!("`{}` was not committed: {}", field("path")?, field("why")?))).flatten()
 }

@@ -172,6 +172,8 @@ layout!(
         artifacts = "artifacts",
         /// Files of the script that were in the way of a resume: damaged or half-written checkpoints.
         quarantine = "quarantine",
+        /// Who wrote where the script has its checkpoints. Written by the shim.
+        writers_json = "writers.json",
         /// What the processes did when the attempt made no progress (`TRACKWAY_STACKS`).
         stacks = "stacks",
         /// Requests to the script (`TRACKWAY_CONTROL`).

@@ -16,6 +16,7 @@ pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Exit {
     let request = GcRequest {
         runs,
         checkpoints: args.checkpoints,
+        quarantine: args.quarantine,
         condition: args.condition.clone(),
         rule: RetentionRule { older_than_seconds, keep_last: args.keep_last },
         dry_run: !args.yes,
@@ -34,15 +35,29 @@ fn show(cleared: &GcReport, printer: Printer) {
     let kept = cleared.kept.iter().map(|run| {
         vec![run.run_id.to_string(), run.name.clone(), "kept".into(), String::new(), run.why.clone()]
     });
+    let set_aside = cleared.set_aside.iter().map(|one| {
+        let (fate, why) = match one.goes {
+            true => (goes, format!("moved out of the script's way before a resume: `{}`", one.path)),
+            false => {
+                ("kept", format!("moved out of the script's way: `{}`; --quarantine deletes it", one.path))
+            }
+        };
+        vec![one.run_id.to_string(), one.name.clone(), fate.into(), bytes(one.size_bytes), why]
+    });
     let leftovers = cleared.leftovers.iter().map(|one| {
         vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), one.why.clone()]
     });
-    let rows: Vec<Vec<String>> = gone.chain(kept).chain(leftovers).collect();
+    let rows: Vec<Vec<String>> = gone.chain(set_aside).chain(kept).chain(leftovers).collect();
     if !rows.is_empty() {
         printer.table(&["run", "name", "logs and records", "size", "why"], rows);
     }
     let freed = bytes(cleared.freed_bytes);
-    printer.note(&match (cleared.gone.is_empty() && cleared.leftovers.is_empty(), cleared.dry_run) {
+    printer.note(&match (
+        cleared.gone.is_empty()
+            && cleared.leftovers.is_empty()
+            && !cleared.set_aside.iter().any(|one| one.goes),
+        cleared.dry_run,
+    ) {
         (true, _) => "nothing to delete".into(),
         (false, true) => format!("{freed} would be freed; nothing was deleted: repeat with --yes to delete"),
         (false, false) => format!("{freed} freed; receipts are kept"),

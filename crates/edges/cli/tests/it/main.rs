@@ -40,6 +40,7 @@ mod memory;
 mod metrics;
 mod modes;
 mod names;
+mod neighbours;
 mod notifications;
 mod postgres;
 #[path = "../../../../storage/ledger/tests/postgres_cluster/mod.rs"]

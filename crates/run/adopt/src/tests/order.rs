@@ -19,6 +19,8 @@ impl World {
             at_ns: self.at_ns,
             saves: &self.saves,
             step_when_written: &|_| None,
+            step_slack: 0,
+            writers: &|_, _| own(),
             writers_ended: self.ended,
             is_open_for_writing: is_open,
             is_interrupted: interrupted,
@@ -26,7 +28,7 @@ impl World {
     }
 
     /// A checkpoint whose file was last written to at a time in seconds.
-    fn finished(&self, path: &str, bytes: &[u8], seconds: u64) {
+    pub(super) fn finished(&self, path: &str, bytes: &[u8], seconds: u64) {
         write(&self.work(path), bytes);
         let file = fs::File::options().write(true).open(self.work(path)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)).unwrap();

@@ -4,21 +4,26 @@
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trackway_adopt::{
-    Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, Steps, processor_time, yield_to_others,
+    Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, NotOwn, Steps, processor_time, yield_to_others,
 };
+use trackway_core::boundary::contained;
 use trackway_core::{Clock, Step, Timestamp};
+use trackway_files::TempFile;
 use trackway_formats::EventKind;
+use trackway_formats::layout::AttemptLayout;
+use trackway_formats::writers::{OthersTime, OwnCheckpoint, WRITERS_VERSION, WritersRecord};
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_system::SystemIds;
 
 use super::saves::FinishedSaves;
 use super::side::{Records, SideThread};
+use super::writers::Writers;
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -37,12 +42,19 @@ pub(super) struct PrintedSteps(Arc<Mutex<Steps>>);
 
 impl PrintedSteps {
     pub fn reached(&self, at: Timestamp, step: Step) {
-        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        steps.reached(at.as_nanos(), step);
+        self.lock().reached(at.as_nanos(), step);
     }
 
     fn when_written(&self, modified_ns: i64) -> Option<Step> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).when_written(modified_ns)
+        self.lock().when_written(modified_ns)
+    }
+
+    fn slack(&self) -> Step {
+        self.lock().slack()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Steps> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -51,9 +63,26 @@ pub(super) struct Adopting(SideThread<Follower>);
 
 impl Adopting {
     /// Begins to look; to be called before the script starts. `None`: there is nothing to look for, or no thread can be had.
-    pub fn begin(launch: &StoredLaunch, steps: PrintedSteps, records: Records) -> Option<Self> {
+    /// What the script left behind, or another program, must not keep it from starting: a fault of looking at that is not one of the attempt.
+    pub fn begin(
+        launch: &StoredLaunch,
+        files: &AttemptLayout,
+        steps: PrintedSteps,
+        records: Records,
+    ) -> Option<Self> {
+        contained(|| Self::begin_to_look(launch, files, steps, records)).ok().flatten()
+    }
+
+    fn begin_to_look(
+        launch: &StoredLaunch,
+        files: &AttemptLayout,
+        steps: PrintedSteps,
+        records: Records,
+    ) -> Option<Self> {
         // The patterns were checked before the launch.
         let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
+        let writers = Writers::begin(launch, &patterns, Arc::clone(&records.clock));
+        let record = files.writers_json();
         let spec = AdopterSpec {
             patterns,
             checkpoint_root: launch.checkpoint_root.clone(),
@@ -69,8 +98,12 @@ impl Adopting {
         let work = move |stopped: &Receiver<()>| {
             yield_to_others();
             let writer = records.writer(Origin::Telemetry);
-            let mut follower = Follower { adopter, writer, steps, saves, clock: records.clock };
-            follower.follow(stopped);
+            let clock = records.clock;
+            let own = Vec::new();
+            let mut follower =
+                Follower { adopter, writer, steps, saves, writers, clock, record, own, others: Vec::new() };
+            // The last look begins again where a file made this one fail.
+            contained(|| follower.follow(stopped)).ok();
             follower
         };
         SideThread::begin("adopting", LAST_LOOK, work).map(Self)
@@ -80,7 +113,10 @@ impl Adopting {
     /// does it.
     pub fn finish(self) {
         let Some(follower) = self.0.finish() else { return };
-        SideThread::begin("adopting-last", LAST_LOOK, |_| follower.finish()).and_then(SideThread::finish);
+        let finish = |_: &Receiver<()>| {
+            contained(|| follower.finish()).ok();
+        };
+        SideThread::begin("adopting-last", LAST_LOOK, finish).and_then(SideThread::finish);
     }
 }
 
@@ -89,7 +125,13 @@ struct Follower {
     writer: SegmentWriter,
     steps: PrintedSteps,
     saves: FinishedSaves,
+    writers: Writers,
     clock: Arc<dyn Clock>,
+    /// Where it is recorded who wrote, for later attempts.
+    record: PathBuf,
+    own: Vec<OwnCheckpoint>,
+    /// The times of others that were recorded.
+    others: Vec<OthersTime>,
 }
 
 impl Follower {
@@ -109,6 +151,7 @@ impl Follower {
 
     /// Looks until nothing can become complete any more.
     fn finish(mut self) {
+        self.writers.finish();
         loop {
             let look = self.look(true, &|| false);
             if !look.is_waiting || look.is_fenced {
@@ -127,6 +170,8 @@ impl Follower {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
             saves,
             step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
+            step_slack: self.steps.slack(),
+            writers: &|files, since_ns| self.writers.of(files, since_ns),
             writers_ended,
             is_open_for_writing: &is_open_for_writing,
             is_interrupted,
@@ -134,7 +179,29 @@ impl Follower {
         let look = self.adopter.look(&facts);
         look.adopted.iter().for_each(|adopted| self.record(adopted));
         look.not_adopted.iter().for_each(|one| self.record_refused(one));
+        look.not_own.iter().for_each(|one| self.record_not_own(one));
+        self.record_writers(writers_ended);
         look
+    }
+
+    /// Keeps what a later attempt needs to know of who wrote. Without it, it moves nothing.
+    fn record_writers(&mut self, is_last: bool) {
+        let changed = self.adopter.own_if_changed();
+        let (looked_until_ns, others) = self.writers.others();
+        if changed.is_none() && others == self.others && !is_last {
+            return;
+        }
+        self.own = changed.unwrap_or_else(|| std::mem::take(&mut self.own));
+        self.others.clone_from(&others);
+        let own = self.own.clone();
+        let record = WritersRecord { version: WRITERS_VERSION, looked_until_ns, own, others };
+        TempFile::write_cache(&self.record, &record.to_bytes()).ok();
+    }
+
+    fn record_not_own(&mut self, one: &NotOwn) {
+        let owner = if one.is_others { "other" } else { "unknown" };
+        let fields = [("path", one.path.as_str()), ("owner", owner), ("why", one.why.as_str())];
+        self.writer.event(EventKind::CheckpointCandidate.as_str(), one.step, &fields);
     }
 
     fn record(&mut self, adopted: &Adopted) {
@@ -146,6 +213,7 @@ impl Follower {
             ("layout", adopted.layout),
             ("complete", because.as_str().unwrap_or("")),
             ("step_from", adopted.step_origin),
+            ("shown_by", adopted.shown_by.as_str()),
             ("bytes", &bytes),
             ("seconds", &seconds),
         ];

@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
+use trackway_core::boundary::contained;
 use trackway_core::{Clock, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
@@ -124,8 +125,8 @@ impl<'a> Attempt<'a> {
     /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
         // First, since it reads what is there: what is read from then on is read by the script.
-        self.adopting = Adopting::begin(&self.launch, self.steps.clone(), self.records.clone());
-        let watch = Watch::of(&self.launch);
+        self.adopting = Adopting::begin(&self.launch, &self.files, self.steps.clone(), self.records.clone());
+        let watch = contained(|| Watch::of(&self.launch)).ok().flatten();
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
         let spawned = pipes.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {

@@ -29,6 +29,7 @@ mod signals;
 mod telemetry;
 mod times;
 mod waking;
+mod writers;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

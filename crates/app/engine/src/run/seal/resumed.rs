@@ -38,6 +38,8 @@ enum Resumed {
     Other { path: String, step: Option<Step>, manifest: Option<String> },
     /// None: it read none of those that were there.
     Nothing,
+    /// It read one and began before the step of that.
+    BeganAgain,
     /// It was not seen.
     NotKnown,
 }
@@ -72,7 +74,10 @@ pub(super) fn note_resumed(
         return None;
     }
     let planned = row.resumed_from_step;
-    let seen = match seen(&opened_in(&closed.events), closed.first_step_at) {
+    let before = context.attempts_before(row).unwrap_or_default();
+    let reached = before.iter().filter_map(|attempt| attempt.last_step).max();
+    let read_now = seen(&opened_in(&closed.events), closed.first_step_at);
+    let seen = match contradicted(read_now, planned, row.first_step, reached) {
         // A first step after the planned one is a continuation, though nothing saw the file.
         Resumed::NotKnown if row.first_step.zip(planned).is_some_and(|(first, planned)| first > planned) => {
             Resumed::AsPlanned
@@ -84,11 +89,10 @@ pub(super) fn note_resumed(
         Resumed::Other { step, manifest, .. } => {
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (*step, manifest.clone());
         }
-        Resumed::Nothing | Resumed::NotKnown => {
+        Resumed::Nothing | Resumed::BeganAgain | Resumed::NotKnown => {
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let before = context.attempts_before(row).unwrap_or_default();
     let earlier = before.iter().find_map(|attempt| attempt.first_step);
     let starts = Starts { first: row.first_step, earlier };
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
@@ -101,6 +105,23 @@ pub(super) fn note_resumed(
         fields_json,
         ..EventRow::of_attempt(row, EventKind::CheckpointOtherResume, at, sentence)
     })
+}
+
+/// What is read is continued from only while the first step does not contradict it: a script that could not load it begins again. Some scripts
+/// print the step of their checkpoint once more. `reached`: the last step of earlier attempts; where that is far below the step of the checkpoint, what is
+/// printed is another number, such as the epoch.
+fn contradicted(seen: Resumed, planned: Option<Step>, first: Option<Step>, reached: Option<Step>) -> Resumed {
+    let step = match &seen {
+        Resumed::AsPlanned => planned,
+        Resumed::Other { step, .. } => *step,
+        Resumed::Nothing | Resumed::BeganAgain | Resumed::NotKnown => None,
+    };
+    match step.zip(first) {
+        Some((step, first)) if first < step && reached.map_or(first <= 1, |last| last + 2 >= step) => {
+            Resumed::BeganAgain
+        }
+        _ => seen,
+    }
 }
 
 fn opened_in(events: &[EventRow]) -> Vec<Opened> {
@@ -158,6 +179,7 @@ fn read(seen: &Resumed, planned: Option<Step>, starts: Starts) -> &'static str {
         Resumed::Other { .. } => "other",
         Resumed::Nothing if starts.later().is_some_and(|(first, _)| Some(first) > planned) => "unnamed",
         Resumed::Nothing => "none",
+        Resumed::BeganAgain => "began_again",
         Resumed::NotKnown => "unknown",
     }
 }
@@ -185,6 +207,12 @@ fn sentence(seen: &Resumed, planned: Option<Step>, starts: Starts) -> Option<Str
             ),
             _ => format!("the script read none of its checkpoints; it was to continue from step {planned}"),
         }),
+        (Resumed::BeganAgain, planned) => {
+            let of = planned.map(|step| format!(" of step {step}")).unwrap_or_default();
+            starts.first.map(|first| {
+                format!("the script read the checkpoint{of} and began again with step {first}: it did not continue from it")
+            })
+        }
         (Resumed::NotKnown, Some(planned)) => {
             Some(format!("whether the script continued from step {planned} is not known"))
         }
@@ -274,6 +302,32 @@ mod tests {
                 .unwrap()
                 .contains("not from the checkpoint of step 60")
         );
+    }
+
+    /// Proves that a script which read its checkpoint and began before its step did not continue from it, and that one which prints the step of its
+    /// checkpoint once more did.
+    #[test]
+    fn a_first_step_before_the_checkpoint_contradicts_the_read() {
+        let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };
+        for (seen, first, reached, expected) in [
+            (Resumed::AsPlanned, Some(1), Some(25), Resumed::BeganAgain),
+            (Resumed::AsPlanned, Some(20), Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, Some(21), Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, None, Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, Some(2), Some(3), Resumed::AsPlanned),
+            (other.clone(), Some(1), Some(25), Resumed::BeganAgain),
+            (other.clone(), Some(1), None, Resumed::BeganAgain),
+            (other.clone(), Some(5), None, other.clone()),
+            (other.clone(), Some(21), Some(25), other),
+            (Resumed::Nothing, Some(1), Some(25), Resumed::Nothing),
+        ] {
+            let found = contradicted(seen.clone(), Some(20), first, reached);
+            assert_eq!(found, expected, "{seen:?} {first:?} {reached:?}");
+        }
+        let starts = Starts { first: Some(1), earlier: Some(1) };
+        let text = sentence(&Resumed::BeganAgain, Some(20), starts).unwrap();
+        assert!(text.contains("of step 20") && text.contains("began again with step 1"), "{text}");
+        assert_eq!(read(&Resumed::BeganAgain, Some(20), starts), "began_again");
     }
 
     /// Proves that a retry which begins later than the first attempt, though no checkpoint of the run is known, is reported, and one that

@@ -1,0 +1,65 @@
+//! What the files of earlier attempts say of a run's own checkpoints: who wrote them, and at which steps.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use trackway_adopt::{History, Past, Steps};
+use trackway_core::{Step, Timestamp};
+use trackway_formats::layout::AttemptLayout;
+use trackway_formats::record::{Frame, Item, SegmentReader};
+use trackway_formats::writers::WritersRecord;
+use trackway_ledger::AttemptRow;
+
+use crate::Context;
+use crate::error::AppError;
+
+/// Most bytes read of one segment of a record.
+const SEGMENT_BYTES_MAX: u64 = 256 << 20;
+
+/// What the attempts of the run before this one are shown to have written, and what it committed.
+pub(super) fn history_of(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
+    let mut before = context.attempts_of_kind(row.run_id, row.kind)?;
+    before.retain(|one| one.attempt_number < row.attempt_number);
+    let past = before.iter().map(|attempt| past_of(context, attempt)).collect();
+    let roots = fs::read_dir(context.home.layout.checkpoints_of(row.run_id)).into_iter().flatten().flatten();
+    let roots: Vec<PathBuf> = roots.map(|root| root.path()).collect();
+    Ok(History::new(past, roots.iter().map(PathBuf::as_path)))
+}
+
+/// One attempt. Without a record of writers nothing but what was committed is its own.
+pub(super) fn past_of(context: &Context, attempt: &AttemptRow) -> Past {
+    let files = context.home.layout.attempt(attempt.attempt_id);
+    let record = fs::read(files.writers_json()).ok();
+    let record = record.and_then(|bytes| WritersRecord::from_bytes(&bytes).ok()).unwrap_or_default();
+    Past { from_ns: attempt.started_at.map_or(i64::MAX, Timestamp::as_nanos), record }
+}
+
+/// The steps that an attempt recorded or printed, and when.
+pub(super) fn steps_of(files: &AttemptLayout) -> Steps {
+    let segments = fs::read_dir(files.records()).into_iter().flatten().flatten();
+    let mut reached: Vec<(i64, Step)> = segments.flat_map(|entry| steps_in(&entry.path())).collect();
+    reached.sort_unstable();
+    let mut steps = Steps::default();
+    reached.into_iter().for_each(|(at_ns, step)| steps.reached(at_ns, step));
+    steps
+}
+
+/// A damaged frame, as at the end of a record that nothing finished, ends nothing: what is behind it counts.
+fn steps_in(segment: &Path) -> Vec<(i64, Step)> {
+    let mut bytes = Vec::new();
+    let read = File::open(segment).and_then(|file| file.take(SEGMENT_BYTES_MAX).read_to_end(&mut bytes));
+    if read.is_err() {
+        return Vec::new();
+    }
+    let (mut reader, mut found) = (SegmentReader::default(), Vec::new());
+    reader.push(&bytes);
+    while let Ok(Some(item)) = reader.next_item() {
+        if let Item::Frame(located) = item
+            && let Frame::Metrics(metrics) = located.frame
+        {
+            found.push((metrics.at.as_nanos(), metrics.step));
+        }
+    }
+    found
+}

@@ -1,0 +1,164 @@
+"""Trainings in one working folder, killed and resumed at random: nobody's file is touched, and every registered model is the run's own.
+
+    python storm.py TRACKWAY [SEED] [PAIRS]
+
+Pairs of plain loops, with and without Trackway, of untouched Trainers where torch and transformers are installed, and a sweep. Every training keeps the hash of
+each file beside its own log; at the end each file must be there with that hash, or have been moved by the run that wrote it.
+"""
+
+import collections
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LOOP = r'''
+import hashlib, os, pathlib, pickle, sys, time
+folder, steps, seconds, size = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+folder.mkdir(parents=True, exist_ok=True)
+log = pathlib.Path("logs") / (sys.argv[1].replace("/", "-") + ".log")
+saved = sorted(folder.glob("ckpt-*.pkl"), key=lambda path: int(path.stem[5:]))
+step = 0
+while saved and not step:
+    try: step = pickle.loads(saved.pop().read_bytes())["step"]
+    except Exception: pass
+print("starts after", step, flush=True)
+while step < steps:
+    step += 1
+    time.sleep(seconds)
+    print("step", step, "loss", 1 / step, flush=True)
+    if step % 10 == 0:
+        path = folder / f"ckpt-{step}.pkl"
+        state = pickle.dumps({"step": step, "model": f"weights of {folder}", "pad": os.urandom(size), "optimizer": {}})
+        with log.open("a") as lines: print("begin", path, file=lines)
+        (folder / ".part").write_bytes(state)
+        (folder / ".part").rename(path)
+        with log.open("a") as lines: print(hashlib.sha256(state).hexdigest(), path, file=lines)
+'''
+TRAINER = r'''
+import hashlib, pathlib, sys
+import torch, transformers
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__(); self.layer = torch.nn.Linear(4, 1)
+    def forward(self, x, labels):
+        out = self.layer(x); return {"loss": ((out - labels) ** 2).mean(), "out": out}
+class Slow(transformers.TrainerCallback):
+    def on_step_end(self, *_, **__):
+        import time; time.sleep(float(sys.argv[3]))
+torch.manual_seed(hash(sys.argv[1]) % 1000)
+out = pathlib.Path(sys.argv[1])
+data = [{"x": torch.randn(4), "labels": torch.randn(1)} for _ in range(64)]
+args = transformers.TrainingArguments(str(out), max_steps=int(sys.argv[2]), save_steps=10, logging_steps=1, report_to=[], use_cpu=True, per_device_train_batch_size=4, disable_tqdm=True)
+trainer = transformers.Trainer(Model(), args, train_dataset=data, callbacks=[Slow()])
+trainer.train(resume_from_checkpoint=any(out.glob("checkpoint-*/trainer_state.json")) or None)
+'''
+
+
+def main():
+    trackway, seed = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    chance = random.Random(seed)
+    wrong = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "logs").mkdir()
+        (folder / "t.py").write_text(LOOP)
+        (folder / "trainer.py").write_text(TRAINER)
+        has_trainer = importlib.util.find_spec("torch") and importlib.util.find_spec("transformers")
+        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home")}
+
+        def trackway_(*arguments, **options):
+            return subprocess.Popen([trackway, *arguments], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
+
+        def answer(*arguments):
+            return json.loads(subprocess.run([trackway, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout)
+
+        begun, plain = {}, []
+        for pair in range(pairs):
+            for side in "ab":
+                run = f"p{pair}{side}"
+                script = "trainer.py" if has_trainer and pair % 3 == 2 else "t.py"
+                arguments = [sys.executable, script, f"out-{run}", str(chance.randint(60, 120)), str(round(chance.uniform(0.03, 0.1), 3)), str(chance.choice((100, 20_000, 3_000_000)))]
+                if pair % 4 == 3 and side == "b":
+                    plain.append((run, subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL)))
+                elif pair % 4 == 1:
+                    file = folder / f"{run}.toml"
+                    file.write_text(f'[run]\nname = "{run}"\ncommand = {json.dumps(arguments)}\n[checkpoint]\nadopt = ["out-{run}/*"]\n')
+                    begun[run] = trackway_("run", file.name)
+                else:
+                    begun[run] = trackway_("run", "--name", run, "--", *arguments)
+        sweep = folder / "sweep.toml"
+        sweep.write_text(f'[run]\nname = "sweep"\ncommand = {json.dumps([sys.executable, "t.py", "sweep/x", "80", "0.05", "100"])}\n[checkpoint]\nadopt = ["sweep/*/ckpt-*.pkl"]\n')
+        first = trackway_("run", "sweep.toml")
+        time.sleep(1.5)
+        second = trackway_("run", "sweep.toml")
+        if second.wait() != 3:
+            wrong.append("the second run of the sweep was not refused")
+        begun["sweep"] = first
+        kills = collections.Counter()
+        until = time.monotonic() + 600
+        while (live := [run for run, process in begun.items() if process.poll() is None]) and time.monotonic() < until:
+            time.sleep(chance.uniform(0.3, 1.0))
+            run = chance.choice(live)
+            if kills[run] < 2 and chance.random() < 0.4:
+                # The script itself, then a resume as a person would.
+                for process in pathlib.Path("/proc").glob("[0-9]*"):
+                    try:
+                        words = (process / "cmdline").read_bytes().split(b"\0")
+                        if os.fsencode(f"out-{run}") in words and words[1:2] and words[1].endswith(b".py"):
+                            os.kill(int(process.name), signal.SIGKILL)
+                            kills[run] += 1
+                    except (OSError, ValueError):
+                        pass
+            for run, process in list(begun.items()):
+                if process.poll() == 4:
+                    begun[run] = trackway_("resume", run)
+        for run, process in begun.items():
+            process.wait(120)
+            if process.returncode != 0:
+                wrong.append(f"{run} ended with {process.returncode}: {process.stderr.read()[-500:]}")
+        for run, process in plain:
+            if process.wait() != 0:
+                wrong.append(f"{run}, without Trackway, failed")
+        moved = {json.loads(event["fields_json"])["path"]: event["name"] for event in answer("sql", "--json", "select r.name, e.fields_json from events e join runs r using (run_id) where e.kind = 'checkpoint_moved_aside'")}
+        files = 0
+        for log in (folder / "logs").glob("*.log"):
+            last = {}
+            for line in log.read_text().splitlines():
+                what, path = line.split(" ", 1)
+                last[path] = what
+            for path, what in last.items():
+                files += 1
+                owner = log.stem.removeprefix("out-")
+                at = folder / path
+                if what == "begin":
+                    continue
+                if not at.exists():
+                    if moved.get(path) != owner:
+                        wrong.append(f"{path} of {owner} is gone; moved by {moved.get(path)}")
+                elif hashlib.sha256(at.read_bytes()).hexdigest() != what:
+                    wrong.append(f"{path} of {owner} is not what was written")
+        adopted = answer("sql", "--json", "select r.name, e.fields_json from events e join runs r using (run_id) where e.kind = 'checkpoint_adopted'")
+        shown = collections.Counter()
+        for event in adopted:
+            fields = json.loads(event["fields_json"])
+            shown[fields["shown_by"]] += 1
+            if not fields["path"].startswith((f"out-{event['name']}/", "sweep/")):
+                wrong.append(f"{event['name']} committed {fields['path']}")
+        candidates = answer("sql", "--json", "select count(*) as n from events where kind = 'checkpoint_candidate'")[0]["n"]
+        print(f"seed {seed}: {len(begun)} runs, {len(plain)} without Trackway, {sum(kills.values())} kills, {files} files, {len(adopted)} committed ({dict(shown)}), {candidates} candidates, {len(wrong)} faults")
+    for fault in wrong:
+        print("  WRONG:", fault)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+//! What was seen of the writers where an attempt has its checkpoints: by file, and of processes beside the attempt by time.
+
+use std::collections::HashMap;
+
+use trackway_formats::writers::{OthersTime, WritersRecord};
+
+use crate::owner::{Company, Writers};
+use crate::steps::TICK_NS;
+
+/// Most files of which the writers are remembered; those that were written to longest ago are forgotten first.
+const FILES_MAX: usize = 8192;
+/// Most writers that are remembered of a file.
+const WRITERS_MAX: usize = 8;
+/// Most times of others that are remembered; the oldest are forgotten first.
+const OTHERS_MAX: usize = 4096;
+
+/// How a writer was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// The kernel named it.
+    Kernel,
+    /// It had the file open.
+    Open,
+}
+
+/// A writer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// A process of the attempt.
+    Own,
+    /// Another process, as a reader sees it.
+    Other(String),
+    /// A process that had ended.
+    Unknown,
+}
+
+/// A file that was written by a process. Times are in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Device and inode.
+    pub id: (u64, u64),
+    /// When it was made, where the file system says so.
+    pub born_ns: Option<i64>,
+    /// When it was last written to.
+    pub modified_ns: i64,
+    /// When it was last written to, renamed or given to another user.
+    pub changed_ns: i64,
+    /// Its owner.
+    pub user: u32,
+}
+
+/// What was seen of a checkpoint's writers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Whom the kernel named.
+    pub kernel: Writers,
+    /// Who had its files open.
+    pub open: Writers,
+    /// Who else wrote then.
+    pub company: Company,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sighting {
+    how: How,
+    who: Who,
+    at_ns: i64,
+}
+
+/// What was seen in the life of one attempt.
+#[derive(Debug, Default)]
+pub struct Sightings {
+    files: HashMap<(u64, u64), Vec<Sighting>>,
+    others: Vec<OthersTime>,
+    /// When it began.
+    since_ns: i64,
+    /// The user of its processes, if a file of another one says something.
+    user: Option<u32>,
+    /// Until when the processes of the machine were looked at; none if they cannot be.
+    looked_until_ns: Option<i64>,
+}
+
+impl Sightings {
+    /// For an attempt that begins now, with processes of this user; none in a container, where users are others.
+    #[must_use]
+    pub fn since(since_ns: i64, user: Option<u32>) -> Self {
+        Self { since_ns, user, ..Self::default() }
+    }
+
+    /// A process wrote to a file, or had it open for that.
+    pub fn saw(&mut self, how: How, id: (u64, u64), who: Who, at_ns: i64) {
+        if self.files.len() >= FILES_MAX && !self.files.contains_key(&id) {
+            self.forget_the_older_half();
+        }
+        if let Who::Other(other) = &who
+            && how == How::Kernel
+        {
+            // What it wrote, it wrote before it closed the file.
+            self.wrote_beside(other, at_ns.saturating_sub(TICK_NS), at_ns);
+        }
+        let all = self.files.entry(id).or_default();
+        all.retain(|one| (one.how, &one.who) != (how, &who));
+        if all.len() == WRITERS_MAX {
+            all.remove(0);
+        }
+        all.push(Sighting { how, who, at_ns });
+    }
+
+    fn forget_the_older_half(&mut self) {
+        let last = |all: &[Sighting]| all.iter().map(|one| one.at_ns).max().unwrap_or(0);
+        let mut times: Vec<i64> = self.files.values().map(|all| last(all)).collect();
+        let middle = times.len() / 2;
+        let (_, middle_ns, _) = times.select_nth_unstable(middle);
+        let middle_ns = *middle_ns;
+        self.files.retain(|_, all| last(all) >= middle_ns);
+    }
+
+    /// A process beside the attempt wrote something between these times.
+    pub fn wrote_beside(&mut self, who: &str, from_ns: i64, until_ns: i64) {
+        let same = self.others.iter_mut().rev().take(64).find(|one| one.who == who);
+        match same {
+            Some(last) if from_ns <= last.until_ns => last.until_ns = until_ns.max(last.until_ns),
+            _ => {
+                if self.others.len() == OTHERS_MAX {
+                    self.others.remove(0);
+                }
+                self.others.push(OthersTime { who: who.to_owned(), from_ns, until_ns });
+            }
+        }
+    }
+
+    /// The processes of the machine were looked at until then.
+    pub fn looked(&mut self, until_ns: i64) {
+        self.looked_until_ns = Some(until_ns);
+    }
+
+    /// When others wrote, for the record.
+    #[must_use]
+    pub fn others(&self) -> &[OthersTime] {
+        &self.others
+    }
+
+    /// Until when the processes of the machine were looked at, in nanoseconds since 1970; none if they cannot be.
+    #[must_use]
+    pub fn looked_until_ns(&self) -> Option<i64> {
+        self.looked_until_ns
+    }
+
+    /// What is known of the writers of these files. `since_ns`: what was seen before then is of an earlier state of them. `is_last`: there will be no
+    /// further look.
+    #[must_use]
+    pub fn of(&self, files: &[WrittenFile], since_ns: i64, is_last: bool) -> Seen {
+        let (mut kernel, mut open) = (Writers::default(), Writers::default());
+        for file in files {
+            let from_ns = since_ns.max(file.born_ns.unwrap_or(0)).saturating_sub(TICK_NS);
+            let sightings = self.files.get(&file.id).into_iter().flatten();
+            for seen in sightings.filter(|seen| seen.at_ns >= from_ns) {
+                let writers = if seen.how == How::Kernel { &mut kernel } else { &mut open };
+                match &seen.who {
+                    Who::Own => writers.own = true,
+                    Who::Other(who) => writers.other = Some(who.clone()),
+                    Who::Unknown => writers.unknown = true,
+                }
+            }
+        }
+        Seen { kernel, open, company: self.company(files, is_last) }
+    }
+
+    fn company(&self, files: &[WrittenFile], is_last: bool) -> Company {
+        let Some(looked_until_ns) = self.looked_until_ns else {
+            return Company::NotKnown("the processes of this machine cannot be looked at".into());
+        };
+        if files.iter().any(|file| self.user.is_some_and(|user| user != file.user)) {
+            return Company::NotKnown("it belongs to another user".into());
+        }
+        let moments = files.iter().flat_map(|file| [file.modified_ns, file.changed_ns]);
+        match moments.clone().max().is_some_and(|last| last > looked_until_ns) && !is_last {
+            true => Company::NotYet,
+            false => company(&self.others, self.since_ns, moments).unwrap_or(Company::Alone),
+        }
+    }
+}
+
+/// What the recorded times of others say about these moments in nanoseconds since 1970; none: no other process wrote.
+pub(crate) fn company(
+    others: &[OthersTime],
+    since_ns: i64,
+    mut moments: impl Iterator<Item = i64> + Clone,
+) -> Option<Company> {
+    if moments.clone().any(|at_ns| at_ns < since_ns.saturating_sub(TICK_NS)) {
+        return Some(Company::NotKnown("it was written before the attempt began".into()));
+    }
+    let wrote = |at_ns: i64| {
+        let meets = |one: &&OthersTime| one.from_ns <= at_ns + TICK_NS && at_ns - TICK_NS <= one.until_ns;
+        others.iter().rev().find(meets)
+    };
+    moments.find_map(wrote).map(|one| Company::With(one.who.clone()))
+}
+
+/// What a record of an attempt that has ended says of files with these times.
+pub(crate) fn company_in(
+    record: &WritersRecord,
+    since_ns: i64,
+    moments: impl Iterator<Item = i64> + Clone,
+) -> Company {
+    let until_ns = record.looked_until_ns.unwrap_or(0);
+    match moments.clone().any(|at_ns| at_ns > until_ns) {
+        true => Company::NotKnown("the processes of its machine were not looked at any more".into()),
+        false => company(&record.others, since_ns, moments).unwrap_or(Company::Alone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn file(inode: u64, at: i64) -> WrittenFile {
+        let (modified_ns, changed_ns) = (at * MS, at * MS);
+        WrittenFile { id: (1, inode), born_ns: Some(at * MS), modified_ns, changed_ns, user: 0 }
+    }
+
+    /// Proves that a file is the attempt's by one sighting of one of its files, that what was seen of an earlier state or an earlier file of the same number
+    /// does not count, and that another writer is found beside an own one.
+    #[test]
+    fn only_sightings_of_this_state_count() {
+        let mut seen = Sightings::since(0, Some(0));
+        seen.looked(10_000 * MS);
+        seen.saw(How::Open, (1, 5), Who::Own, 100 * MS);
+        let own = |files: &[WrittenFile], since| seen.of(files, since * MS, false).open.own;
+        assert!(own(&[file(5, 90), file(6, 95)], 0));
+        assert!(!own(&[file(5, 90)], 200), "an earlier state of it");
+        assert!(!own(&[file(5, 150)], 0), "an earlier file");
+        let mut both = Sightings::since(0, Some(0));
+        both.saw(How::Kernel, (1, 5), Who::Own, 100 * MS);
+        both.saw(How::Kernel, (1, 5), Who::Other("b".into()), 101 * MS);
+        let kernel = both.of(&[file(5, 90)], 0, false).kernel;
+        assert!(kernel.own && kernel.other.as_deref() == Some("b"));
+    }
+
+    /// Proves that an attempt is alone only where it was looked at since, that a process which wrote at the same time is named, and that what is older than the
+    /// attempt or belongs to another user is not its by that.
+    #[test]
+    fn company_is_who_wrote_at_the_same_time() {
+        let mut seen = Sightings::since(50 * MS, Some(0));
+        let company = |seen: &Sightings, file| seen.of(&[file], 0, false).company;
+        assert!(matches!(company(&seen, file(1, 100)), Company::NotKnown(why) if why.contains("looked")));
+        seen.looked(90 * MS);
+        assert_eq!(company(&seen, file(1, 100)), Company::NotYet);
+        assert_eq!(seen.of(&[file(1, 100)], 0, true).company, Company::Alone, "the last look");
+        seen.wrote_beside("b", 200 * MS, 250 * MS);
+        seen.wrote_beside("b", 250 * MS, 300 * MS);
+        assert_eq!(seen.others().len(), 1, "one time without a gap");
+        seen.looked(1_000 * MS);
+        for (at, expected) in [(150, Company::Alone), (200, Company::With("b".into())), (400, Company::Alone)]
+        {
+            assert_eq!(company(&seen, file(1, at)), expected, "written at {at}");
+        }
+        assert!(matches!(company(&seen, file(1, 10)), Company::NotKnown(why) if why.contains("before")));
+        let others = WrittenFile { user: 7, ..file(1, 400) };
+        assert!(matches!(company(&seen, others), Company::NotKnown(why) if why.contains("user")));
+        let moved = WrittenFile { changed_ns: 220 * MS, ..file(1, 150) };
+        assert_eq!(company(&seen, moved), Company::With("b".into()), "renamed then");
+    }
+
+    /// Proves that of many files those that were written to longest ago are forgotten.
+    #[test]
+    fn memory_is_bounded() {
+        let mut seen = Sightings::since(0, None);
+        for inode in 0..=FILES_MAX as u64 {
+            seen.saw(How::Kernel, (1, inode), Who::Own, 1 + inode as i64);
+        }
+        assert_eq!(seen.files.len(), FILES_MAX / 2 + 1);
+        assert!(!seen.files.contains_key(&(1, 0)) && seen.files.contains_key(&(1, FILES_MAX as u64)));
+    }
+}

@@ -1,0 +1,190 @@
+//! Which processes belong to the attempt: below the shim, or with the attempt in their environment, such as those in a container.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use trackway_formats::Variable;
+
+use crate::process::{ProcessIdentity, ProcessStat};
+
+/// Processes above a process that are looked at.
+const PARENTS_MAX: usize = 64;
+/// Processes that are remembered; above it those that have ended are forgotten.
+const KNOWN_MAX: usize = 16_384;
+
+/// What a process is to the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kin {
+    /// It belongs to it.
+    Own,
+    /// It is Trackway's own: a shim or a supervisor, of this run or another.
+    Trackway,
+    /// The run was started below it: the shell or the terminal that waits for it.
+    Ancestor,
+    /// None of these, as a reader sees it.
+    Stranger(String),
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    start_ticks: u64,
+    name: String,
+    kin: Kin,
+}
+
+/// What is known of processes.
+#[derive(Debug)]
+pub(super) struct Family {
+    shim: i32,
+    attempt: String,
+    ancestors: BTreeSet<ProcessIdentity>,
+    program: Option<(u64, u64)>,
+    known: HashMap<i32, Known>,
+}
+
+impl Family {
+    /// Of the shim that calls it. `outside`: the process that is the attempt, if the shim did not start it.
+    pub fn of_this_process(attempt: String, outside: Option<ProcessIdentity>) -> Self {
+        let shim = std::process::id() as i32;
+        let above = parents(shim).into_iter().map(|stat| stat.identity());
+        let (ancestors, program) = (above.collect(), program(shim));
+        let mut family = Self { shim, attempt, ancestors, program, known: HashMap::new() };
+        if let Some(identity) = outside
+            && let Ok(Some(stat)) = ProcessStat::read(identity.pid)
+            && identity.matches(&stat)
+        {
+            let known = Known { start_ticks: stat.start_ticks, name: stat.name, kin: Kin::Own };
+            family.known.insert(stat.pid, known);
+        }
+        family
+    }
+
+    /// What a process is. None: it has ended, and was never seen before.
+    pub fn kin(&mut self, pid: i32) -> Option<Kin> {
+        match ProcessStat::read(pid).ok().flatten() {
+            Some(stat) => Some(self.kin_of(&stat)),
+            None => self.known.get(&pid).map(|known| known.kin.clone()),
+        }
+    }
+
+    /// What a process is that was just looked at.
+    pub fn kin_of(&mut self, stat: &ProcessStat) -> Kin {
+        let is_same = |known: &&Known| known.start_ticks == stat.start_ticks && known.name == stat.name;
+        if let Some(known) = self.known.get(&stat.pid).filter(is_same) {
+            return known.kin.clone();
+        }
+        let kin = self.find(stat);
+        // A process that has ended shows neither its program nor its environment.
+        if !stat.has_ended() || kin == Kin::Own {
+            let known = Known { start_ticks: stat.start_ticks, name: stat.name.clone(), kin: kin.clone() };
+            self.known.insert(stat.pid, known);
+        }
+        kin
+    }
+
+    fn find(&self, stat: &ProcessStat) -> Kin {
+        if stat.pid == self.shim {
+            return Kin::Trackway;
+        }
+        let is_own = |pid: i32, start_ticks: u64| {
+            self.known
+                .get(&pid)
+                .is_some_and(|known| known.kin == Kin::Own && known.start_ticks == start_ticks)
+        };
+        let above = parents(stat.pid);
+        let is_below = stat.parent == self.shim
+            || is_own(stat.pid, stat.start_ticks)
+            || above.iter().any(|one| one.pid == self.shim || is_own(one.pid, one.start_ticks));
+        if is_below {
+            return Kin::Own;
+        }
+        let attempt = attempt_of(stat.pid);
+        if attempt.as_ref() == Some(&self.attempt) {
+            return Kin::Own;
+        }
+        if self.ancestors.contains(&stat.identity()) {
+            return Kin::Ancestor;
+        }
+        let program = program(stat.pid);
+        if stat.name.starts_with("trackway") || program.is_some() && program == self.program {
+            return Kin::Trackway;
+        }
+        let of = attempt.map(|attempt| format!(" of attempt {attempt}")).unwrap_or_default();
+        Kin::Stranger(format!("process {} (`{}`){of}", stat.pid, stat.name))
+    }
+
+    /// The living processes of the attempt that are known.
+    pub fn own(&self) -> Vec<i32> {
+        self.known.iter().filter(|(_, known)| known.kin == Kin::Own).map(|(pid, _)| *pid).collect()
+    }
+
+    /// Forgets processes that are not among these; those of the attempt only if there are very many.
+    pub fn keep(&mut self, living: &BTreeSet<i32>) {
+        let is_full = self.known.len() > KNOWN_MAX;
+        self.known.retain(|pid, known| living.contains(pid) || known.kin == Kin::Own && !is_full);
+    }
+}
+
+/// The processes above one.
+fn parents(pid: i32) -> Vec<ProcessStat> {
+    let mut above: Vec<ProcessStat> = Vec::new();
+    let mut at = pid;
+    while above.len() < PARENTS_MAX
+        && let Ok(Some(stat)) = ProcessStat::read(at)
+        && stat.parent > 1
+        && let Ok(Some(parent)) = ProcessStat::read(stat.parent)
+    {
+        at = parent.pid;
+        above.push(parent);
+    }
+    above
+}
+
+/// The program that a process runs, by device and inode.
+fn program(pid: i32) -> Option<(u64, u64)> {
+    let found = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+/// The attempt that a process has in its environment.
+fn attempt_of(pid: i32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut entries = environment.split(|byte| *byte == 0);
+    let name = Variable::Attempt.as_str().as_bytes();
+    let value = entries.find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Proves that a child is the attempt's also when it has ended, that a process above is none of its writers, and that this process is Trackway's.
+    #[test]
+    fn processes_have_their_places() {
+        let mut family = Family::of_this_process("att_x".into(), None);
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert_eq!(family.kin(pid), Some(Kin::Own));
+        assert_eq!(family.own(), [pid]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(family.kin(pid), Some(Kin::Own), "it is remembered");
+        let me = std::process::id() as i32;
+        assert_eq!(family.kin(me), Some(Kin::Trackway));
+        if let Some(parent) = parents(me).first() {
+            assert_eq!(family.kin(parent.pid), Some(Kin::Ancestor));
+        }
+        let mut other = Family { shim: 1, ..Family::of_this_process("att_x".into(), None) };
+        let mut stranger = Command::new("sleep").arg("60").env("TRACKWAY_ATTEMPT", "att_y").spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let kin = other.kin(stranger.id() as i32);
+        assert!(matches!(&kin, Some(Kin::Stranger(who)) if who.ends_with("of attempt att_y")), "{kin:?}");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+        assert_eq!(family.kin(-1), None);
+    }
+}

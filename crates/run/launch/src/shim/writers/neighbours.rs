@@ -1,0 +1,264 @@
+//! Processes beside the attempt, as every user can see them: which work in the region, who has a file there open for writing, and who wrote
+//! something since the last look.
+//!
+//! A shell that waits, an editor or a reader of logs works there too and writes nothing: the kernel counts for each process what it and its ended
+//! children wrote.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use trackway_adopt::{How, Sightings, Who};
+use trackway_core::Clock;
+
+use super::Region;
+use super::family::{Family, Kin};
+use crate::process::{ProcessStat, all_processes};
+
+/// Folders in which writes are noticed.
+const FOLDERS_MAX: usize = 256;
+/// Processes whose counters are read between two looks at all.
+const NEIGHBOURS_MAX: usize = 256;
+/// The kernel's own processes are below this one.
+const KERNEL_THREADS: i32 = 2;
+
+/// How much a process has written, by what can be read of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// Bytes, with those of its children that have ended.
+    Bytes(u64),
+    /// Where these cannot be read: how long processors worked for it.
+    Ticks(u64),
+}
+
+#[derive(Debug)]
+struct Neighbour {
+    start_ticks: u64,
+    who: String,
+    count: Count,
+}
+
+/// Which processes work in the region and do not belong to the attempt.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    standing: HashMap<i32, Neighbour>,
+    /// When their counters were read last; none before the first look.
+    counted_ns: Option<i64>,
+    /// When all processes were looked at last.
+    scanned_ns: Option<i64>,
+    /// Whether the bytes that reach a disk say nothing, since the files are in memory.
+    in_memory: bool,
+}
+
+impl Neighbours {
+    pub fn new(region: &Region) -> Self {
+        let is_memory = |folder: &PathBuf| {
+            let there = folder.ancestors().find(|folder| folder.exists());
+            there
+                .and_then(|folder| statfs(folder).ok())
+                .is_some_and(|found| found.filesystem_type() == TMPFS_MAGIC)
+        };
+        let in_memory = region.folders.iter().any(is_memory);
+        Self { standing: HashMap::new(), counted_ns: None, scanned_ns: None, in_memory }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.standing.is_empty()
+    }
+
+    /// Looks at every process, for what was written until then. `sees_writers`: the kernel names the writers, so that open files need not be looked at.
+    pub fn scan(
+        &mut self,
+        until_ns: i64,
+        (region, sees_writers): (&Region, bool),
+        family: &mut Family,
+        seen: &Mutex<Sightings>,
+        clock: &dyn Clock,
+    ) {
+        let Ok(all) = all_processes() else { return };
+        let from_ns = self.scanned_ns;
+        self.look_at_others(until_ns, seen, clock);
+        let now_ns = clock.now().as_nanos();
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut living = BTreeSet::new();
+        for stat in &all {
+            if stat.parent == KERNEL_THREADS || stat.pid == KERNEL_THREADS {
+                continue;
+            }
+            living.insert(stat.pid);
+            match family.kin_of(stat) {
+                Kin::Own if !sees_writers => {
+                    opened_by(stat.pid, region).for_each(|id| seen.saw(How::Open, id, Who::Own, now_ns));
+                }
+                Kin::Stranger(who) if !stat.has_ended() => {
+                    let open: Vec<(u64, u64)> = opened_by(stat.pid, region).collect();
+                    let cwd = fs::read_link(format!("/proc/{}/cwd", stat.pid));
+                    if open.is_empty() && !cwd.is_ok_and(|cwd| region.holds(&cwd)) {
+                        continue;
+                    }
+                    for id in open {
+                        seen.saw(How::Open, id, Who::Other(who.clone()), now_ns);
+                    }
+                    self.meets(stat, who, from_ns, now_ns, &mut seen);
+                }
+                _ => {}
+            }
+        }
+        family.keep(&living);
+        self.scanned_ns = Some(now_ns);
+        seen.looked(until_ns);
+    }
+
+    /// A process works there. What a new one wrote before, it wrote since the last look at all of them.
+    fn meets(
+        &mut self,
+        stat: &ProcessStat,
+        who: String,
+        from_ns: Option<i64>,
+        now_ns: i64,
+        seen: &mut Sightings,
+    ) {
+        let is_known = self.standing.get(&stat.pid).is_some_and(|one| one.start_ticks == stat.start_ticks);
+        if is_known || self.standing.len() >= NEIGHBOURS_MAX {
+            return;
+        }
+        let count = count_of(stat, self.in_memory);
+        if let Some(from_ns) = from_ns.filter(|_| count != Count::Bytes(0)) {
+            seen.wrote_beside(&who, from_ns, now_ns);
+        }
+        self.standing.insert(stat.pid, Neighbour { start_ticks: stat.start_ticks, who, count });
+    }
+
+    /// Notes who wrote something since the last look, and at least until then.
+    pub fn look_at_others(&mut self, until_ns: i64, seen: &Mutex<Sightings>, clock: &dyn Clock) {
+        let in_memory = self.in_memory;
+        let from_ns = self.counted_ns.unwrap_or(0);
+        let mut wrote: Vec<String> = Vec::new();
+        self.standing.retain(|pid, one| {
+            let stat = ProcessStat::read(*pid).ok().flatten();
+            let stat = stat.filter(|stat| stat.start_ticks == one.start_ticks && !stat.has_ended());
+            let count = stat.as_ref().map(|stat| count_of(stat, in_memory));
+            if count != Some(one.count) {
+                wrote.push(one.who.clone());
+            }
+            count.is_some_and(|count| {
+                one.count = count;
+                true
+            })
+        });
+        // After the counters: what they count was written before.
+        let now_ns = clock.now().as_nanos();
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        wrote.iter().for_each(|who| seen.wrote_beside(who, from_ns, now_ns));
+        self.counted_ns = Some(now_ns);
+        if seen.looked_until_ns().is_some() {
+            seen.looked(until_ns);
+        }
+    }
+
+    /// Notes who has files of the region open for writing: the attempt's processes and those that work there.
+    pub fn look_at_open_files(
+        &self,
+        region: &Region,
+        family: &mut Family,
+        seen: &Mutex<Sightings>,
+        clock: &dyn Clock,
+    ) {
+        let own = family.own().into_iter().map(|pid| (pid, Who::Own));
+        let others = self.standing.iter().map(|(pid, one)| (*pid, Who::Other(one.who.clone())));
+        for (pid, who) in own.chain(others) {
+            for id in opened_by(pid, region) {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.saw(How::Open, id, who.clone(), clock.now().as_nanos());
+            }
+        }
+    }
+}
+
+/// The files of the region that a process has open for writing, as far as they can be seen. The permissions of a link in `/proc/PID/fd` say
+/// how a file was opened.
+fn opened_by<'r>(pid: i32, region: &'r Region) -> impl Iterator<Item = (u64, u64)> + use<'r> {
+    const WRITABLE: u32 = 0o200;
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let link = entry.path();
+        let is_writable = fs::symlink_metadata(&link).is_ok_and(|found| found.mode() & WRITABLE != 0);
+        let is_there = is_writable && fs::read_link(&link).is_ok_and(|target| region.holds(&target));
+        let found = is_there.then(|| fs::metadata(&link).ok()).flatten().filter(fs::Metadata::is_file)?;
+        Some((found.dev(), found.ino()))
+    })
+}
+
+fn count_of(stat: &ProcessStat, in_memory: bool) -> Count {
+    let name = if in_memory { "wchar: " } else { "write_bytes: " };
+    let counted = fs::read_to_string(format!("/proc/{}/io", stat.pid))
+        .ok()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()));
+    counted.map_or(Count::Ticks(stat.cpu_ticks), Count::Bytes)
+}
+
+/// Reports that something was written in the region (inotify), though not by whom.
+#[derive(Debug)]
+pub(super) struct Notices {
+    inotify: Inotify,
+    folders: HashMap<WatchDescriptor, PathBuf>,
+}
+
+impl Notices {
+    pub fn open(region: &Region) -> Option<Self> {
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+        let mut notices = Self { inotify, folders: HashMap::new() };
+        region.folders.iter().for_each(|folder| notices.add(folder, region));
+        Some(notices)
+    }
+
+    /// Watches a folder and those below it, but not hidden ones.
+    fn add(&mut self, folder: &Path, region: &Region) {
+        let flags = AddWatchFlags::IN_CREATE
+            | AddWatchFlags::IN_MOVED_TO
+            | AddWatchFlags::IN_MODIFY
+            | AddWatchFlags::IN_CLOSE_WRITE
+            | AddWatchFlags::IN_ONLYDIR;
+        let mut folders = vec![folder.to_owned()];
+        let mut met = HashSet::new();
+        while let Some(folder) = folders.pop() {
+            if self.folders.len() >= FOLDERS_MAX || !region.holds(&folder) || !met.insert(folder.clone()) {
+                continue;
+            }
+            let Ok(descriptor) = self.inotify.add_watch(&folder, flags) else { continue };
+            self.folders.insert(descriptor, folder.clone());
+            let below = fs::read_dir(&folder).into_iter().flatten().flatten().filter(|entry| {
+                let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir())
+            });
+            folders.extend(below.take(FOLDERS_MAX).map(|entry| entry.path()));
+        }
+    }
+
+    /// Whether anything was written since the last call.
+    pub fn take(&mut self, region: &Region) -> bool {
+        let mut is_new = false;
+        while let Ok(events) = self.inotify.read_events() {
+            is_new |= !events.is_empty();
+            for event in events {
+                if event.mask.contains(AddWatchFlags::IN_IGNORED) {
+                    self.folders.remove(&event.wd);
+                } else if event.mask.contains(AddWatchFlags::IN_ISDIR)
+                    && let (Some(folder), Some(name)) = (self.folders.get(&event.wd), &event.name)
+                {
+                    self.add(&folder.join(name), region);
+                }
+            }
+        }
+        is_new
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
