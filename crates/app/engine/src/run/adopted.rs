@@ -17,6 +17,7 @@ use trackway_launch::{Adopt, ContinuesFrom, StoredLaunch};
 use trackway_ledger::{AttemptRow, EventRow};
 
 use super::prepare::Prepared;
+use super::trust;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
@@ -97,7 +98,13 @@ pub(super) fn prepare(
     let mut adoption = Adoption { adopt: adopt_of(&prepared.job.plan.checkpoint), ..Adoption::default() };
     let Some(previous) = previous else { return Ok(adoption) };
     let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
-    let since_ns = match patterns.is_detecting() || previous.rung != row.rung {
+    let begins_again = match row.resumed_from_step {
+        None => trust::begins_again(
+            &view(&context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung))?.skipped(),
+        ),
+        Some(_) => None,
+    };
+    let since_ns = match patterns.is_detecting() || previous.rung != row.rung || begins_again.is_some() {
         true => context.run_by_id(row.run_id)?.started_at.map(Timestamp::as_nanos),
         false => None,
     };
@@ -116,6 +123,10 @@ pub(super) fn prepare(
                 restored.moved
             }
         },
+        // The script would continue from it.
+        (None, true) if begins_again.is_some() => clearing
+            .clear_all("it is of a step that is unsafe, and the training begins again")
+            .map_err(|error| failed(&error))?,
         (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
         (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,
     };

@@ -70,6 +70,20 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
         #[arg(long)]
         force: bool,
     },
+    /// Decide that a checkpoint is not unsafe: a resume may take it, and nothing marks it again
+    #[command(after_help = "Examples:
+  trackway checkpoint clear last --why \"the loss was NaN for a logging reason, the weights are finite\"
+  trackway checkpoint clear last --step 1200 --why TEXT")]
+    Clear {
+        #[command(flatten)]
+        subject: CheckpointSubject,
+        /// Step [default: the newest unsafe checkpoint]
+        #[arg(long, value_name = "N")]
+        step: Option<u64>,
+        /// Reason, recorded in the checkpoint log and as an event
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+    },
     /// Delete checkpoints by the retention policy; a dry run without --yes
     #[command(after_help = "Examples:
   trackway checkpoint gc last   dry run with the policy of the run file
