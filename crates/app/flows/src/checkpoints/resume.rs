@@ -34,7 +34,7 @@ impl Checkpoints {
         let view = reading.view(&self.root)?;
         let found = view.resume_target().map_err(|error| self.error(&error))?;
         let Some(mut found) = found else {
-            return self.from_the_beginning(&view, view.skipped(), remote);
+            return self.begins_again_target(&view, view.skipped(), remote);
         };
         let (skipped_newer, lost_steps) = (std::mem::take(&mut found.fallbacks), found.lost_steps);
         let target = resumed_from(&view, found);
@@ -53,7 +53,7 @@ impl Checkpoints {
     }
 
     /// Checkpoints were committed, and none is safe.
-    fn from_the_beginning(
+    fn begins_again_target(
         &self,
         view: &CheckpointView,
         fallbacks: Vec<Fallback>,
@@ -83,7 +83,7 @@ impl Checkpoints {
         })?;
         let Some(target) = foreseen else {
             let skipped = there.replica.skipped();
-            return self.from_the_beginning(&view, skipped, &Remote::Answers(Box::new(there)));
+            return self.begins_again_target(&view, skipped, &Remote::Answers(Box::new(there)));
         };
         let lost = |prefix: &String| view.list().into_iter().find(|info| info.object_prefix == *prefix);
         let lost = there.truth.lost.iter().filter_map(lost).map(|info| info.step).collect();

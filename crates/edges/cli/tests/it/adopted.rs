@@ -355,7 +355,8 @@ pickle.dump({"step": 20, "model": {"w": [0.5] * 1000}, "optimizer": {"m": 1}}, o
 fn a_file_with_everything_in_it_is_deployed() {
     let home = Home::new();
     home.write("t.py", ONE_FILE);
-    let rows = (0..40).map(|row| format!("{row},a,a")).collect::<Vec<_>>().join("\\n");
+    let class = |row: u32| if row % 2 == 0 { "a" } else { "b" };
+    let rows = (0..40).map(|row| format!("{row},{0},{0}", class(row))).collect::<Vec<_>>().join("\\n");
     home.write(
         "eval.sh",
         &format!("printf 'id,label,prediction\\n{rows}\\n' > \"$TRACKWAY_EVALUATION_OUT/predictions.csv\"\n"),
@@ -386,8 +387,8 @@ fn a_file_with_everything_in_it_is_deployed() {
 /// of an optimizer alone becomes no version.
 #[test]
 fn names_of_the_script_are_those_of_an_export() {
-    let files = "save(step)\n        (OUT / f'checkpoint-{step}' / 'fsdp_0').mkdir()\n        \
-                 (OUT / f'checkpoint-{step}' / 'fsdp_0' / '.metadata').write_text('m')\n        \
+    let files = "save(step)\n        (OUT / f'checkpoint-{step}' / 'extra').mkdir()\n        \
+                 (OUT / f'checkpoint-{step}' / 'extra' / '.notes').write_text('m')\n        \
                  (OUT / f'checkpoint-{step}' / 'origin.json').write_text('own')";
     let home = home(LOOKS, "pass", FILE);
     home.write(
@@ -401,7 +402,7 @@ fn names_of_the_script_are_those_of_an_export() {
     assert_eq!(registry(&home, &["register", "own", "--run", "last"]).0, 0);
     assert_eq!(registry(&home, &["export", "own", "1", "ex"]).0, 0);
     let text = |name: &str| std::fs::read_to_string(home.path().join("ex").join(name)).unwrap_or_default();
-    assert_eq!((&*text("fsdp_0/.metadata"), &*text("origin.json")), ("m", "own"));
+    assert_eq!((&*text("extra/.notes"), &*text("origin.json")), ("m", "own"));
     assert!(text("trackway-origin.json").contains("checkpoint-60"), "{}", text("trackway-origin.json"));
     assert!(home.path().join("ex/model.safetensors").is_file());
 
