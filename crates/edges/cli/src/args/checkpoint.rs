@@ -72,11 +72,12 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
     },
     /// Decide that a checkpoint is not unsafe: a resume may take it, and nothing marks it again
     #[command(after_help = "Examples:
-  trackway checkpoint clear last --why \"the loss was NaN for a logging reason, the weights are finite\"
+  trackway checkpoint clear last --why \"NaN of a logging error only\"
   trackway checkpoint clear last --step 1200 --why TEXT")]
     Clear {
-        #[command(flatten)]
-        subject: CheckpointSubject,
+        /// Run: id, unique part of an id, name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
         /// Step [default: the newest unsafe checkpoint]
         #[arg(long, value_name = "N")]
         step: Option<u64>,

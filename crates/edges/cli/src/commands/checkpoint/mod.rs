@@ -39,9 +39,9 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
         CheckpointCommand::Unpin { name, subject, force } => {
             with(subject, &|found| retention::unpin(found, name, *force, printer))
         }
-        CheckpointCommand::Clear { subject, step, why } => {
+        CheckpointCommand::Clear { run, step, why } => {
             let context = open()?;
-            let found = checkpoints::checkpoints(&context, context.resolve_run(&subject.subject)?)?;
+            let found = checkpoints::checkpoints(&context, context.resolve_run(run)?)?;
             let step = found.clear_unsafe(&context, *step, why)?;
             found.mirror(&context)?;
             printer.note(format!("the checkpoint of step {step} is not unsafe any more"));
