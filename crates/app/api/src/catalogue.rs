@@ -195,7 +195,7 @@ documents! {
     "registry-at": One of registry::ModelAt, by ["registry history --at"];
     "registry-export": One of registry::Deployed, by ["registry export"];
     "registry-card": One of registry::ModelCard, by ["registry card"];
-    "checkpoints": One of checkpoints::CheckpointListing, by ["checkpoint ls", "checkpoint verify"],
+    "checkpoints": One of checkpoints::CheckpointListing, by ["checkpoint ls", "checkpoint verify", "checkpoint clear"],
         "Exit code 6 if nothing was committed, 7 if a checkpoint does not verify.";
     "checkpoint-explain": One of checkpoints::CheckpointExplanation, by ["checkpoint explain"],
         "Exit code 7 if the manifest cannot be read.";

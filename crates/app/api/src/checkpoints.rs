@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use trackway_checkpoint::CheckpointState;
 use trackway_checkpoint::RetireReason;
 pub use trackway_checkpoint::doctor::RootSeverity;
-use trackway_core::{AttemptId, RunId, Step, closed_list};
+use trackway_core::{AttemptId, RunId, Step, UnsafeEvidence, closed_list};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 
 closed_list!(
@@ -81,8 +81,14 @@ pub struct Checkpoint {
     pub age_seconds: Option<f64>,
     /// Whether every byte matched when it was read just now; null if it was not read.
     pub verified: Option<bool>,
-    /// Why it is suspect or abandoned.
+    /// Why it is suspect, unsafe or abandoned.
     pub why: Option<String>,
+    /// Why what it holds is most likely lost; null: it is not unsafe.
+    #[serde(default)]
+    pub unsafe_evidence: Option<UnsafeEvidence>,
+    /// Why it is not unsafe any more; null: it never was, or is.
+    #[serde(default)]
+    pub cleared: Option<String>,
     /// Whether a resume may use it: it is on the way from the newest commit to its ancestors.
     pub on_branch: bool,
     /// Where else all of its bytes are.
@@ -108,11 +114,50 @@ pub struct RemoteAnswer {
     pub error: Option<String>,
 }
 
+/// Which of a run's checkpoints matter, each by its step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointStanding {
+    /// The newest that is committed and not deleted, whatever it holds.
+    pub newest_step: Option<Step>,
+    /// Whether that one is unsafe.
+    pub newest_is_unsafe: bool,
+    /// The newest that is not unsafe: what a resume tries first.
+    pub safe_step: Option<Step>,
+    /// The best by the metric of the run file's `checkpoint.keep.best` or `early_stop`, of those that are not unsafe.
+    pub best_step: Option<Step>,
+    /// That metric, as `min val_loss`; null if the run file names none.
+    pub best_by: Option<String>,
+}
+
+impl CheckpointStanding {
+    /// `newest step 60, unsafe; newest safe step 40; best step 20 (min val_loss)`; none where these are all one, or nothing is committed.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let newest = self.newest_step?;
+        if !self.newest_is_unsafe && self.best_step.is_none_or(|best| best == newest) {
+            return None;
+        }
+        let mut parts =
+            vec![format!("newest step {newest}{}", if self.newest_is_unsafe { ", unsafe" } else { "" })];
+        parts.push(match self.safe_step {
+            Some(step) => format!("newest safe step {step}"),
+            None => "none is safe: a resume begins again".into(),
+        });
+        if let (Some(step), Some(by)) = (self.best_step, &self.best_by) {
+            parts.push(format!("best step {step} ({by})"));
+        }
+        Some(parts.join("; "))
+    }
+}
+
 /// Checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointListing {
     /// Newest first.
     pub checkpoints: Vec<Checkpoint>,
+    /// Which of them matter.
+    #[serde(default)]
+    pub standing: CheckpointStanding,
     /// Whether the remote answered; null: the run has none. If it did not, `where` is by this disk's log.
     pub remote: Option<RemoteAnswer>,
 }
@@ -120,8 +165,12 @@ pub struct CheckpointListing {
 /// The checkpoint that a resume would use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumeTarget {
-    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are verified on arrival.
+    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are verified on arrival. Empty: checkpoints were
+    /// committed and none is safe, so that a resume begins again.
     pub checkpoints: Vec<Checkpoint>,
+    /// The newest, the newest safe and the best one.
+    #[serde(default)]
+    pub standing: CheckpointStanding,
     /// Where its bytes would come from.
     pub source: CheckpointOrigin,
     /// Bytes that would be fetched.
@@ -218,7 +267,7 @@ pub struct CheckpointExplanation {
     pub pins: Vec<CheckpointPin>,
     /// The steps of the commits that led to it, oldest first, its own last.
     pub lineage_steps: Vec<Step>,
-    /// Why retention keeps it, as text; or `superseded`, `suspect` or `dead_branch` if it is deleted.
+    /// Why retention keeps it, as text; or `superseded`, `suspect`, `unsafe` or `dead_branch` if it is deleted.
     pub retention: Vec<String>,
     /// Why its manifest cannot be read.
     pub manifest_error: Option<String>,

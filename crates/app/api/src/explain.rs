@@ -11,7 +11,7 @@ use trackway_core::{
 use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
-use crate::checkpoints::{Checkpoint, FallBack};
+use crate::checkpoints::{Checkpoint, CheckpointStanding, FallBack};
 use crate::compare::ComparedCurve;
 use crate::detections::Detection;
 use crate::diagnosis::AttemptDiagnosis;
@@ -64,6 +64,9 @@ pub struct Explanation {
     pub fall_back: Option<FallBack>,
     /// The step that a resume would continue from.
     pub resume_step: Option<Step>,
+    /// The newest, the newest safe and the best checkpoint.
+    #[serde(default)]
+    pub standing: CheckpointStanding,
     /// The newest resume proof of the run's config.
     pub resume_proof: Option<ResumeProofSummary>,
     /// How often to save, from the cost of saves and the failure rate; null before there are enough saves.

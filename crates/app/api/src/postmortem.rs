@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step, TerminationReason, Timestamp};
 
-use crate::checkpoints::{Checkpoint, FallBack};
+use crate::checkpoints::{Checkpoint, CheckpointState, FallBack};
 use crate::detections::Detection;
 use crate::diagnosis::AttemptDiagnosis;
 use crate::explain::{
@@ -41,9 +41,12 @@ pub struct Postmortem {
 }
 
 impl Postmortem {
-    /// Whether the last attempt diverged: what it saved last is a state of the training that did.
+    /// Whether the last attempt diverged, and none of its checkpoints is marked unsafe: what it saved last may be a state of the training that did.
     #[must_use]
     pub fn last_attempt_diverged(&self) -> bool {
+        if self.integrity.checkpoints.iter().any(|one| one.state == CheckpointState::Unsafe) {
+            return false;
+        }
         let is_last = |failed: &&FailedAttempt| u64::from(failed.attempt_number) == self.impact.attempt_count;
         let last = self.failures.last().filter(is_last);
         last.is_some_and(|failed| failed.termination.reason == TerminationReason::NumericDivergence)

@@ -1,6 +1,6 @@
 //! What a run starts from: its source, its data, and the weights of another run.
 
-use trackway_core::RunId;
+use trackway_core::{CheckpointUse, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
@@ -37,7 +37,8 @@ pub(crate) fn weights_of(context: &Context, named: &str) -> Result<(RunId, Chose
         |error: AppError| AppError { message: format!("`run.start_from`: {}", error.message), ..error };
     let (run, reference) = CheckpointRef::of_run(named).map_err(at_key)?;
     let run_id = context.resolve_run(run).map_err(at_key)?;
-    let chosen = checkpoints(context, run_id)?.chosen(&reference).map_err(at_key)?;
+    let chosen =
+        checkpoints(context, run_id)?.chosen_for(&reference, CheckpointUse::Start, None).map_err(at_key)?;
     Ok((run_id, chosen))
 }
 

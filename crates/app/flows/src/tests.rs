@@ -100,6 +100,7 @@ impl Team {
 
     fn evaluate(&self, run_id: RunId, step: u64) -> EvaluationReceipt {
         let request = EvaluateRequest {
+            accepts_unsafe: None,
             subject: EvaluationSubject::Run(run_id),
             checkpoint: Some(CheckpointRef::Step(step)),
             overrides: Vec::new(),
@@ -116,6 +117,7 @@ impl Team {
 
     fn register(&self, run_id: RunId, step: u64) -> u32 {
         let request = RegisterRequest {
+            accepts_unsafe: None,
             model: "income".into(),
             run: run_id,
             checkpoint: CheckpointRef::Step(step),

@@ -15,6 +15,7 @@ use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
 
+use crate::checkpoints;
 use crate::evaluate::{self, EvaluationSubject};
 use crate::next_step::next_of;
 use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, check, record};
@@ -110,13 +111,15 @@ fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> R
 }
 
 /// Resumes a run whose supervisor is gone: attaches to its live attempt, or continues with what was decided. For one
-/// that completed, what is not at its remote yet is sent there.
+/// that completed, what is not at its remote yet is sent there. `accepts_unsafe`: why it continues from the newest checkpoint although that is
+/// unsafe; `None`: it does not.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
 pub fn resume(
     context: &Context,
     run: RunId,
+    accepts_unsafe: Option<&str>,
     reporter: &dyn PreflightReporter,
 ) -> Result<RunReport, AppError> {
     let row = context.run_by_id(run)?;
@@ -126,6 +129,12 @@ pub fn resume(
         mirror_run(context, &row, &BTreeMap::new())?;
         let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
         return Ok(RunReport::of(outcome));
+    }
+    if let Some(why) = accepts_unsafe {
+        let found = checkpoints::checkpoints(context, run)?;
+        let step = found.clear_unsafe(context, None, why)?;
+        found.mirror(context)?;
+        reporter.note(format!("the checkpoint of step {step} is not unsafe any more: {why}"));
     }
     train(context, reopen(context, &row, reporter)?, None, reporter)
 }
@@ -167,6 +176,12 @@ fn evaluate_after(
     }
     if run.last_committed_step.is_none() {
         let text = format!("run `{}` committed no checkpoint: there is nothing to evaluate", run.name);
+        reporter.note(text);
+        return Ok(RunReport::of(outcome));
+    }
+    let standing = checkpoints::checkpoints(context, run.run_id)?.standing_here()?;
+    if standing.newest_is_unsafe && standing.safe_step.is_none() {
+        let text = format!("every checkpoint of run `{}` is unsafe: there is nothing to evaluate", run.name);
         reporter.note(text);
         return Ok(RunReport::of(outcome));
     }

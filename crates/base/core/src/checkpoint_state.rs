@@ -1,6 +1,8 @@
-//! The states of checkpoints.
+//! The states of checkpoints, what a checkpoint may be used for, and why one is unsafe.
 
-use crate::closed_list;
+use serde::{Deserialize, Serialize};
+
+use crate::{Step, closed_list};
 
 closed_list!(
     /// The state of a checkpoint.
@@ -15,7 +17,88 @@ closed_list!(
         Superseded = "superseded",
         /// Committed, and found not to verify, or not to be loadable.
         Suspect = "suspect",
+        /// Committed and whole, and what it holds is most likely lost: NaN or infinite values, or a training that diverged.
+        Unsafe = "unsafe",
         /// Its files are deleted.
         Retired = "retired",
     }
 );
+
+closed_list!(
+    /// What a checkpoint shall be used for.
+    CheckpointUse, "use of a checkpoint", {
+        /// An attempt continues from it: a retry, `resume`, a roll back.
+        Resume = "resume",
+        /// Another training begins with its weights.
+        Start = "start",
+        /// It is kept, or chosen, as the best by a metric.
+        Best = "best",
+        /// It counts as the newest good copy, here or at the remote.
+        Keep = "keep",
+        /// An evaluator reads it.
+        Evaluate = "evaluate",
+        /// It becomes a version of a model.
+        Register = "register",
+        /// A version with its weights goes to a stage, or is copied to where it is served.
+        Release = "release",
+    }
+);
+
+impl CheckpointState {
+    /// Whether the bytes are there and are what was committed.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::Committed | Self::Superseded | Self::Unsafe)
+    }
+
+    /// Whether a checkpoint in this state may be used for `purpose`; `accepted`: a person decided so in spite of an unsafe state, with a
+    /// reason. The one place where this is decided.
+    #[must_use]
+    pub const fn may_be_used(self, purpose: CheckpointUse, accepted: bool) -> bool {
+        use CheckpointUse::{Evaluate, Register, Resume};
+        match self {
+            Self::Committed | Self::Superseded => true,
+            Self::Unsafe => accepted && matches!(purpose, Evaluate | Register | Resume),
+            Self::Writing | Self::Abandoned | Self::Suspect | Self::Retired => false,
+        }
+    }
+}
+
+/// Why a checkpoint is unsafe.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnsafeEvidence {
+    /// In one sentence.
+    pub why: String,
+    /// The detector that found it; `tensors`: the checkpoint's own values.
+    pub found_by: String,
+    /// The first bad step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_step: Option<Step>,
+    /// The value there, such as `NaN`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The metric, or the tensor, that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an unsafe checkpoint is used for nothing by itself, and by the decision of a person only where one decides; and that what is
+    /// not whole is used for nothing.
+    #[test]
+    fn an_unsafe_checkpoint_is_used_only_where_a_person_decides() {
+        for purpose in CheckpointUse::ALL.iter().copied() {
+            assert!(CheckpointState::Superseded.may_be_used(purpose, false));
+            assert!(!CheckpointState::Unsafe.may_be_used(purpose, false), "{purpose}");
+            let decides = ["resume", "evaluate", "register"].contains(&purpose.as_str());
+            assert_eq!(CheckpointState::Unsafe.may_be_used(purpose, true), decides, "{purpose}");
+            for state in [CheckpointState::Suspect, CheckpointState::Retired, CheckpointState::Writing] {
+                assert!(!state.may_be_used(purpose, true), "{state} {purpose}");
+            }
+        }
+    }
+}

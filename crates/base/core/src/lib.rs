@@ -30,7 +30,7 @@ pub mod visible;
 pub use schemars;
 
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
-pub use checkpoint_state::CheckpointState;
+pub use checkpoint_state::{CheckpointState, CheckpointUse, UnsafeEvidence};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use diagnosis::{DiagnosisKind, DiagnosisVerdict};

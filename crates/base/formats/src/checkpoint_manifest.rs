@@ -151,6 +151,30 @@ impl Manifest {
         BESIDE_WEIGHTS.into_iter().filter(is_missing).collect()
     }
 
+    /// The files that a copy of the model has: its weights, and what is not state of the training. Where no other file holds weights, they are
+    /// in one that may hold any part of the state, so these belong to it too. Empty: no file can hold weights.
+    #[must_use]
+    pub fn model_files(&self) -> Vec<&ManifestFile> {
+        if !self.files.iter().any(|file| matches!(file.kind, Kind::Weights | Kind::State)) {
+            return Vec::new();
+        }
+        let has_weights = self.weights_bytes().is_some();
+        let is_of_model = |file: &&ManifestFile| match file.kind {
+            Kind::Weights | Kind::Other => true,
+            Kind::State => !has_weights,
+            _ => false,
+        };
+        self.files.iter().filter(is_of_model).collect()
+    }
+
+    /// Bytes of the weights; none where they are in files that may hold other state too, or nowhere.
+    #[must_use]
+    pub fn weights_bytes(&self) -> Option<u64> {
+        let weights = self.files.iter().filter(|file| file.kind == Kind::Weights);
+        let holds_weights = |file: &ManifestFile| !describes_a_model(&file.name);
+        weights.clone().any(holds_weights).then(|| weights.map(|file| file.size_bytes).sum())
+    }
+
     /// Whether it is the files of a model and nothing else, which can be evaluated and not resumed: what `run.save_model` commits.
     #[must_use]
     pub fn is_model_alone(&self) -> bool {
@@ -227,6 +251,14 @@ impl Manifest {
             "`state_digest` is the digest of the listed files".into(),
         )
     }
+}
+
+/// Whether a file that is named after the model only describes it: `model.json` of XGBoost is a model, `model_config.json` is not.
+#[must_use]
+pub fn describes_a_model(name: &str) -> bool {
+    const ENDS: [&str; 7] = ["config.json", "args.json", "index.json", ".yaml", ".yml", ".md", ".py"];
+    let name = name.to_ascii_lowercase();
+    ENDS.iter().any(|end| name.ends_with(end))
 }
 
 #[derive(Deserialize)]
@@ -400,6 +432,33 @@ mod tests {
             "step-120/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z",
         ] {
             assert!(!is_object_prefix(text), "`{text}`");
+        }
+    }
+
+    /// Proves which files a copy of the model has: never none that can hold weights, not the state beside weights, and not a description alone.
+    #[test]
+    fn a_copy_of_the_model_has_its_weights() {
+        use Kind::{Optimizer, Other, Rng, State, Weights};
+        for (files, expected) in [
+            (
+                vec![("model.pt", Weights), ("optimizer.pt", Optimizer), ("origin.json", Other)],
+                "model.pt origin.json",
+            ),
+            (vec![("ckpt.pt", State), ("origin.json", Other)], "ckpt.pt origin.json"),
+            (
+                vec![("__0_0.distcp", State), ("__1_0.distcp", State), ("_.metadata", Other)],
+                "__0_0.distcp __1_0.distcp _.metadata",
+            ),
+            (vec![("model.pt", Weights), ("global_step1-zero.pt", State)], "model.pt"),
+            (vec![("model_args.json", Weights), ("ckpt.pt", State)], "model_args.json ckpt.pt"),
+            (vec![("model.json", Weights), ("rng.bin", Rng)], "model.json"),
+            (vec![("optimizer.pt", Optimizer), ("origin.json", Other)], ""),
+            (vec![("plot.png", Other)], ""),
+        ] {
+            let files = files.iter().map(|(name, kind)| file(name, *kind)).collect();
+            let manifest = Manifest { files, ..manifest() };
+            let names: Vec<&str> = manifest.model_files().iter().map(|file| file.name.as_str()).collect();
+            assert_eq!(names.join(" "), expected);
         }
     }
 

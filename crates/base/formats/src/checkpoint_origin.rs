@@ -76,6 +76,16 @@ impl CheckpointOrigin {
         }
     }
 
+    /// What the script calls a file of the checkpoint: its path below the folder, or the name of the one file.
+    #[must_use]
+    pub fn name_of(&self, stored: &str) -> Option<&str> {
+        let file = self.files.iter().find(|file| file.name == stored)?;
+        match self.is_folder {
+            true => Some(&file.path),
+            false => self.path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..")),
+        }
+    }
+
     /// The bytes to store.
     ///
     /// # Panics

@@ -157,6 +157,10 @@ closed_list!(
         UploadDropped = "upload_dropped",
         /// A checkpoint is suspect: it did not verify, or loading it ended several attempts.
         CheckpointSuspect = "checkpoint_suspect",
+        /// What a checkpoint holds is most likely lost: `found_by`, `first_step`, `value`, `of`, `why`.
+        CheckpointUnsafe = "checkpoint_unsafe",
+        /// A person used an unsafe checkpoint, or decided that it is not unsafe: `use`, `why`.
+        CheckpointAccepted = "checkpoint_accepted",
         /// The checkpoint log disagrees with the ledger, which keeps its rows.
         CheckpointLogDamaged = "checkpoint_log_damaged",
         /// The run went back to an earlier checkpoint.

@@ -38,4 +38,5 @@ pub mod roll_back;
 mod runbook;
 pub use runbook::{Symptom, meaning, next_actions, runbook_section, symptom_of_detector};
 pub mod ladder;
+pub mod trust;
 pub mod worn;

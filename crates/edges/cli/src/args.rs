@@ -302,6 +302,26 @@ pub struct ResumeArgs {
     /// The supervisor that --detach starts
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    #[command(flatten)]
+    pub accepts: UnsafeArgs,
+}
+
+/// The decision to use an unsafe checkpoint.
+#[derive(Debug, Args)]
+pub struct UnsafeArgs {
+    /// Use a checkpoint although it is unsafe: NaN or infinite values, or a training that diverged
+    #[arg(long = "unsafe", requires = "unsafe_why")]
+    pub accepts_unsafe: bool,
+    /// Why it is used all the same; recorded
+    #[arg(id = "unsafe_why", long = "why", value_name = "TEXT", requires = "accepts_unsafe")]
+    pub unsafe_why: Option<String>,
+}
+
+impl UnsafeArgs {
+    /// Why an unsafe checkpoint is used; none: it is not.
+    pub fn why(&self) -> Option<String> {
+        self.unsafe_why.clone().filter(|_| self.accepts_unsafe)
+    }
 }
 
 #[derive(Debug, Args)]

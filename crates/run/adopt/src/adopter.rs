@@ -649,7 +649,7 @@ fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec
         .iter()
         .map(|path| {
             let at = if path.is_empty() { candidate.path.clone() } else { candidate.path.join(path) };
-            (at, kind_of(path, &recognised.components))
+            (at, kind_of(path, &candidate.name, &recognised.components))
         })
         .collect();
     let origin = CheckpointOrigin {

@@ -127,7 +127,8 @@ pub fn resumed_from(view: &CheckpointView, found: LoadedCheckpoint) -> LoadedChe
 /// copies of what it has anyway. A log without copies has no such default.
 #[must_use]
 pub fn kept_by_default(view: &CheckpointView) -> Option<Retention> {
-    let has_copies = readable(view).any(|info| is_adopted(view, &info));
+    let is_copy = |info: &CheckpointInfo| info.state.is_whole() && is_adopted(view, info);
+    let has_copies = view.list().iter().any(is_copy);
     has_copies.then(|| default_beside(&not_adopted_of(view))).flatten()
 }
 

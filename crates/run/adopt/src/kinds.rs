@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trackway_formats::checkpoint_manifest::Kind;
+use trackway_formats::checkpoint_manifest::{Kind, describes_a_model};
 use trackway_layouts::Component;
 
 /// Beginnings of file names (after their folder) and what such a file holds.
@@ -26,15 +26,23 @@ const NAMES: [(&str, Kind); 14] = [
 /// Ends of the names of files that may hold any part of a state.
 const SHARDS: [&str; 7] = [".distcp", ".pt", ".pth", ".bin", ".ckpt", ".h5", ".msgpack"];
 
-/// Of a checkpoint that is one file (its path below itself is empty) by the components that were seen in it; of the files of a folder
-/// by their names.
-pub(crate) fn kind_of(path: &str, components: &BTreeSet<Component>) -> Kind {
+/// Of a checkpoint that is one file (its path below itself is empty) by the components that were seen in it, and by its own name where that
+/// says that it is not the model; of the files of a folder by their names.
+pub(crate) fn kind_of(path: &str, own_name: &str, components: &BTreeSet<Component>) -> Kind {
+    let name =
+        path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(own_name).to_ascii_lowercase();
+    let by_name = match describes_a_model(&name) {
+        true => None,
+        false => NAMES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, kind)| *kind),
+    };
     if path.is_empty() {
-        let is_weights = components.iter().all(|it| *it == Component::Weights) && !components.is_empty();
-        return if is_weights { Kind::Weights } else { Kind::State };
+        let has_weights = components.contains(&Component::Weights);
+        return match by_name.filter(|kind| *kind != Kind::Weights && !has_weights) {
+            Some(kind) => kind,
+            None if has_weights && components.len() == 1 => Kind::Weights,
+            None => Kind::State,
+        };
     }
-    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    let by_name = NAMES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, kind)| *kind);
     by_name.unwrap_or_else(|| match SHARDS.iter().any(|end| name.ends_with(end)) {
         true => Kind::State,
         false => Kind::Other,
@@ -58,13 +66,19 @@ mod tests {
             ("random_states_0.pkl", &both, Kind::Rng),
             ("trainer_state.json", &both, Kind::DataCursor),
             ("tokenizer.json", &both, Kind::Other),
+            ("model_config.json", &both, Kind::Other),
+            ("model.json", &both, Kind::Weights),
             ("__0_0.distcp", &both, Kind::State),
             ("global_step10/mp_rank_00_model_states.pt", &both, Kind::State),
             ("", &both, Kind::State),
             ("", &weights, Kind::Weights),
         ] {
-            assert_eq!(kind_of(path, components), kind, "{path}");
+            assert_eq!(kind_of(path, "ckpt.pt", components), kind, "{path}");
         }
-        assert_eq!(kind_of("", &BTreeSet::new()), Kind::State, "what is in it is not known");
+        assert_eq!(kind_of("", "ckpt.pt", &BTreeSet::new()), Kind::State, "what is in it is not known");
+        let optimizer = [Component::Optimizer].into();
+        assert_eq!(kind_of("", "optimizer-20.pt", &optimizer), Kind::Optimizer);
+        assert_eq!(kind_of("", "optimizer-20.pt", &both), Kind::State, "weights were seen in it");
+        assert_eq!(kind_of("", "model-20.pt", &optimizer), Kind::State);
     }
 }

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_core::{Clock, Ids, Step, Timestamp, UnsafeEvidence};
 use trackway_store::{Disk, RealDisk, Writer};
 
 use crate::error::{CheckpointError, MAX_PIN_NAME_BYTES};
@@ -100,6 +100,31 @@ impl Housekeeper {
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
     pub fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
         self.change(number, Body::suspect(number, why))
+    }
+
+    /// Marks that what a commit holds is most likely lost. False: it is marked already, or something cleared it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn mark_unsafe(&mut self, number: u64, evidence: &UnsafeEvidence) -> Result<bool, CheckpointError> {
+        self.mark(number, &Body::unsafe_commit(number, evidence))
+    }
+
+    /// Marks that a commit is not unsafe any more: nothing marks it again. False: it is not unsafe.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn clear_unsafe(&mut self, number: u64, why: &str) -> Result<bool, CheckpointError> {
+        self.mark(number, &Body::cleared(number, why))
+    }
+
+    /// Adds a mark about what a commit holds, whether its files are there or not.
+    fn mark(&mut self, number: u64, mark: &Body) -> Result<bool, CheckpointError> {
+        self.view.refresh()?;
+        let added = append(&mut self.view, Writer::Housekeeper, |history| {
+            history.commit(number).is_some_and(|record| mark.changes(record)).then(|| mark.clone())
+        })?;
+        Ok(added.is_some())
     }
 
     /// Marks every commit of a step after `step` suspect: the run goes back to that step. Those whose bytes are only at

@@ -2,17 +2,18 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
-use trackway_core::Step;
+use trackway_core::{Step, UnsafeEvidence};
 use trackway_store::{Log, RealDisk, Writer};
 
 use crate::history::History;
 use crate::history::entry::{Adopt, Body};
+use crate::history::summary::Summary;
 use crate::keeper::append;
 use crate::retention::{Best, Retention, RetireReason, plan};
 use crate::tests::{World, save};
 use crate::{
-    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, Housekeeper,
-    KeepReason, Kind,
+    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, FallbackKind,
+    Housekeeper, KeepReason, Kind,
 };
 
 const DAY_SECONDS: f64 = 86_400.0;
@@ -363,4 +364,84 @@ fn later_commits_are_left() {
     let infos = world.view().list();
     let info = infos.iter().find(|info| info.number == followed.number).unwrap();
     assert_eq!((info.parent, info.state), (Some(commits[1].number), CheckpointState::Committed));
+}
+
+fn lost(why: &str) -> UnsafeEvidence {
+    UnsafeEvidence {
+        why: why.into(),
+        found_by: "non_finite".into(),
+        first_step: Some(25),
+        ..UnsafeEvidence::default()
+    }
+}
+
+/// Proves that a resume passes what is marked unsafe, with the reason, takes it again once it is cleared, and that nothing marks it then; and that
+/// the mark is none of a defect.
+#[test]
+fn what_is_unsafe_is_passed_until_it_is_cleared() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commits: Vec<_> = [10, 20, 30].map(|step| save(&mut root, step).unwrap()).into();
+    let mut house = world.house();
+    assert!(house.mark_unsafe(commits[2].number, &lost("`loss` is NaN from step 25 on")).unwrap());
+    assert!(!house.mark_unsafe(commits[2].number, &lost("again")).unwrap(), "the first reason stays");
+    let mut next = world.open(2).unwrap();
+    let loaded = next.resume_target().unwrap().unwrap();
+    assert_eq!((loaded.step, loaded.lost_steps), (20, 10));
+    assert_eq!(loaded.fallbacks[0].why, "unsafe: `loss` is NaN from step 25 on");
+    assert_eq!(loaded.fallbacks[0].kind, FallbackKind::Unsafe);
+    let info = world.view().list().pop().unwrap();
+    assert_eq!((info.state, info.on_branch), (CheckpointState::Unsafe, false));
+    assert_eq!(info.unsafe_evidence, Some(lost("`loss` is NaN from step 25 on")));
+    assert!(world.view().verify(commits[2].number).is_ok(), "its bytes are whole");
+    assert!(house.clear_unsafe(commits[2].number, "a logging error").unwrap());
+    assert!(!house.mark_unsafe(commits[2].number, &lost("once more")).unwrap());
+    let cleared = world.view().list().pop().unwrap();
+    assert_eq!(
+        (cleared.state, cleared.cleared.as_deref()),
+        (CheckpointState::Committed, Some("a logging error"))
+    );
+    assert_eq!(world.view().resume_target().unwrap().unwrap().step, 30);
+}
+
+/// Proves that a training begins again where nothing but unsafe checkpoints was committed, and that this is not so where one is damaged.
+#[test]
+fn a_training_begins_again_where_nothing_is_safe() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commits: Vec<_> = [10, 20].map(|step| save(&mut root, step).unwrap()).into();
+    let mut house = world.house();
+    for commit in &commits {
+        house.mark_unsafe(commit.number, &lost("NaN")).unwrap();
+    }
+    assert!(world.view().resume_target().unwrap().is_none());
+    assert_eq!(world.view().skipped().len(), 2);
+    let mut next = world.open(2).unwrap();
+    assert!(next.resume_target().unwrap().is_none());
+    assert_eq!(save(&mut next, 5).unwrap().parent, None);
+    assert_eq!(world.view().resume_target().unwrap().unwrap().step, 5);
+    house.suspect(world.view().list().last().unwrap().number, "torn").unwrap();
+    assert!(matches!(world.view().resume_target(), Err(CheckpointError::NothingVerifies { .. })));
+}
+
+/// Proves that retention never deletes the newest safe checkpoint while unsafe ones are newer, keeps two of these for a person and deletes older
+/// ones; and that marks are in a summary.
+#[test]
+fn the_newest_safe_checkpoint_stays() {
+    let world = World::new();
+    let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(2)).unwrap();
+    let mut house = world.house();
+    for step in [10, 20, 30, 40, 50, 60, 70] {
+        let commit = save(&mut root, step).unwrap();
+        if step > 30 {
+            house.mark_unsafe(commit.number, &lost("NaN")).unwrap();
+        }
+    }
+    save(&mut root, 80).unwrap();
+    house.mark_unsafe(root.list().unwrap().last().unwrap().number, &lost("NaN")).unwrap();
+    house.collect(&Retention { last: 2, ..Retention::default() }, 0.0, false).unwrap();
+    assert_eq!(world.on_disk(), [30, 70, 80]);
+    assert_eq!(world.view().resume_target().unwrap().unwrap().step, 30);
+    let summary = Summary::of(world.view().history());
+    assert_eq!(summary.history().unsafe_commits().len(), 2);
 }

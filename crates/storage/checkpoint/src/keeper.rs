@@ -111,8 +111,7 @@ impl Keeper {
         plan: &RetentionPlan,
     ) -> Result<Verdict, CheckpointError> {
         let mut found = 0;
-        for number in view.history().live_chain().into_iter().filter(|number| plan.keep.contains_key(number))
-        {
+        for number in whole_enough(view.history()).filter(|number| plan.keep.contains_key(number)) {
             if found == MIN_KEPT {
                 break;
             }
@@ -136,9 +135,14 @@ impl Keeper {
     }
 
     fn verified_in(&self, history: &History, plan: &RetentionPlan) -> usize {
-        let kept = history.live_chain().into_iter().filter(|number| plan.keep.contains_key(number));
+        let kept = whole_enough(history).filter(|number| plan.keep.contains_key(number));
         kept.filter(|number| self.verified.contains_key(number)).count()
     }
+}
+
+/// What must be read before anything else is deleted, in this order: what a resume could take, then what is unsafe.
+fn whole_enough(history: &History) -> impl Iterator<Item = u64> + use<> {
+    history.live_chain().into_iter().chain(history.unsafe_commits())
 }
 
 /// The marks of the files of a commit, by name.

@@ -56,7 +56,7 @@ mod vectors;
 
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 
-pub use error::{CheckpointError, Defect, ErrorKind, Fallback, RankError};
+pub use error::{CheckpointError, Defect, ErrorKind, Fallback, FallbackKind, RankError};
 pub use foreign::{ForeignFile, Pace};
 pub use group::RankGroup;
 pub use history::{CheckpointInfo, CheckpointState, PinInfo};

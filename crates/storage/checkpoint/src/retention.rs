@@ -95,6 +95,8 @@ pub enum KeepReason {
     Pinned(String),
     /// This disk may hold the only copy.
     NotUploaded,
+    /// It is unsafe, and one of the newest that are: a person may decide that it is not.
+    Unsafe,
     /// It is suspect or on a dead branch, and too young to be deleted.
     Recent,
     /// A newer attempt has not committed yet: no other process knows what it continues from.
@@ -110,6 +112,8 @@ closed_list!(
         Superseded = "superseded",
         /// It does not verify or cannot be loaded.
         Suspect = "suspect",
+        /// What it holds is most likely lost, and newer ones of that kind stay.
+        Unsafe = "unsafe",
         /// It was left behind: a resume never reaches it.
         DeadBranch = "dead_branch",
     }
@@ -176,11 +180,15 @@ pub(crate) fn plan_along(
     for number in only_copies(history, policy, chain) {
         plan.keep(number, KeepReason::NotUploaded);
     }
+    for number in history.unsafe_commits().into_iter().take(MIN_KEPT) {
+        plan.keep(number, KeepReason::Unsafe);
+    }
     let on_branch: BTreeSet<u64> = history.live_chain().into_iter().collect();
     let settled = history.newest_epoch_is_committed();
     for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
         let why = reason_to_go(record, on_branch.contains(&number));
-        if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
+        let by_age = matches!(why, RetireReason::Suspect | RetireReason::DeadBranch);
+        if by_age && !age.is_some_and(|age| age.has_passed(&record.at)) {
             plan.keep(number, KeepReason::Recent);
         }
         if history.damaged().range(number..).next().is_some() {
@@ -200,6 +208,7 @@ pub(crate) fn plan_along(
 fn reason_to_go(record: &CommitRecord, on_branch: bool) -> RetireReason {
     match (&record.suspect, on_branch) {
         (Some(_), _) => RetireReason::Suspect,
+        _ if record.unsafe_evidence.is_some() => RetireReason::Unsafe,
         (None, true) => RetireReason::Superseded,
         (None, false) => RetireReason::DeadBranch,
     }

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
+use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp, UnsafeEvidence};
 use trackway_store::testing::FaultDisk;
 
 use crate::history::entry::ClaimBody;
 use crate::settings::Settings;
-use crate::{CheckpointError, CheckpointRoot, CheckpointView, Kind};
+use crate::{CheckpointError, CheckpointRoot, CheckpointView, Housekeeper, Kind};
 
 /// Two attempts: the first commits steps 10 and 20, of which 20 is damaged afterwards; the second finds that out,
-/// continues from 10, commits step 15 and is stopped while it writes step 20.
+/// continues from 10, commits steps 15, 25 and 30, of which the last two are marked unsafe and step 25 is cleared, and is stopped while it writes
+/// step 35.
 fn make_root(path: &Path) {
     let ids = Arc::new(SequentialIds::default());
     let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
@@ -45,7 +46,21 @@ fn make_root(path: &Path) {
     let mut second = open(2).unwrap();
     second.resume_target().unwrap();
     save(&mut second, 15).unwrap();
-    let stopped = second.save(20, &[], |_| Err(CheckpointError::state("stopped")));
+    let marked = [25, 30].map(|step| save(&mut second, step).unwrap().number);
+    let mut house =
+        Housekeeper::open_on(Arc::new(FaultDisk::sound()), path, clock.clone(), ids.clone()).unwrap();
+    let evidence = UnsafeEvidence {
+        why: "`loss` is NaN from step 22 on, and was not good again for 50 recorded steps in a row".into(),
+        found_by: "non_finite".into(),
+        first_step: Some(22),
+        value: Some("NaN".into()),
+        of: Some("loss".into()),
+    };
+    for number in marked {
+        house.mark_unsafe(number, &evidence).unwrap();
+    }
+    house.clear_unsafe(marked[0], "the loss was divided by 0 rows, its weights are finite").unwrap();
+    let stopped = second.save(35, &[], |_| Err(CheckpointError::state("stopped")));
     assert!(stopped.is_err());
 }
 

@@ -191,8 +191,8 @@ impl CheckpointView {
         self.history().commit(number).ok_or_else(missing)
     }
 
-    /// The checkpoint a resume would take: the newest committed one that verifies, along the parents of the newest
-    /// epoch. `None`: nothing was ever committed.
+    /// The checkpoint a resume would take: the newest committed one that verifies and is not unsafe, along the parents of the newest
+    /// epoch. `None`: nothing was ever committed, or nothing that is not unsafe (see [`CheckpointView::skipped`]).
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used: an explicit end,
@@ -200,6 +200,16 @@ impl CheckpointView {
     pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_adopted()?;
         Ok(self.search().outcome()?.map(|(target, _)| target))
+    }
+
+    /// What a resume skips without reading a byte: newer than what it tries first, or all of it where it begins again.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<Fallback> {
+        let passed = |candidate| match candidate {
+            Candidate::Passed(fallback) => Some(fallback),
+            Candidate::Commit { .. } => None,
+        };
+        self.history().candidates().into_iter().map_while(passed).collect()
     }
 
     /// The same, with all its files in memory: every byte is read once, and checked while it is read.
@@ -252,7 +262,7 @@ impl CheckpointView {
                 }
                 Err(defect) => {
                     let why = defect.to_string();
-                    search.fallbacks.push(Fallback { step: Some(body.step), why: why.clone() });
+                    search.fallbacks.push(Fallback::new(Some(body.step), why.clone()));
                     if defect.is_damage() {
                         search.damage.push(Damage { number, why });
                     }
@@ -310,7 +320,7 @@ impl Search {
                 let lost_steps = self.newest_step.unwrap_or(target.step).saturating_sub(target.step);
                 Ok(Some((LoadedCheckpoint { fallbacks, lost_steps, ..target }, files)))
             }
-            (None, fallbacks) if fallbacks.is_empty() => Ok(None),
+            (None, fallbacks) if fallbacks.is_empty() || Fallback::only_unsafe(&fallbacks) => Ok(None),
             (None, fallbacks) => Err(CheckpointError::NothingVerifies { fallbacks }),
         }
     }

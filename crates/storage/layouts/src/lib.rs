@@ -25,6 +25,7 @@ mod settling;
 mod source;
 #[cfg(test)]
 mod tests;
+mod values;
 mod whole;
 
 pub use find::{Found, Tracker, Unfinished, find};
@@ -36,4 +37,5 @@ pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,
 };
 pub use source::{Folder, Source, Tree};
+pub use values::{NonFinite, first_non_finite};
 pub use whole::{By, Wholeness, file_wholeness, wholeness};

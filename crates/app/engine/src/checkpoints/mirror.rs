@@ -48,8 +48,10 @@ impl RungCheckpoints {
         if !self.is_model(newest) {
             return Some(newest.step);
         }
-        let is_resumed =
-            |row: &&CheckpointRow| row.state == CheckpointState::Superseded && !self.is_model(row);
+        let is_resumed = |row: &&CheckpointRow| {
+            let is_safe = row.state == CheckpointState::Superseded && row.unsafe_because.is_none();
+            is_safe && !self.is_model(row)
+        };
         self.rows.iter().rev().find(is_resumed).map(|row| row.step)
     }
 
@@ -183,12 +185,16 @@ pub(crate) fn with_values_at_steps(
 
 fn row_of(location: &str, info: CheckpointInfo) -> CheckpointRow {
     let is_committed = info.manifest_sha256.is_some();
+    let unsafe_because = info.unsafe_evidence.as_ref().map(|found| found.why.clone());
+    let state = if info.state == CheckpointState::Unsafe { CheckpointState::Superseded } else { info.state };
     with_fields_of!(
         CheckpointRow,
         info,
         [
-            run_id, attempt_id, step, epoch, object_prefix, state, size_bytes, manifest_sha256, why, uploaded_to,
+            run_id, attempt_id, step, epoch, object_prefix, size_bytes, manifest_sha256, why, uploaded_to,
         ],
+        state,
+        unsafe_because,
         metrics_json: (!info.metrics.is_empty()).then(|| serde_json::json!(info.metrics)),
         location: location.to_owned(),
         verified: (info.state == CheckpointState::Suspect).then_some(false),

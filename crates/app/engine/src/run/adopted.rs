@@ -19,6 +19,7 @@ use trackway_ledger::{AttemptRow, EventRow};
 use super::adopt_patterns::{adopt_of, patterns_of_job};
 use super::adopted_history::{history_of, past_of, steps_of};
 use super::prepare::Prepared;
+use super::trust;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
@@ -108,6 +109,12 @@ pub(super) fn prepare(
     let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
     let history = history_of(context, row)?;
     let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+    let begins_again = match row.resumed_from_step {
+        None => trust::begins_again(
+            &view(&context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung))?.skipped(),
+        ),
+        Some(_) => None,
+    };
     let target = match loaded {
         None => fetched(context, row)?,
         loaded => loaded,
@@ -122,6 +129,10 @@ pub(super) fn prepare(
                 restored.cleared
             }
         },
+        // The script would continue from it.
+        (None, true) if begins_again.is_some() => clearing
+            .clear_all("it is of a step that is unsafe, and the training begins again")
+            .map_err(|error| failed(&error))?,
         (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
         (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,
     };

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::thread::JoinHandle;
 
-use trackway_core::{Clock as _, Rung, Step};
+use trackway_core::{Clock as _, LaunchKind, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry};
 use trackway_launch::{Observation, Seen};
@@ -26,10 +26,10 @@ use super::prepare::{Prepared, begin_capture};
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::sight::PATIENCE_SECONDS;
-use super::stacks;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
 use super::watchdog::{Limits, StartLimit};
+use super::{stacks, trust};
 use crate::Context;
 use crate::actions::{self, ActionKind};
 use crate::budgets::spent_beside;
@@ -342,6 +342,7 @@ fn watch(
         limits: limits_of(limits(launched, &prepared.job.plan, beside), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
+        losses: (row.kind == LaunchKind::Train).then(|| trust::losses_of(&prepared.job.plan, row)),
         injection,
         attached: launched.attached,
         running_seconds,
@@ -366,6 +367,7 @@ fn watch(
             remember_dropped_uploads(context, row, &text);
             reporter.note(text);
         }
+        trust::mark_running(context, &launched.run, row, record.losses.as_ref(), reporter);
         let uploaded_step = replication.and_then(|replication| replication.status().uploaded_step);
         let state = (record.facts.last_committed_step, uploaded_step);
         if mirrored != Some(state) && mirror_now(context, &launched.run, &row.rung).is_ok() {

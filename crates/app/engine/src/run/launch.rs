@@ -28,7 +28,7 @@ use super::load_crash::step_back;
 use super::prepare::{Prepared, capture_surroundings, own_environment};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
-use super::roll_back;
+use super::{roll_back, trust};
 use crate::Context;
 use crate::capture::{Capture, EnvironmentLock, sources};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
@@ -128,6 +128,10 @@ pub fn launch_next(
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
     if let Some(previous) = previous_here {
         adopted::adopt_what_is_left(context, prepared, previous, reporter)?;
+        // What was committed just now was not judged yet, and a mark that failed is set now or nothing is launched.
+        let is_new = !context.home.layout.attempt(previous.attempt_id).exit_json().exists();
+        let marked = trust::mark_ended(context, &prepared.run, previous, is_new)?;
+        marked.into_iter().for_each(|text| reporter.note(text));
         tell_step_back(context, prepared, reporter);
     } else {
         begin_rung(context, &row)?;
@@ -374,7 +378,7 @@ fn fetch_for(
 ) -> Result<(), AppError> {
     let fetched = fetch(context, remote, row, follows, reporter)?;
     let run = context.run_by_id(row.run_id)?;
-    if fetched.step.is_none() && run.last_committed_step.is_some() {
+    if fetched.step.is_none() && run.last_committed_step.is_some() && fetched.begins_again.is_none() {
         let message =
             format!("not launched: the ledger has a committed step, and {} has none", fetched.location);
         let error =
@@ -398,7 +402,12 @@ fn resume_target(
     let run = context.run_by_id(prepared.run.run_id)?;
     let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &row.rung);
     let view = view(&root)?;
+    let begins_again = trust::begins_again(&view.skipped());
     let why = match view.resume_target() {
+        Ok(None) if begins_again.is_some() => {
+            begins_again.into_iter().for_each(|text| reporter.note(text));
+            return Ok(None);
+        }
         Ok(None) => match run.last_committed_step {
             Some(step) => format!(
                 "step {step} was committed, as the ledger and the attempts' records have it, and `{}` has no committed step",

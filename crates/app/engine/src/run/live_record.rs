@@ -13,6 +13,7 @@ use trackway_formats::record::{
 use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_tower::detect::{DataCursor, MemorySample};
 use trackway_tower::progressive::{Progressive, ProgressiveEstimate};
+use trackway_tower::trust::LossRecord;
 
 use super::curves::{Curves, LiveCurve};
 use crate::reporter::Progress;
@@ -43,6 +44,8 @@ pub struct LiveRecord {
     origins: OriginOfEach,
     /// The last sample of the machine: values by name.
     pub machine: BTreeMap<String, f64>,
+    /// What the losses say about checkpoints; none: they are not followed.
+    pub losses: Option<LossRecord>,
     /// The newest facts.
     pub facts: RecordFacts,
 }
@@ -123,6 +126,7 @@ impl LiveRecord {
             curves: Curves::default(),
             origins: OriginOfEach::default(),
             machine: BTreeMap::new(),
+            losses: None,
             facts: RecordFacts::default(),
         }
     }
@@ -188,6 +192,12 @@ impl LiveRecord {
                         let (origin, names) = (followed.origin, &followed.names);
                         let replaced = choose(&mut self.origins, &mut metrics, names, origin);
                         replaced.iter().for_each(|name| self.curves.forget(name));
+                        if let Some(losses) = &mut self.losses {
+                            replaced.iter().for_each(|name| losses.forget(name));
+                            for (id, value) in &metrics.values {
+                                losses.take(rank, &names.name_or_placeholder(*id), metrics.step, *value);
+                            }
+                        }
                         for (id, value) in &metrics.values {
                             let name = followed.names.name_or_placeholder(*id);
                             self.curves.take(&name, metrics.step, *value);

@@ -34,6 +34,7 @@ mod supervise;
 pub mod supervision;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trust;
 mod watchdog;
 
 pub use adopted::adopted_patterns;

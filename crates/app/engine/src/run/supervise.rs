@@ -12,6 +12,7 @@ use trackway_launch::{
     AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
 use trackway_system::Cancel;
+use trackway_tower::trust::LossRecord;
 
 use super::changes::{self, Asked, AskedBy};
 use super::detect::{Detecting, DetectionLog, DetectorFinding};
@@ -48,6 +49,8 @@ pub struct Watched<'a> {
     pub grace_seconds: f64,
     /// How long it may be out of sight: [`super::sight::PATIENCE_SECONDS`] but in tests.
     pub patience_seconds: f64,
+    /// What its losses say about its checkpoints; none: nothing is marked.
+    pub losses: Option<LossRecord>,
     /// A fault to rehearse.
     pub injection: Option<Injection>,
     /// Whether it was already running when this supervisor came.
@@ -208,8 +211,10 @@ impl<'a> Supervisor<'a> {
     fn new(watched: Watched<'a>, detection: Option<Detection<'a>>) -> Self {
         let interval_seconds = watched.launcher.poll_interval().as_secs_f64();
         let now_micros = watched.clock.monotonic_micros();
+        let mut record = LiveRecord::of(Arc::clone(&watched.channel));
+        record.losses.clone_from(&watched.losses);
         Self {
-            record: LiveRecord::of(Arc::clone(&watched.channel)),
+            record,
             sight: Sight::new(interval_seconds, watched.patience_seconds, now_micros),
             began_micros: now_micros - (watched.running_seconds * 1e6) as i64,
             watched,
@@ -313,6 +318,9 @@ impl<'a> Supervisor<'a> {
         let mut findings = detection.detecting.findings();
         findings.retain(|finding| detection.detection_log.wants(finding));
         for finding in &mut findings {
+            if let Some(losses) = &mut self.record.losses {
+                losses.take_finding(finding.firing.detector);
+            }
             let mut stacks_path = None;
             if lives && finding.firing.detector == Detector::Hang {
                 let (summary, path) = self.watched.take_stacks(&self.record);

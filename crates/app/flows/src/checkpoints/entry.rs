@@ -41,7 +41,8 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
         info,
         [
             number, run_id, attempt_id, step, epoch, object_prefix, folder, manifest_sha256, state,
-            size_bytes, state_digest, parent, at, why, on_branch, uploaded_to, uploaded_at, pins,
+            size_bytes, state_digest, parent, at, why, unsafe_evidence, cleared, on_branch, uploaded_to,
+            uploaded_at, pins,
         ],
         place,
         reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),

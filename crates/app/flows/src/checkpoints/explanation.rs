@@ -148,6 +148,7 @@ impl Teller<'_> {
                 "A resume cannot take it: its files were deleted by retention.".into()
             }
             (CheckpointState::Suspect, _) => format!("No resume uses it: it is suspect ({why})."),
+            (CheckpointState::Unsafe, _) => format!("No resume uses it: it is unsafe ({why})."),
             (_, Some(newest)) if is_this(newest) => {
                 format!(
                     "A resume uses it if every byte verifies (trackway checkpoint verify {}).",

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::{Best, CheckpointError, CheckpointState, verify_copy};
-use trackway_core::{AttemptId, Step};
+use trackway_api::checkpoints::CheckpointStanding;
+use trackway_checkpoint::{Best, CheckpointError, CheckpointInfo, CheckpointState, verify_copy};
+use trackway_core::{AttemptId, CheckpointUse, Step};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::runfile::Goal;
@@ -40,6 +41,8 @@ pub struct Chosen {
     pub attempt_id: AttemptId,
     /// SHA-256 of its manifest.
     pub manifest_sha256: String,
+    /// Its state when it was chosen.
+    pub state: CheckpointState,
     /// Where its files are below a root.
     prefix: String,
     /// The number of its commit on this disk; none: its bytes are only at the remote.
@@ -110,18 +113,58 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
     /// only at the remote, and that does not answer.
     pub(crate) fn chosen(&self, reference: &CheckpointRef) -> Result<Chosen, AppError> {
+        self.chosen_among(reference, |_| Ok(()))
+    }
+
+    /// The same, for a purpose. An unsafe one is refused unless a person accepted it, with a reason; where one did and named none, it is the
+    /// newest, unsafe or not.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::chosen`]; [`ErrorKind::Usage`] when it may not be used for that.
+    pub(crate) fn chosen_for(
+        &self,
+        reference: &CheckpointRef,
+        purpose: CheckpointUse,
+        accepted: Option<&str>,
+    ) -> Result<Chosen, AppError> {
+        let newest = match (reference, accepted) {
+            (CheckpointRef::Latest, Some(_)) => {
+                let all = self.placed(self.view()?.list(), &self.ask_remote(), false);
+                let newest = all.iter().filter(|one| one.info.state.is_whole());
+                newest.max_by_key(|one| (one.info.epoch, one.info.number)).map(|one| one.info.step)
+            }
+            _ => None,
+        };
+        let reference = newest.map_or_else(|| reference.clone(), CheckpointRef::Step);
+        self.chosen_among(&reference, |found| {
+            let state = found.info.state;
+            let is_refused =
+                state == CheckpointState::Unsafe && !state.may_be_used(purpose, accepted.is_some());
+            if is_refused { Err(self.is_unsafe(found)) } else { Ok(()) }
+        })
+    }
+
+    fn chosen_among(
+        &self,
+        reference: &CheckpointRef,
+        check: impl Fn(&Placed) -> Result<(), AppError>,
+    ) -> Result<Chosen, AppError> {
         let best = match reference {
             CheckpointRef::Best(best) => Some(best.clone().map_or_else(|| self.best_of_run_file(), Ok)?),
             _ => None,
         };
-        let (info, is_here) = self.found(|placed| match reference {
-            CheckpointRef::Best(_) => self.choose_best(placed, best.as_ref().expect("it was found")),
-            CheckpointRef::Latest => self.choose(placed, Which::Latest),
-            CheckpointRef::First => self.choose_first(placed),
-            CheckpointRef::Step(step) => self.choose_by_step(placed, *step),
-            CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
+        let (info, is_here) = self.found(|placed| {
+            let found = match reference {
+                CheckpointRef::Best(_) => self.choose_best(placed, best.as_ref().expect("it was found")),
+                CheckpointRef::Latest => self.choose(placed, Which::Latest),
+                CheckpointRef::First => self.choose_first(placed),
+                CheckpointRef::Step(step) => self.choose_by_step(placed, *step),
+                CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
+            }?;
+            check(&found).map(|()| found)
         })?;
         Ok(Chosen {
+            state: info.state,
             step: info.step,
             attempt_id: info.attempt_id,
             manifest_sha256: info.manifest_sha256.unwrap_or_default(),
@@ -147,6 +190,25 @@ impl Checkpoints {
             AppError::new(ErrorKind::Usage, message)
                 .hint("name it, as `--checkpoint 'min val_loss'`, or write `keep = { best = \"min val_loss\" }` into `[checkpoint]`")
         })
+    }
+
+    /// The newest, the newest safe and the best one.
+    pub(super) fn standing(&self, placed: &[Placed]) -> CheckpointStanding {
+        let newest = |is: fn(&CheckpointInfo) -> bool| {
+            let found = placed.iter().map(|one| &one.info).filter(|info| is(info));
+            found.max_by_key(|info| (info.epoch, info.number))
+        };
+        let latest = newest(|info| info.state.is_whole());
+        let by = self.best_of_run_file().ok();
+        let best = by.as_ref().and_then(|best| self.choose_best(placed, best).ok());
+        CheckpointStanding {
+            newest_step: latest.map(|info| info.step),
+            newest_is_unsafe: latest.is_some_and(|info| info.state == CheckpointState::Unsafe),
+            safe_step: newest(|info| info.state == CheckpointState::Committed).map(|info| info.step),
+            best_step: best.map(|one| one.info.step),
+            best_by: by
+                .map(|best| format!("{} {}", if best.more_is_better { "max" } else { "min" }, best.metric)),
+        }
     }
 
     /// The best of those that were committed and are not deleted; of equals the newest.
@@ -293,5 +355,5 @@ fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
 
 /// Whether a checkpoint was committed, is not deleted and nothing is known against it.
 fn is_committed(one: &&Placed) -> bool {
-    matches!(one.info.state, CheckpointState::Committed | CheckpointState::Superseded)
+    one.info.state.may_be_used(CheckpointUse::Best, false)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::checkpoints::{Checkpoint, FallBack};
+use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, FallBack};
 use trackway_checkpoint::{CheckpointInfo, CheckpointView, KeepReason};
 use trackway_core::Timestamp;
 use trackway_engine::checkpoints::{Pace, fall_back_cost, skipped_newer};
@@ -22,6 +22,14 @@ impl Checkpoints {
         // The page is made of receipts: the remote is not asked.
         let placed = self.placed(view.list(), &Remote::None, true);
         Ok(self.listing(&view, placed, &Remote::None)?.checkpoints)
+    }
+
+    /// The newest, the newest safe and the best checkpoint, as the log of this disk has them.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or the run's plan.
+    pub fn standing_here(&self) -> Result<CheckpointStanding, AppError> {
+        Ok(self.standing(&self.placed(self.view()?.list(), &Remote::None, false)))
     }
 
     /// Why retention keeps each checkpoint of the log, by its number.

@@ -3,6 +3,7 @@
 //! [`Checkpoints`] is one root: of a run, or any folder of a disk without a home. Everything that a person does with
 //! checkpoints begins there.
 
+mod accept;
 mod doctor;
 mod entry;
 mod environment;
@@ -181,8 +182,9 @@ impl Checkpoints {
         let infos: Vec<_> = placed.iter().map(|one| one.info.clone()).collect();
         let facts =
             Facts { view, reasons: self.save_reasons(&infos)?, kept: self.kept(view)?, now: self.now() };
+        let standing = self.standing(&self.placed(view.list(), remote, false));
         let checkpoints = placed.into_iter().map(|one| checkpoint(one, &facts)).collect();
-        Ok(CheckpointListing { checkpoints, remote: remote.answer() })
+        Ok(CheckpointListing { checkpoints, standing, remote: remote.answer() })
     }
 
     /// How many entries of the log cannot be read.
@@ -209,10 +211,8 @@ impl Checkpoints {
         };
         let mut placed = self.placed(view.list(), &remote, false);
         placed.retain(|one| {
-            matches!(
-                one.info.state,
-                CheckpointState::Committed | CheckpointState::Superseded | CheckpointState::Suspect
-            ) && step.is_none_or(|step| one.info.step == step)
+            (one.info.state.is_whole() || one.info.state == CheckpointState::Suspect)
+                && step.is_none_or(|step| one.info.step == step)
         });
         if let Some(step) = step.filter(|_| placed.is_empty()) {
             return Err(self.no_such_step(step));
@@ -303,9 +303,24 @@ impl Checkpoints {
         let nearest =
             |one: &&Placed| (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number);
         meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
-            Which::Latest => self.nothing_committed(),
+            Which::Latest => self.nothing_usable(placed),
             Which::Step(step) => self.no_such_step(step),
         })
+    }
+
+    /// Why there is no newest one: nothing was committed, or nothing of it is safe.
+    fn nothing_usable(&self, placed: &[Placed]) -> AppError {
+        let newest = placed.iter().find(|one| one.info.state == CheckpointState::Unsafe);
+        newest.map_or_else(|| self.nothing_committed(), |newest| self.is_unsafe(newest))
+    }
+
+    /// A checkpoint that only a person can decide to use.
+    fn is_unsafe(&self, one: &Placed) -> AppError {
+        let why = one.info.why.as_deref().unwrap_or("no reason is written down");
+        let message = format!("step {} of {} is unsafe: {why}", one.info.step, self.title());
+        AppError::new(ErrorKind::Usage, message)
+            .hint(format!("see which are safe with: trackway checkpoint ls {}", self.subject))
+            .hint(format!("use it all the same with: --checkpoint {} --unsafe --why TEXT", one.info.step))
     }
 
     fn nothing_committed(&self) -> AppError {

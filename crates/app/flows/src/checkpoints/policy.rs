@@ -111,6 +111,9 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
         KeepReason::NotUploaded => "not at the remote yet".into(),
         KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
+        KeepReason::Unsafe => {
+            "unsafe, and one of the newest that are: a person may decide that it is not".into()
+        }
         KeepReason::Recent => "no resume uses it, so it is deleted when it is old enough".into(),
     }
 }

@@ -187,6 +187,8 @@ fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth
     if info.state != CheckpointState::Suspect && (here || there) {
         info.state = found.state;
         info.why.clone_from(&found.why);
+        info.unsafe_evidence.clone_from(&found.unsafe_evidence);
+        info.cleared.clone_from(&found.cleared);
     }
     info.on_branch = found.on_branch && info.state != CheckpointState::Suspect;
     info.uploaded_to.clone_from(&found.uploaded_to);

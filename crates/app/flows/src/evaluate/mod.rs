@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use trackway_api::evaluations::EvaluationReceipt;
-use trackway_core::{Clock as _, EvaluationId, LaunchKind};
+use trackway_core::{CheckpointUse, Clock as _, EvaluationId, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{NotesOnly, Reporter};
@@ -63,6 +63,8 @@ pub struct EvaluateRequest {
     pub test_sets: Vec<String>,
     /// Whether its model is known to be bad, and is evaluated to test gates.
     pub is_gate_test: bool,
+    /// Why the checkpoint is evaluated although it is unsafe; `None`: it must not be.
+    pub accepts_unsafe: Option<String>,
 }
 
 /// Evaluates a checkpoint on its test sets, and writes down what came out. The receipt of the main one has the results of the
@@ -77,7 +79,8 @@ pub fn evaluate(
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let subject = Subject::find(context, &request.subject, &request.overrides, reporter)?;
-    let subject = Subject { is_gate_test: request.is_gate_test, ..subject };
+    let (is_gate_test, accepts_unsafe) = (request.is_gate_test, request.accepts_unsafe.clone());
+    let subject = Subject { is_gate_test, accepts_unsafe, ..subject };
     evaluate_on(context, subject, request.checkpoint.as_ref(), &request.test_sets, reporter)
 }
 
@@ -151,7 +154,12 @@ fn evaluate_subject(
     };
     let evaluator = evaluator(&job, code, &asked.data_paths())?;
     let checkpoints = checkpoints::checkpoints(context, subject.run.run_id)?;
-    let chosen = checkpoints.chosen(reference)?;
+    let accepted = match subject.is_gate_test {
+        true => Some("it is evaluated as a bad model, to test gates"),
+        false => subject.accepts_unsafe.as_deref(),
+    };
+    let chosen = checkpoints.chosen_for(reference, CheckpointUse::Evaluate, accepted)?;
+    checkpoints.note_accepted(context, &chosen, CheckpointUse::Evaluate, accepted)?;
     let candidate = Candidate {
         run: &subject.run,
         manifest_sha256: &chosen.manifest_sha256,

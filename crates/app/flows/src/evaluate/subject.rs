@@ -38,6 +38,8 @@ pub struct Subject {
     pub asked: Asked,
     /// Whether it is evaluated to test gates.
     pub is_gate_test: bool,
+    /// Why its checkpoint is evaluated although it is unsafe; `None`: it must not be.
+    pub accepts_unsafe: Option<String>,
 }
 
 /// The request of an `[evaluate]`, for one of its test sets.
@@ -77,7 +79,7 @@ impl Subject {
             AppError::new(ErrorKind::Usage, message)
                 .hint("write one into its run file, and name the file: trackway eval run FILE")
         })?;
-        Ok(Self { run, asked, is_gate_test: false })
+        Ok(Self { run, asked, is_gate_test: false, accepts_unsafe: None })
     }
 
     /// The subject on the named test sets, or on all: the last one, and those before it. The main one is the last.
@@ -85,7 +87,7 @@ impl Subject {
     /// # Errors
     /// [`ErrorKind::Usage`] for a name that the run file does not have.
     pub fn on_test_sets(self, names: &[String]) -> Result<(Self, Vec<Self>), AppError> {
-        let Self { run, asked, is_gate_test } = self;
+        let Self { run, asked, is_gate_test, accepts_unsafe } = self;
         let is_wanted =
             |asked: &Asked| names.is_empty() || names.iter().any(|name| *name == asked.test_set_name());
         let all = asked.all_test_sets();
@@ -96,7 +98,8 @@ impl Subject {
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint(format!("the test sets are {}", known.join(", "))));
         }
-        let on = |asked| Self { run: run.clone(), asked, is_gate_test };
+        let on =
+            |asked| Self { run: run.clone(), asked, is_gate_test, accepts_unsafe: accepts_unsafe.clone() };
         let mut wanted: Vec<Self> = all.into_iter().filter(is_wanted).map(on).collect();
         let last = wanted.pop().unwrap_or_else(|| on(asked));
         Ok((last, wanted))

@@ -15,7 +15,7 @@ use trackway_engine::person::person;
 use trackway_engine::run::{self, Job, RunSource};
 use trackway_engine::stored::stored_plan;
 use trackway_evaluate::Comparison;
-use trackway_formats::checkpoint_manifest::Kind;
+use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_formats::gate::Gate;
 use trackway_formats::rule::RuleError;
 use trackway_formats::runfile::canonical_json;
@@ -192,13 +192,10 @@ fn facts(context: &Context, row: &EvaluationRow) -> Result<ModelFacts, AppError>
     let (seconds, gpu_seconds, cost_usd) = (run.wall_seconds, run.gpu_seconds, run.cost_usd);
     let opened =
         checkpoints::checkpoints_at(context, run, rung)?.open_manifest(&row.checkpoint_manifest_sha256).ok();
-    let bytes = |of: fn(Kind) -> bool| {
-        let files = opened.as_ref()?.manifest.files.iter().filter(|file| of(file.kind));
-        Some(files.map(|file| file.size_bytes).sum())
-    };
+    let manifest = opened.map(|opened| opened.manifest);
     Ok(ModelFacts {
-        size_bytes: bytes(|_| true),
-        weights_bytes: bytes(|kind| kind == Kind::Weights),
+        size_bytes: manifest.as_ref().map(Manifest::size_bytes),
+        weights_bytes: manifest.as_ref().and_then(Manifest::weights_bytes),
         training_seconds: Some(seconds),
         gpu_seconds: Some(gpu_seconds),
         cost_usd,

@@ -278,7 +278,7 @@ impl<'a> Launches<'a> {
     }
 
     fn committed(&self, prepared: &Prepared, step: Step) -> Result<Option<CheckpointInfo>, AppError> {
-        let readable = |state| matches!(state, CheckpointState::Committed | CheckpointState::Superseded);
+        let readable = CheckpointState::is_whole;
         let mut found = view(&self.root(prepared))?.list();
         found.retain(|info| info.step == step && info.manifest_sha256.is_some());
         // Retention may have deleted the one in the middle; that it was committed is what counts there.

@@ -1,18 +1,23 @@
 //! The files of a version: where they are, whether they verify, and copies of them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use trackway_core::Rung;
+use trackway_core::{CheckpointUse, Rung};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
+use trackway_files::{TempFolder, read_regular};
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 use trackway_ledger::ModelVersionRow;
 
+use super::place::CopyMarker;
 use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Checkpoints, OpenedCheckpoint};
 
 const COPY_BYTES: usize = 1 << 20;
@@ -21,6 +26,14 @@ pub(super) fn checkpoints_of(context: &Context, version: &ModelVersionRow) -> Re
     let run = context.run_by_id(version.run_id)?;
     let rung = Rung::from_str(&version.rung).unwrap_or(Rung::FULL);
     checkpoints::checkpoints_at(context, run, rung)
+}
+
+/// Why a version must not be released because of what its checkpoint holds; none: it may, or its checkpoint is not here.
+pub(super) fn unsafe_because(context: &Context, version: &ModelVersionRow) -> Option<String> {
+    let opened =
+        checkpoints_of(context, version).ok()?.open_manifest(&version.checkpoint_manifest_sha256).ok()?;
+    let found = opened.info.unsafe_evidence?;
+    (!opened.info.state.may_be_used(CheckpointUse::Release, false)).then_some(found.why)
 }
 
 /// Reads and checks every byte of a version.
@@ -36,10 +49,145 @@ pub(super) fn verified(
     checkpoints_of(context, version)?.load_manifest(context, &version.checkpoint_manifest_sha256, watch)
 }
 
-/// The files of the model: its weights, and what is not state of the training.
-pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
-    let of_model = |file: &&ManifestFile| matches!(file.kind, Kind::Weights | Kind::Other);
-    manifest.files.iter().filter(of_model).cloned().collect()
+/// The files of a model, and what they are called in a copy: those of a checkpoint that the script wrote itself as the script called them.
+pub(super) struct ModelFiles {
+    stored: Vec<ManifestFile>,
+    /// In the same order; names may have folders.
+    pub placed: Vec<ManifestFile>,
+}
+
+/// Refuses a checkpoint without a file that can hold weights.
+pub(super) fn check_holds_weights(manifest: &Manifest) -> Result<(), AppError> {
+    if !manifest.model_files().is_empty() {
+        return Ok(());
+    }
+    let kinds: BTreeSet<&str> = manifest.files.iter().map(|file| file.kind.as_str()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let message = format!(
+        "the checkpoint of step {} holds no weights: its files are of kind {}; nothing was changed",
+        manifest.step,
+        kinds.join(", ")
+    );
+    Err(AppError::new(ErrorKind::Usage, message).hint("register a checkpoint that has the model in it"))
+}
+
+impl ModelFiles {
+    /// Of a checkpoint; what the script called its files is read where it is, or brought into a temporary folder beside `target`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when no file can hold weights; [`ErrorKind::Integrity`] when the names cannot be read.
+    pub fn of(
+        checkpoints: &Checkpoints,
+        opened: &OpenedCheckpoint,
+        (copy, target): (&CopyMarker, &Path),
+    ) -> Result<Self, AppError> {
+        check_holds_weights(&opened.manifest)?;
+        let stored: Vec<ManifestFile> = opened.manifest.model_files().into_iter().cloned().collect();
+        let origin = origin(checkpoints, opened, (copy, target))?;
+        let placed = stored
+            .iter()
+            .map(|file| ManifestFile {
+                name: origin
+                    .as_ref()
+                    .and_then(|origin| origin.name_of(&file.name))
+                    .unwrap_or(&file.name)
+                    .to_owned(),
+                ..file.clone()
+            })
+            .collect();
+        let mut files = Self { stored, placed };
+        files.make_room_for_the_script();
+        Ok(files)
+    }
+
+    /// Trackway's own description of the origin gets another name where the script has a file of that name.
+    fn make_room_for_the_script(&mut self) {
+        let Some(at) = self.stored.iter().position(|file| file.name == ORIGIN_FILE_NAME) else { return };
+        let own = self.placed.remove(at);
+        let name = own_name(ORIGIN_FILE_NAME, &self.placed);
+        self.placed.insert(at, ManifestFile { name, ..own });
+    }
+
+    /// Copies them into a folder, from this disk or from the remote: every byte checked on the way, durable.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when a file does not match the manifest; when the disk refuses, or the remote does not
+    /// answer. What was fetched stays.
+    pub fn bring(
+        &self,
+        checkpoints: &Checkpoints,
+        opened: &OpenedCheckpoint,
+        to: &Path,
+        watch: &BytesProgress,
+    ) -> Result<u64, AppError> {
+        let bytes = bring(checkpoints, opened, &self.stored, to, watch)?;
+        let renamed: Vec<(usize, &ManifestFile, &ManifestFile)> =
+            (self.stored.iter().zip(&self.placed).enumerate())
+                .filter(|(_, (stored, placed))| stored.name != placed.name)
+                .map(|(index, (stored, placed))| (index, stored, placed))
+                .collect();
+        // One file may be stored under the name that another has in the copy.
+        let between = |index: usize| to.join(format!(".file-{index}"));
+        for (index, stored, _) in &renamed {
+            rename(&to.join(&stored.name), &between(*index))?;
+        }
+        for (index, _, placed) in &renamed {
+            let target = to.join(&placed.name);
+            let folder = target.parent().unwrap_or(to);
+            fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
+            rename(&between(*index), &target)?;
+            sync_folder(folder)?;
+        }
+        sync_folder(to)?;
+        Ok(bytes)
+    }
+
+    /// The names under which they are stored too: a copy of Trackway 0.1 has these.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.stored.iter().chain(&self.placed).map(|file| file.name.as_str())
+    }
+}
+
+/// What the script called the files of a checkpoint that it wrote itself.
+fn origin(
+    checkpoints: &Checkpoints,
+    opened: &OpenedCheckpoint,
+    (copy, target): (&CopyMarker, &Path),
+) -> Result<Option<CheckpointOrigin>, AppError> {
+    let described: Vec<ManifestFile> =
+        opened.manifest.files.iter().filter(|file| file.name == ORIGIN_FILE_NAME).cloned().collect();
+    if described.is_empty() {
+        return Ok(None);
+    }
+    let brought = match opened.folder {
+        Some(_) => None,
+        None => {
+            let parent = target.parent().unwrap_or(target);
+            let made = fs::create_dir_all(parent).and_then(|()| TempFolder::beside(target));
+            let folder = made.map_err(|error| AppError::file("make a folder in", parent, &error))?;
+            copy.write(folder.path())?;
+            let silent: BytesProgress = Arc::new(|_, _| {});
+            bring(checkpoints, opened, &described, folder.path(), &silent)?;
+            Some(folder)
+        }
+    };
+    let folder = brought.as_ref().map_or(opened.folder.as_deref(), |folder| Some(folder.path()));
+    let path = folder.unwrap_or(target).join(ORIGIN_FILE_NAME);
+    let bytes = read_regular(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let read = CheckpointOrigin::from_bytes(&bytes);
+    let unreadable =
+        |why| AppError::new(ErrorKind::Integrity, format!("`{}` cannot be used: {why}", path.display()));
+    read.map(Some).map_err(unreadable)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), AppError> {
+    fs::rename(from, to).map_err(|error| AppError::file("rename", from, &error))
+}
+
+/// The name that one of Trackway's own files gets beside the files of a model, which keep theirs.
+pub(super) fn own_name(name: &str, files: &[ManifestFile]) -> String {
+    let is_taken = |name: &str| files.iter().any(|file| file.name.split('/').next() == Some(name));
+    if is_taken(name) { own_name(&format!("trackway-{name}"), files) } else { name.to_owned() }
 }
 
 /// Copies files of a checkpoint into a folder, from this disk or from the remote: every byte checked on the way,
@@ -48,7 +196,7 @@ pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
 /// # Errors
 /// [`ErrorKind::Integrity`] when a file does not match the manifest; when the disk refuses, or the remote does not
 /// answer. What was fetched stays.
-pub(super) fn bring(
+fn bring(
     checkpoints: &Checkpoints,
     opened: &OpenedCheckpoint,
     files: &[ManifestFile],

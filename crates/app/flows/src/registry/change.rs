@@ -154,6 +154,11 @@ pub fn roll_back_model(
         return Err(AppError::new(ErrorKind::Integrity, message)
             .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
     }
+    if let Some(why) = artifact::unsafe_because(context, version) {
+        let message = format!("version {} is unsafe: {why}", version.version);
+        return Err(AppError::new(ErrorKind::Integrity, message)
+            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
+    }
     let answer = ModelChanged { verify_seconds, ..unchanged(&model, Some(version)) };
     let change = ModelChangeRow {
         version: Some(version.version),

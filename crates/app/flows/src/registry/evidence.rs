@@ -14,7 +14,7 @@ use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRo
 use trackway_tower::gate::JudgedGate;
 use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts, TestSetFacts};
 
-use super::Model;
+use super::{Model, artifact};
 use crate::baseline::{PROBES, section_of};
 use crate::gates::{self, is_verified};
 
@@ -61,6 +61,7 @@ pub(super) fn evidence(
         registered_by: version.registered_by.clone(),
         rung: version.rung.parse().ok(),
         damage,
+        unsafe_because: artifact::unsafe_because(context, version),
         evaluation: evaluation.as_ref().map(|row| evaluation_facts(context, row)).transpose()?,
         gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
         test_sets,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trackway_api::registry::Registration;
 use trackway_core::registry::ModelChange;
-use trackway_core::{Clock as _, RunId, Step};
+use trackway_core::{CheckpointUse, Clock as _, RunId, Step};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
 use trackway_engine::{Context, run};
@@ -11,7 +11,7 @@ use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelChangeRow, ModelVersionRow, RunRow};
 
-use super::views;
+use super::{artifact, views};
 use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, CheckpointRef, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
@@ -32,6 +32,8 @@ pub struct RegisterRequest {
     pub signature: Option<Value>,
     /// A user's description of it.
     pub description: Option<String>,
+    /// Why it is registered although its checkpoint is unsafe; `None`: it must not be.
+    pub accepts_unsafe: Option<String>,
 }
 
 /// Registers a committed checkpoint as the next version of a model, and pins it. Exactly these weights again are the
@@ -50,8 +52,10 @@ pub fn register_model(
     let run = context.run_by_id(request.run)?;
     let rung = run::rung_now(context, &run)?;
     let checkpoints = checkpoints::checkpoints_at(context, run.clone(), rung)?;
-    let chosen = checkpoints.chosen(&request.checkpoint)?;
+    let accepted = request.accepts_unsafe.as_deref();
+    let chosen = checkpoints.chosen_for(&request.checkpoint, CheckpointUse::Register, accepted)?;
     let checked = checkpoints.load_manifest(context, &chosen.manifest_sha256, watch)?;
+    artifact::check_holds_weights(&checked.manifest)?;
     let manifest_sha256 = manifest_of(&checked)?;
     // Before anything names it: from here on nothing deletes it.
     let pin = pin_name(&model.name, &manifest_sha256);
@@ -62,6 +66,7 @@ pub fn register_model(
         None,
     )?;
     checkpoints.mirror(context)?;
+    checkpoints.note_accepted(context, &chosen, CheckpointUse::Register, accepted)?;
     if let Some(known) = model.with_weights(&manifest_sha256) {
         return Ok(Registration { is_new: false, version: views::version_of(context, &model, known)? });
     }
@@ -99,6 +104,7 @@ fn number(
     let row = version_row(context, request, lineage, number);
     let change = ModelChangeRow {
         version: Some(number),
+        why: request.accepts_unsafe.as_deref().map(|why| context.redactor.text(why).into_owned()),
         ..registry::new_change(context, &model, ModelChange::Register)
     };
     registry::change_model(context, &model, change, Some(&row))?;

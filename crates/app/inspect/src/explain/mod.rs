@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trackway_api::checkpoints::{Checkpoint, CheckpointState};
+use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, CheckpointState};
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
@@ -125,6 +125,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         remote: None,
         fall_back: None,
         resume_step: None,
+        standing: CheckpointStanding::default(),
         resume_proof: None,
         cadence: None,
         retries: Vec::new(),
@@ -176,6 +177,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
             .iter()
             .find(|line| line.state == CheckpointState::Committed)
             .map(|line| line.step),
+        standing: of_run.standing_here()?,
         no_checkpoint_why: no_checkpoint_why(context, attempt, &checkpoints, &events)?,
         save_requests: save_requests::save_requests(attempt.attempt_id, &events),
         checkpoints,

@@ -219,6 +219,7 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
         upload_wait_seconds: scope.read("upload_wait", problems, duration),
         adopt: scope.read("adopt", problems, list(0, text)),
         resume: resume(scope, problems),
+        safe_after: scope.read("safe_after", problems, count(1)),
     }
 }
 

@@ -188,6 +188,9 @@ pub struct CheckpointSection {
     /// How the script learns which of them to continue from; none: it looks by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeSection>,
+    /// After so many recorded steps in a row with a good loss a checkpoint is safe again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_after: Option<u32>,
 }
 
 impl CheckpointSection {

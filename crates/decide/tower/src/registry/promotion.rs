@@ -35,6 +35,8 @@ pub struct PromotionFacts {
     pub rung: Option<Rung>,
     /// Why its files do not verify; `None`: they do.
     pub damage: Option<String>,
+    /// Why its checkpoint is unsafe; `None`: it is not.
+    pub unsafe_because: Option<String>,
     /// Its newest evaluation that ended.
     pub evaluation: Option<EvaluationFacts>,
     /// The newest receipt of gates over that evaluation.
@@ -110,6 +112,8 @@ closed_list!(
     RefusalRule, "rule of the registry", {
         /// Its files do not verify.
         Damaged = "registry.damaged",
+        /// What its checkpoint holds is most likely lost.
+        Unsafe = "registry.unsafe_checkpoint",
         /// It was not evaluated, or the evaluation did not complete.
         NotEvaluated = "registry.not_evaluated",
         /// The evaluation is of other weights.
@@ -175,7 +179,7 @@ fn refusal(rule: RefusalRule, why: impl Into<String>, next: impl Into<String>) -
 /// All reasons against it; none: it may be promoted.
 #[must_use]
 pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
-    let first = [damaged(facts), unevaluated(facts, policy)];
+    let first = [damaged(facts), unsafe_checkpoint(facts), unevaluated(facts, policy)];
     match to {
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
         ModelStage::Staging => first.into_iter().flatten().collect(),
@@ -224,6 +228,13 @@ fn worn(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
 fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
     let why = facts.damage.as_ref()?;
     Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
+}
+
+fn unsafe_checkpoint(facts: &PromotionFacts) -> Option<Refusal> {
+    let why = format!("its checkpoint is unsafe: {}", facts.unsafe_because.as_ref()?);
+    let next =
+        "register a safe checkpoint, or clear this one: trackway checkpoint clear RUN --step N --why TEXT";
+    Some(refusal(RefusalRule::Unsafe, why, next))
 }
 
 /// The command that evaluates these weights.

@@ -101,6 +101,7 @@ fn facts() -> PromotionFacts {
         registered_by: Some("ana".into()),
         rung: Some(Rung::FULL),
         damage: None,
+        unsafe_because: None,
         evaluation: Some(EvaluationFacts {
             evaluation_id: "ev".into(),
             manifest_sha256: "abc".into(),
@@ -144,6 +145,11 @@ fn a_stage_asks_for_its_evidence() {
     let cases = [
         (whole.clone(), vec![], vec![]),
         (without(&|it| it.damage = Some("torn".into())), vec!["registry.damaged"], vec!["registry.damaged"]),
+        (
+            without(&|it| it.unsafe_because = Some("`loss` is NaN".into())),
+            vec!["registry.unsafe_checkpoint"],
+            vec!["registry.unsafe_checkpoint"],
+        ),
         (without(&|it| it.evaluation = None), vec!["registry.not_evaluated"], vec!["registry.not_evaluated"]),
         (
             evaluation(&|it| it.completed = false),

@@ -70,6 +70,21 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
         #[arg(long)]
         force: bool,
     },
+    /// Decide that a checkpoint is not unsafe: a resume may take it, and nothing marks it again
+    #[command(after_help = "Examples:
+  trackway checkpoint clear last --why \"NaN of a logging error only\"
+  trackway checkpoint clear last --step 1200 --why TEXT")]
+    Clear {
+        /// Run: id, unique part of an id, name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+        /// Step [default: the newest unsafe checkpoint]
+        #[arg(long, value_name = "N")]
+        step: Option<u64>,
+        /// Reason, recorded in the checkpoint log and as an event
+        #[arg(long, value_name = "TEXT")]
+        why: String,
+    },
     /// Delete checkpoints by the retention policy; a dry run without --yes
     #[command(after_help = "Examples:
   trackway checkpoint gc last   dry run with the policy of the run file

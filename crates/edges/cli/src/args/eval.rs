@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{CrossValidateArgs, MetricsArgs, ProbeArgs, ScoreArgs, SlicesArgs};
+use super::{CrossValidateArgs, MetricsArgs, ProbeArgs, ScoreArgs, SlicesArgs, UnsafeArgs};
 
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {
@@ -54,6 +54,8 @@ pub struct EvalRunArgs {
     /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    #[command(flatten)]
+    pub accepts: UnsafeArgs,
     #[command(flatten)]
     pub files: ReportArgs,
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use trackway_core::registry::ModelStage;
 
+use super::UnsafeArgs;
+
 const VERSION_HELP: &str = "Version: number, alias, `latest`, or a stage with a single version";
 
 #[derive(Debug, Subcommand)]
@@ -143,6 +145,8 @@ pub struct RegisterArgs {
     /// Description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
+    #[command(flatten)]
+    pub accepts: UnsafeArgs,
 }
 
 #[derive(Debug, Args)]

@@ -393,10 +393,12 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         printer
             .line(printer.tone(Tone::Dim, format!("  … {deleted} deleted by retention (`--json` has all)")));
     }
-    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == CheckpointState::Suspect) {
+    let is_marked = |state| matches!(state, CheckpointState::Suspect | CheckpointState::Unsafe);
+    for checkpoint in shown.iter().filter(|checkpoint| is_marked(checkpoint.state)) {
         let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
-        printer.line(format!("  step {} is suspect: {}", checkpoint.step, why));
+        printer.line(format!("  step {} is {}: {}", checkpoint.step, checkpoint.state, why));
     }
+    lines(printer, page.standing.sentence());
     if let Some(requests) = &page.save_requests {
         printer.line(format!("  {}", requests.sentence()));
     }

@@ -126,6 +126,7 @@ fn known_bad(
         )
     })?;
     let request = EvaluateRequest {
+        accepts_unsafe: None,
         subject: EvaluationSubject::File(file),
         checkpoint: Some(CheckpointRef::First),
         overrides: Vec::new(),

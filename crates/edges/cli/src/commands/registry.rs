@@ -143,6 +143,7 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
         checkpoint,
         signature,
         description: args.description.clone(),
+        accepts_unsafe: args.accepts.why(),
     };
     let registered = registry::register_model(context, &request, &watch("verifying"))?;
     printer.answer(&registered, || {

@@ -105,7 +105,7 @@ fn supervised<T>(
 pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let run = context.resolve_run(&args.run)?;
     let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
-        train::resume(context, run, reporter)
+        train::resume(context, run, args.accepts.why().as_deref(), reporter)
     });
     tell(&report?, false, printer)
 }

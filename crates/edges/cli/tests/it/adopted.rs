@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Home, eventually, files_below};
+use crate::registry::{EASY, registry, set_policy};
 
 /// Saves every 20 of 60 steps as `out/checkpoint-STEP`, as a trainer does, and looks there for its newest one when it begins. The first
 /// attempt runs `END` after step 50.
@@ -339,6 +340,250 @@ gates = ["accuracy >= 0.5"]
     assert_eq!(evaluated, [json!({"step": 60, "state": "completed"})]);
     let registered = home.trackway(&["registry", "register", "own", "--run", "last"]);
     assert_eq!(registered.code, 0, "{}", registered.stderr);
+}
+
+/// Saves one file with everything in it, as `torch.save` of a dictionary does, and at the end one of an optimizer alone.
+const ONE_FILE: &str = r#"
+import pickle, time
+for step in range(1, 21):
+    print(f"step {step} loss {1 / step:.4f}", flush=True)
+pickle.dump({"step": 20, "model": {"w": [0.5] * 1000}, "optimizer": {"m": 1}}, open("ckpt.pt", "wb"))
+"#;
+
+/// Proves that a version which is one file with model and optimizer in it is exported and deployed as that file, under its name.
+#[test]
+fn a_file_with_everything_in_it_is_deployed() {
+    let home = Home::new();
+    home.write("t.py", ONE_FILE);
+    let class = |row: u32| if row % 2 == 0 { "a" } else { "b" };
+    let rows = (0..40).map(|row| format!("{row},{0},{0}", class(row))).collect::<Vec<_>>().join("\\n");
+    home.write(
+        "eval.sh",
+        &format!("printf 'id,label,prediction\\n{rows}\\n' > \"$TRACKWAY_EVALUATION_OUT/predictions.csv\"\n"),
+    );
+    home.write(
+        "job.toml",
+        "[run]\nname = \"one\"\ncommand = [\"python3\", \"t.py\"]\n[checkpoint]\nadopt = [\"ckpt.pt\"]\n\
+         [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\ngates = [\"accuracy >= 0.5\"]\n",
+    );
+    assert_eq!(home.json(&["run", "job.toml"])["state"], "completed");
+    assert_eq!(registry(&home, &["register", "m", "--run", "last"]).0, 0);
+    assert_eq!(registry(&home, &["export", "m", "1", "ex"]).0, 0);
+    let saved = std::fs::read(home.path().join("ckpt.pt")).unwrap();
+    let copied = |folder: &str| std::fs::read(home.path().join(folder).join("ckpt.pt")).ok();
+    assert_eq!(copied("ex").as_ref(), Some(&saved));
+    let bad = home.trackway(&[
+        "gates", "fixture", "last", "--set", "accuracy=0.1", "--name", "bad", "--out", "bad.json",
+    ]);
+    assert_eq!(bad.code, 0, "{}", bad.stderr);
+    assert_eq!(home.trackway(&["gates", "test", "job.toml", "--bad", "bad.json"]).code, 0);
+    set_policy(&home, "m", &format!("{EASY}baseline = \"optional\"\n"));
+    let promoted = registry(&home, &["promote", "m", "1", "--deploy", "srv"]);
+    assert_eq!(promoted.0, 0, "{}", promoted.1);
+    assert_eq!(copied("srv/current").as_ref(), Some(&saved));
+}
+
+/// Proves that a version of a folder with folders is exported under the names that the script gave its files, hidden ones too, and that a state
+/// of an optimizer alone becomes no version.
+#[test]
+fn names_of_the_script_are_those_of_an_export() {
+    let files = "save(step)\n        (OUT / f'checkpoint-{step}' / 'extra').mkdir()\n        \
+                 (OUT / f'checkpoint-{step}' / 'extra' / '.notes').write_text('m')\n        \
+                 (OUT / f'checkpoint-{step}' / 'origin.json').write_text('own')";
+    let home = home(LOOKS, "pass", FILE);
+    home.write(
+        "train.py",
+        &TRAIN
+            .replace("START", LOOKS)
+            .replace("END", "pass")
+            .replace("        save(step)", &format!("        {files}")),
+    );
+    run(&home);
+    assert_eq!(registry(&home, &["register", "own", "--run", "last"]).0, 0);
+    assert_eq!(registry(&home, &["export", "own", "1", "ex"]).0, 0);
+    let text = |name: &str| std::fs::read_to_string(home.path().join("ex").join(name)).unwrap_or_default();
+    assert_eq!((&*text("extra/.notes"), &*text("origin.json")), ("m", "own"));
+    assert!(text("trackway-origin.json").contains("checkpoint-60"), "{}", text("trackway-origin.json"));
+    assert!(home.path().join("ex/model.safetensors").is_file());
+
+    home.write("optim.py", "import pickle\nprint('step 1 loss 0.5')\npickle.dump({'state': {}, 'param_groups': []}, open('optimizer.pt', 'wb'))\n");
+    home.write(
+        "optim.toml",
+        &FILE
+            .replace("train.py", "optim.py")
+            .replace("out/checkpoint-*", "optimizer.pt")
+            .replace("\"own\"", "\"optim\""),
+    );
+    assert_eq!(home.json(&["run", "optim.toml"])["state"], "completed");
+    let refused = home.trackway(&["registry", "register", "optim", "--run", "last"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("holds no weights"),
+        "{} {}",
+        refused.code,
+        refused.stderr
+    );
+}
+
+/// Its weight is NaN from step 51 on, unless `LR` is set; saves it every 20 of 160 steps in one file, and continues from that file. It ends
+/// after step `LAST`.
+const LOSES_ITS_WEIGHT: &str = r#"
+import os, pickle, time
+step, weight = 0, 1.0
+if os.path.exists("ck.pkl"):
+    state = pickle.load(open("ck.pkl", "rb"))
+    step, weight = state["step"], state["weights"][0]
+print("starts at", step, "weights", weight, flush=True)
+is_sound = "LR" in os.environ
+while step < int(os.environ.get("LAST", "160")):
+    step += 1
+    time.sleep(0.02)
+    weight = float("nan") if weight != weight or step > 50 and not is_sound else weight * 0.99
+    print(f"step {step} loss {weight}", flush=True)
+    if step % 20 == 0 and (step <= 60 or is_sound):
+        pickle.dump({"step": step, "weights": [weight], "optimizer": [0.0]}, open("ck.pkl", "wb"))
+        time.sleep(3.5)
+"#;
+
+/// A run that diverges after step 50, and what it does then.
+fn loses_its_weight(environment: &str, retry: &str) -> Home {
+    let home = Home::new();
+    home.write("n.py", LOSES_ITS_WEIGHT);
+    home.write(
+        "n.toml",
+        &format!(
+            "[run]\nname = \"n\"\ncommand = [\"python3\", \"n.py\"]\n{environment}\n\
+             [checkpoint]\nadopt = [\"ck.pkl\"]\n[detect.non_finite]\npolicy = \"note\"\n{retry}"
+        ),
+    );
+    home
+}
+
+fn states(home: &Home) -> Vec<(Value, Value)> {
+    let listed = home.json(&["checkpoint", "ls", "last"]);
+    let checkpoints = listed["checkpoints"].as_array().unwrap().iter();
+    checkpoints.map(|one| (one["step"].clone(), one["state"].clone())).collect()
+}
+
+/// Proves that a retry after a divergence continues from the newest checkpoint that was saved before the loss became NaN, that the file in the
+/// folder of the script is that one, and that what was saved later is marked, with the evidence, wherever checkpoints are shown.
+#[test]
+fn a_retry_does_not_continue_from_a_nan() {
+    let retry = "[retry]\nnumeric_divergence = { plan = [{ set = { LR = \"0.001\" } }] }\n";
+    let home = loses_its_weight("environment = { LAST = \"90\" }", retry);
+    let ended = home.trackway(&["run", "n.toml", "--skip-preflight", "--why", "a test"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("step 60 is skipped (unsafe: `loss` is NaN from step 51 on"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(attempts(&home).iter().map(|row| row.0.clone()).collect::<Vec<_>>(), [Value::Null, json!(40)]);
+    let said = home.trackway(&["logs", "last"]).stdout;
+    assert!(said.contains("starts at 40 weights 0.66"), "{said}");
+    let unsafe_rows =
+        home.sql("select step, state, unsafe_because from checkpoints where unsafe_because is not null");
+    assert_eq!((unsafe_rows.len(), &unsafe_rows[0]["step"]), (1, &json!(60)), "{unsafe_rows:?}");
+    assert_eq!(
+        home.sql("select count(*) as n from events where kind = 'checkpoint_unsafe'"),
+        [json!({"n": 1})]
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("step 60 is unsafe: `loss` is NaN from step 51 on"), "{page}");
+    assert_eq!(home.trackway(&["verify", "last"]).code, 0, "the ledger agrees with the log");
+}
+
+/// Proves that a run which only reports a divergence and ends is not continued from what it saved then, by a plain `resume` neither, and that a person
+/// can decide otherwise, with a reason.
+#[test]
+fn what_is_unsafe_is_used_only_by_decision() {
+    let home = loses_its_weight("environment = { LAST = \"70\" }", "");
+    let ended = home.trackway(&["run", "n.toml", "--skip-preflight", "--why", "a test"]);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    assert_eq!(states(&home), [(json!(60), json!("unsafe")), (json!(40), json!("committed"))]);
+    let target = home.json(&["checkpoint", "resume-target", "last"]);
+    assert_eq!(target["checkpoints"][0]["step"], 40, "{target}");
+    assert_eq!(
+        (
+            &target["standing"]["newest_step"],
+            &target["standing"]["newest_is_unsafe"],
+            &target["standing"]["safe_step"]
+        ),
+        (&json!(60), &json!(true), &json!(40))
+    );
+    assert!(
+        target["skipped"][0]["why"].as_str().unwrap().contains("unsafe: `loss` is NaN from step 51"),
+        "{target}"
+    );
+    let text = home.trackway(&["checkpoint", "resume-target", "last"]);
+    assert!(text.stderr.contains("newest step 60, unsafe; newest safe step 40"), "{}", text.stderr);
+
+    let named = home.trackway(&["registry", "register", "m", "--run", "last", "--step", "60"]);
+    assert!(
+        named.code == 2 && named.stderr.contains("step 60 of run `n` is unsafe"),
+        "{} {}",
+        named.code,
+        named.stderr
+    );
+    assert_eq!(registry(&home, &["register", "m", "--run", "last"]).1["step"], 40);
+    let accepted = registry(
+        &home,
+        &["register", "m", "--run", "last", "--step", "60", "--unsafe", "--why", "to study the divergence"],
+    );
+    assert_eq!((accepted.0, &accepted.1["version"]), (0, &json!(2)), "{}", accepted.1);
+    let refused = registry(&home, &["promote", "m", "2", "--to", "staging"]);
+    assert!(refused.1.to_string().contains("registry.unsafe_checkpoint"), "{}", refused.1);
+    assert!(messages(&home, "checkpoint_accepted")[0].contains("to study the divergence"));
+
+    let resumed = home.trackway(&["resume", "n"]);
+    assert_ne!(resumed.code, 2, "{}", resumed.stderr);
+    assert_eq!(attempts(&home).last().unwrap().0, json!(40), "{}", resumed.stderr);
+
+    let cleared =
+        home.trackway(&["checkpoint", "clear", "n", "--step", "60", "--why", "a test of the decision"]);
+    assert_eq!(cleared.code, 0, "{}", cleared.stderr);
+    let explained = home.trackway(&["checkpoint", "explain", "n", "--step", "60"]).stdout;
+    assert!(!explained.contains("unsafe"), "{explained}");
+}
+
+/// Proves that a run of which no checkpoint is safe begins again and says so, without the file that the script would continue from.
+#[test]
+fn a_training_begins_again_without_what_is_unsafe() {
+    let home = loses_its_weight(
+        "environment = { LAST = \"30\" }",
+        "[retry]\nnumeric_divergence = { plan = [{ set = { OTHER = \"1\" } }] }\n",
+    );
+    home.write("n.py", &LOSES_ITS_WEIGHT.replace("step > 50", "step > 10"));
+    let ended = home.trackway(&["run", "n.toml", "--skip-preflight", "--why", "a test"]);
+    assert!(
+        ended.stderr.contains("the training begins again: no committed checkpoint is safe"),
+        "{}",
+        ended.stderr
+    );
+    let said = home.trackway(&["logs", "last"]).stdout;
+    assert!(said.contains("starts at 0 weights 1.0"), "{said}");
+    assert_eq!(attempts(&home).len(), 2);
+}
+
+/// Proves that a checkpoint with a NaN in its tensors is unsafe though the loss was never printed.
+#[test]
+fn a_nan_in_tensors_is_seen_without_a_loss() {
+    let home = Home::new();
+    let script = r#"
+import json, struct, time
+for step in (1, 2, 3):
+    header = json.dumps({"__metadata__": {"step": str(step)}, "w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    value = float("nan") if step > 1 else 1.0
+    open(f"m-{step}.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + struct.pack("<ff", 0.5, value))
+    time.sleep(3.5)
+"#;
+    home.write("t.py", script);
+    home.write("t.toml", "[run]\nname = \"t\"\ncommand = [\"python3\", \"t.py\"]\n[checkpoint]\nadopt = [\"m-*.safetensors\"]\nkeep = { last = 5 }\n");
+    home.json(&["run", "t.toml"]);
+    let expected =
+        [(3, "unsafe"), (2, "unsafe"), (1, "committed")].map(|(step, state)| (json!(step), json!(state)));
+    assert_eq!(states(&home), expected);
+    let explained = home.trackway(&["checkpoint", "explain", "t", "--step", "3"]).stdout;
+    assert!(explained.contains("it is unsafe (its tensor `w` holds NaN)"), "{explained}");
 }
 
 /// Proves that a checkpoint which was there before, and that the script does not read, is not called its beginning: neither looking for checkpoints nor

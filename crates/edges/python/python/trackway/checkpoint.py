@@ -33,7 +33,7 @@ _roots: dict[tuple[int, str], Root] = {}
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint of a root. `state`: writing, abandoned, committed, superseded, suspect or retired."""
+    """One checkpoint of a root. `state`: writing, abandoned, committed, superseded, suspect, unsafe or retired."""
 
     number: int
     step: int
@@ -175,7 +175,7 @@ def verify(path: Path, *, step: int | None = None) -> dict[int, str | None]:
     return {
         found.step: verify_checkpoint(os.path.abspath(path), found.number)
         for found in list(path)
-        if found.state in ("committed", "superseded", "suspect") and step in (None, found.step)
+        if found.state in ("committed", "superseded", "suspect", "unsafe") and step in (None, found.step)
     }
 
 
@@ -197,7 +197,7 @@ def _step(step: Any) -> int:
 
 
 def _number(path: Path, step: int) -> int:
-    found = [one for one in list(path) if one.state in ("committed", "superseded")]
+    found = [one for one in list(path) if one.state in ("committed", "superseded", "unsafe")]
     numbers = [one.number for one in found if one.step == step]
     if not numbers:
         steps = ", ".join(str(one.step) for one in found) or "none"

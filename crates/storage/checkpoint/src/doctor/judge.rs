@@ -116,6 +116,7 @@ impl Checked<'_> {
         findings.extend(self.files.iter().filter_map(|(file, facts)| self.judge(file, facts, whole)));
         findings.extend(self.extra.iter().map(|name| self.extra_file(name)));
         findings.extend(self.suspect());
+        findings.extend(self.is_unsafe());
         findings.into_iter().map(|finding| finding.of_commit(self.number, self.body)).collect()
     }
 
@@ -240,6 +241,12 @@ impl Checked<'_> {
     }
 
     /// Reports a mark of suspicion in the log.
+    fn is_unsafe(&self) -> Option<RootFinding> {
+        let found = self.record.unsafe_evidence.as_ref().filter(|_| !self.record.retired)?;
+        let message = format!("{} is marked unsafe: a resume skips it: {}", self.who(), found.why);
+        Some(RootFinding::warning("unsafe", self.record.folder(), message))
+    }
+
     fn suspect(&self) -> Option<RootFinding> {
         let why = self.record.suspect.as_ref()?;
         let message = if self.is_sound() {

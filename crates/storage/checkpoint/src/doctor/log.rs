@@ -158,7 +158,10 @@ impl Order {
             Body::Adopt(adopt) => {
                 self.commits.extend(adopt.commit.as_ref().map(|_| number));
             }
-            Body::Suspect { commit, .. } | Body::Uploaded { commit, .. } => {
+            Body::Suspect { commit, .. }
+            | Body::Unsafe { commit, .. }
+            | Body::Cleared { commit, .. }
+            | Body::Uploaded { commit, .. } => {
                 self.names(survey, number, &[*commit]);
             }
             Body::Pin(pin) => self.names(survey, number, &[pin.commit]),

@@ -22,7 +22,7 @@ use std::path::Path;
 use serde::Serialize;
 use trackway_core::{Step, Timestamp};
 
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Fallback};
 use crate::history::Candidate;
 use finding::Subject;
 pub use finding::{Remedy, RootFinding, RootSeverity};
@@ -99,6 +99,15 @@ impl Diagnosis {
     /// Summarises the findings for a user who wants to continue.
     fn add_summary(&mut self, survey: &Survey) {
         if self.resume.is_some() || self.committed_count == 0 || survey.history.candidates().is_empty() {
+            return;
+        }
+        let passed = survey.history.candidates().into_iter().map(|candidate| match candidate {
+            Candidate::Passed(fallback) => fallback,
+            Candidate::Commit { body, .. } => Fallback::new(Some(body.step), String::new()),
+        });
+        if Fallback::only_unsafe(&passed.collect::<Vec<_>>()) {
+            let message = "every checkpoint that a resume could use is unsafe: it begins again";
+            self.findings.push(RootFinding::new(RootSeverity::Warning, "nothing_safe", message.into()));
             return;
         }
         let message = "checkpoints were committed, but none that a resume could use verifies";

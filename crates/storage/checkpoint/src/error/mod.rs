@@ -91,6 +91,44 @@ pub struct Fallback {
     pub step: Option<Step>,
     /// Why it was not taken.
     pub why: String,
+    /// What kind of reason that is.
+    #[serde(default, skip_serializing_if = "FallbackKind::is_defect")]
+    pub kind: FallbackKind,
+}
+
+/// What kind of reason a checkpoint is skipped for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FallbackKind {
+    /// Its bytes are not what was committed, cannot be read, or crash what loads them.
+    #[default]
+    Defect,
+    /// Retention deleted it.
+    Deleted,
+    /// What it holds is most likely lost.
+    Unsafe,
+}
+
+impl FallbackKind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_defect(&self) -> bool {
+        *self == Self::Defect
+    }
+}
+
+impl Fallback {
+    /// One with a defect.
+    #[must_use]
+    pub fn new(step: Option<Step>, why: String) -> Self {
+        Self { step, why, kind: FallbackKind::Defect }
+    }
+
+    /// Whether nothing but unsafe and deleted checkpoints was skipped, at least one of them unsafe: then the training begins again.
+    #[must_use]
+    pub fn only_unsafe(fallbacks: &[Self]) -> bool {
+        let is = |kind: FallbackKind| move |found: &Self| found.kind == kind;
+        fallbacks.iter().any(is(FallbackKind::Unsafe)) && !fallbacks.iter().any(is(FallbackKind::Defect))
+    }
 }
 
 fn nothing_verifies(fallbacks: &[Fallback]) -> String {

@@ -4,7 +4,8 @@ use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk, seed
 use trackway_store::{Backend, MemoryBackend};
 
 use super::deeds::{
-    Act, DEEDS, Deed, adopt, collect, four, half_collected, next_attempt, pin, save_sixty, suspect,
+    Act, DEEDS, Deed, adopt, collect, four, half_collected, mark_unsafe, next_attempt, pin, save_sixty,
+    suspect,
 };
 use super::scene::Scene;
 use super::table::{Cell, publish, render};
@@ -136,12 +137,13 @@ fn every_call_to_the_log_may_fail() {
 type Actor = fn(&Arc<Scene>, &FaultDisk) -> Act;
 
 /// Which actors may run together.
-const ACTORS: [(&str, Actor); 6] = [
+const ACTORS: [(&str, Actor); 7] = [
     ("save", save_sixty),
     ("next attempt", next_attempt),
     ("collect", collect),
     ("pin", pin),
     ("suspect", suspect),
+    ("mark unsafe", mark_unsafe),
     ("adopt", adopt),
 ];
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trackway_core::Step;
+use trackway_core::{Step, UnsafeEvidence};
 use trackway_formats::checkpoint_manifest::{Kind, object_prefix};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Claim, Disk as _, Writer};
@@ -35,7 +35,7 @@ pub(super) struct Deed {
     pub holds: fn(&CheckpointView) -> bool,
 }
 
-pub(super) const DEEDS: [Deed; 16] = [
+pub(super) const DEEDS: [Deed; 17] = [
     Deed {
         name: "open a new root and claim",
         before: nothing,
@@ -100,6 +100,12 @@ pub(super) const DEEDS: [Deed; 16] = [
         before: four,
         act: suspect,
         holds: |view| has(view, 40, CheckpointState::Suspect),
+    },
+    Deed {
+        name: "mark unsafe",
+        before: four,
+        act: mark_unsafe,
+        holds: |view| has(view, 40, CheckpointState::Unsafe),
     },
     Deed { name: "adopt what a remote says", before: four, act: adopt, holds: adopted },
 ];
@@ -284,6 +290,17 @@ pub(super) fn suspect(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
     Box::new(move || {
         scene.promises().suspected.insert(number);
         house.suspect(number, "its loss is not a number")
+    })
+}
+
+pub(super) fn mark_unsafe(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let number = number_of(scene, 40);
+    let (scene, mut house) = (Arc::clone(scene), scene.house(disk).unwrap());
+    Box::new(move || {
+        // As for a suspect, a resume may take an older one from now on.
+        scene.promises().suspected.insert(number);
+        let evidence = UnsafeEvidence { why: "its loss is not a number".into(), ..UnsafeEvidence::default() };
+        house.mark_unsafe(number, &evidence).map(drop)
     })
 }
 

@@ -91,6 +91,8 @@ impl Oracle {
                 None
             }
             Body::Retire { commits, swept } => self.take_retire(&commits, &swept),
+            // Not a commit that is none, nor one of which the bytes are bad.
+            Body::Unsafe { .. } | Body::Cleared { .. } => None,
             Body::Abandon { .. } | Body::Round(_) | Body::Uploaded { .. } | Body::Summary(_) => None,
             Body::Unknown => Some("is of no kind".into()),
         }

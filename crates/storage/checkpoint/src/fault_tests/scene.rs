@@ -269,7 +269,7 @@ impl Scene {
         let commits = || list.iter().filter(|info| info.manifest_sha256.is_some());
         let mut next = commits().max_by_key(|info| (info.epoch, info.number));
         while let Some(info) = next {
-            let gone = matches!(info.state, CheckpointState::Suspect | CheckpointState::Retired);
+            let gone = !matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
             if !gone && !promises.damaged.contains(&info.number) {
                 return Some(info.number);
             }

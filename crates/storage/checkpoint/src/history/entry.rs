@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Ids, RunId, Step};
+use trackway_core::{AttemptId, Ids, RunId, Step, UnsafeEvidence};
 use trackway_formats::checkpoint_manifest::{is_object_prefix, object_prefix};
 use trackway_store::{Claim, new_ulid};
 
+use super::CommitRecord;
 use super::summary::Summary;
 
 /// The longest explanation stored in an entry.
@@ -40,6 +41,14 @@ pub(crate) enum Body {
     Unpin { name: String },
     /// A commit must not be resumed from.
     Suspect { commit: u64, why: String },
+    /// What a commit holds is most likely lost, though its bytes are whole.
+    Unsafe {
+        commit: u64,
+        #[serde(flatten)]
+        evidence: UnsafeEvidence,
+    },
+    /// A commit is not unsafe any more, by later evidence or the decision of a person; nothing marks it again.
+    Cleared { commit: u64, why: String },
     /// Files of those commits, and of those begun, are about to be deleted. `swept` names earlier ones whose files are
     /// gone.
     Retire {
@@ -161,8 +170,31 @@ impl Body {
         Self::Suspect { commit, why: shortened(why) }
     }
 
+    pub fn unsafe_commit(commit: u64, evidence: &UnsafeEvidence) -> Self {
+        let evidence = UnsafeEvidence {
+            why: shortened(&evidence.why),
+            value: evidence.value.as_deref().map(shortened),
+            of: evidence.of.as_deref().map(shortened),
+            ..evidence.clone()
+        };
+        Self::Unsafe { commit, evidence }
+    }
+
+    pub fn cleared(commit: u64, why: &str) -> Self {
+        Self::Cleared { commit, why: shortened(why) }
+    }
+
     pub fn abandon(begin: u64, why: &str) -> Self {
         Self::Abandon { begin, why: shortened(why) }
+    }
+
+    /// Whether a mark about what a commit holds changes what is known of it.
+    pub fn changes(&self, record: &CommitRecord) -> bool {
+        match self {
+            Self::Unsafe { .. } => record.may_be_marked_unsafe(),
+            Self::Cleared { .. } => record.unsafe_evidence.is_some(),
+            _ => true,
+        }
     }
 
     /// Why this entry is none, though its bytes are whole. A prefix that no writer makes might lead out of the root.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use trackway_core::{AttemptId, CheckpointState, RunId, Step};
+use trackway_core::{AttemptId, CheckpointState, RunId, Step, UnsafeEvidence};
 
 /// One checkpoint of a root.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -31,8 +31,14 @@ pub struct CheckpointInfo {
     pub parent: Option<u64>,
     /// When it was committed, or begun while it has no commit; RFC 3339.
     pub at: String,
-    /// Why it is suspect or abandoned.
+    /// Why it is suspect, unsafe or abandoned.
     pub why: Option<String>,
+    /// Why it is unsafe; stays when it is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsafe_evidence: Option<UnsafeEvidence>,
+    /// Why it is not unsafe any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<String>,
     /// Whether a resume could reach it: it is on the path from the newest commit to its ancestors. A dead branch (of a
     /// fenced epoch, or after a suspect commit) is not.
     pub on_branch: bool,

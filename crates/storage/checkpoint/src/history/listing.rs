@@ -59,6 +59,8 @@ impl History {
             parent: None,
             at: record.at.clone(),
             why: record.abandoned.clone(),
+            unsafe_evidence: None,
+            cleared: None,
             on_branch: false,
             uploaded_to: None,
             uploaded_at: None,
@@ -73,6 +75,7 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
     let state = match (record.retired, &record.suspect) {
         (true, _) => CheckpointState::Retired,
         (_, Some(_)) => CheckpointState::Suspect,
+        _ if record.unsafe_evidence.is_some() => CheckpointState::Unsafe,
         _ if newest => CheckpointState::Committed,
         _ => CheckpointState::Superseded,
     };
@@ -88,7 +91,9 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         size_bytes: Some(body.size_bytes),
         state_digest: Some(body.state_digest.clone()),
         at: record.at.clone(),
-        why: record.suspect.clone(),
+        why: record.suspect.clone().or_else(|| record.unsafe_evidence.as_ref().map(|found| found.why.clone())),
+        unsafe_evidence: record.unsafe_evidence.clone(),
+        cleared: record.cleared.clone(),
         on_branch: false,
         uploaded_to: record.uploaded_to.clone(),
         uploaded_at: record.uploaded_at.clone(),

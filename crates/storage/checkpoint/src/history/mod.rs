@@ -5,16 +5,16 @@ mod info;
 mod listing;
 mod numbered;
 mod round;
-mod summary;
+pub(crate) mod summary;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{RunId, Step};
+use trackway_core::{RunId, Step, UnsafeEvidence};
 use trackway_store::{Claim, Entry, Fold, Item};
 
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Fallback, FallbackKind};
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 pub use info::{CheckpointInfo, PinInfo};
 pub(crate) use round::{RoundRecord, Stop, check_round};
@@ -62,6 +62,12 @@ pub(crate) struct CommitRecord {
     pub branch_epoch: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspect: Option<String>,
+    /// Why what it holds is most likely lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsafe_evidence: Option<UnsafeEvidence>,
+    /// Why that does not hold any more: nothing marks it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub retired: bool,
     /// Its files are gone.
@@ -251,6 +257,16 @@ impl History {
             Body::Suspect { commit, why } => {
                 self.mark(commit, |it| it.suspect = it.suspect.take().or(Some(why)))
             }
+            Body::Unsafe { commit, evidence } => self.mark(commit, |it| {
+                if it.may_be_marked_unsafe() {
+                    it.unsafe_evidence = Some(evidence);
+                }
+            }),
+            Body::Cleared { commit, why } => self.mark(commit, |it| {
+                if it.unsafe_evidence.take().is_some() {
+                    it.cleared = Some(why);
+                }
+            }),
             Body::Retire { commits, swept } => self.take_retire(&commits, &swept),
             Body::Summary(_) | Body::Unknown => {}
         }
@@ -353,8 +369,22 @@ impl History {
         match self.damaged.get(&number) {
             Some(why) => unreadable_entry(number, why),
             // Left out of the summary this reader began with.
-            None => Fallback { step: None, why: format!("commit {number} was deleted by retention") },
+            None => Fallback {
+                kind: FallbackKind::Deleted,
+                ..Fallback::new(None, format!("commit {number} was deleted by retention"))
+            },
         }
+    }
+
+    /// The numbers of commits whose bytes are there and whose content is unsafe, newest first.
+    pub fn unsafe_commits(&self) -> Vec<u64> {
+        let is_kept = |record: &CommitRecord| {
+            record.unsafe_evidence.is_some() && record.suspect.is_none() && !record.retired
+        };
+        let mut found: Vec<_> =
+            self.commits.range(self.truth_begins + 1..).filter(|(_, record)| is_kept(record)).collect();
+        found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
+        found.into_iter().map(|(number, _)| *number).collect()
     }
 
     /// The numbers of commits that a resume could take, newest first.
@@ -365,7 +395,7 @@ impl History {
     /// Every commit that may be resumed from, also of branches that were left, newest first.
     #[cfg(any(test, feature = "remote"))]
     pub fn live_commits(&self) -> Vec<u64> {
-        let live = |record: &CommitRecord| record.suspect.is_none() && !record.retired;
+        let live = CommitRecord::is_usable;
         let mut found: Vec<_> =
             self.commits.range(self.truth_begins + 1..).filter(|(_, record)| live(record)).collect();
         found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
@@ -404,6 +434,8 @@ impl CommitRecord {
             body,
             branch_epoch,
             suspect: None,
+            unsafe_evidence: None,
+            cleared: None,
             retired: false,
             swept: false,
             uploaded_to: None,
@@ -413,6 +445,17 @@ impl CommitRecord {
         }
     }
 
+    /// Whether a resume may take it if it verifies.
+    #[cfg(any(test, feature = "remote"))]
+    pub fn is_usable(&self) -> bool {
+        self.suspect.is_none() && self.unsafe_evidence.is_none() && !self.retired
+    }
+
+    /// Whether it can be marked: it is not marked already, and nothing cleared it.
+    pub fn may_be_marked_unsafe(&self) -> bool {
+        self.unsafe_evidence.is_none() && self.cleared.is_none()
+    }
+
     /// Where its files are, below the root.
     pub fn folder(&self) -> &str {
         self.adopted_into.as_deref().unwrap_or(&self.body.object_prefix)
@@ -420,14 +463,18 @@ impl CommitRecord {
 }
 
 fn candidate(number: u64, record: &CommitRecord) -> Candidate<'_> {
-    let passed = |why: String| Candidate::Passed(Fallback { step: Some(record.body.step), why });
-    match (&record.suspect, record.retired) {
-        (_, true) => passed("its files were deleted by retention".into()),
-        (Some(why), _) => passed(format!("marked suspect earlier: {why}")),
-        (None, false) => Candidate::Commit { number, body: &record.body },
+    let passed = |kind, why: String| Candidate::Passed(Fallback { step: Some(record.body.step), why, kind });
+    match (&record.suspect, &record.unsafe_evidence, record.retired) {
+        (_, Some(found), true) => {
+            passed(FallbackKind::Unsafe, format!("unsafe, and deleted by retention: {}", found.why))
+        }
+        (_, _, true) => passed(FallbackKind::Deleted, "its files were deleted by retention".into()),
+        (Some(why), _, _) => passed(FallbackKind::Defect, format!("marked suspect earlier: {why}")),
+        (None, Some(found), _) => passed(FallbackKind::Unsafe, format!("unsafe: {}", found.why)),
+        (None, None, false) => Candidate::Commit { number, body: &record.body },
     }
 }
 
 fn unreadable_entry(number: u64, why: &str) -> Fallback {
-    Fallback { step: None, why: format!("log entry {number} cannot be used: {why}") }
+    Fallback::new(None, format!("log entry {number} cannot be used: {why}"))
 }

@@ -13,7 +13,7 @@ use crate::verify::verify_manifest;
 impl RankedRoot {
     /// The checkpoint that all ranks continue from: the newest one committed when the round began for which every rank
     /// verified its files. Every rank calls this and gets the same answer; rank 0 marks what does not verify as
-    /// suspect. `None`: nothing was ever committed. With another world size than that of the checkpoint, files are
+    /// suspect. `None`: nothing was ever committed, or nothing that is not unsafe. With another world size than that of the checkpoint, files are
     /// distributed over the ranks for verification.
     ///
     /// It may be called again, also by a rank that was started again, until the ranks have committed something.
@@ -65,11 +65,14 @@ impl RankedRoot {
                     let lost_steps = newest_step.saturating_sub(target.step);
                     return Ok(Some((LoadedCheckpoint { fallbacks, lost_steps, ..target }, files)));
                 }
-                Some(why) => fallbacks.push(Fallback { step: self.step_of(number), why }),
+                Some(why) => fallbacks.push(Fallback::new(self.step_of(number), why)),
             }
         }
         self.root.go_on_from(None);
-        if fallbacks.is_empty() { Ok(None) } else { Err(CheckpointError::NothingVerifies { fallbacks }) }
+        match fallbacks.is_empty() || Fallback::only_unsafe(&fallbacks) {
+            true => Ok(None),
+            false => Err(CheckpointError::NothingVerifies { fallbacks }),
+        }
     }
 
     /// The round, unless its ranks have already continued from what it resumed.

@@ -57,7 +57,7 @@ pub struct Target {
 pub struct Fetched {
     /// The epoch that the attempt was granted.
     pub epoch: u64,
-    /// What it continues from; `None`: nothing was ever committed.
+    /// What it continues from; `None`: nothing was ever committed, or nothing that is not unsafe.
     pub target: Option<Target>,
     /// Newer checkpoints of the remote that were skipped, newest first, and why.
     pub fallbacks: Vec<Fallback>,
@@ -119,7 +119,7 @@ impl Replica {
         let fenced = self.fenced();
         let fenced_steps = self.fenced_steps(&fenced);
         let Found { target, fallbacks, newest_step } = self.find_target()?;
-        if target.is_none() && !fallbacks.is_empty() {
+        if target.is_none() && !fallbacks.is_empty() && !Fallback::only_unsafe(&fallbacks) {
             return Err(CheckpointError::NothingVerifies { fallbacks });
         }
         let adopted = self.put_adopted_in_place(&claim, target.as_ref())?;
@@ -178,7 +178,7 @@ impl Replica {
                         found.target = Some(target);
                         break;
                     }
-                    Err(why) => found.fallbacks.push(Fallback { step: Some(body.step), why }),
+                    Err(why) => found.fallbacks.push(Fallback::new(Some(body.step), why)),
                 },
             }
         }

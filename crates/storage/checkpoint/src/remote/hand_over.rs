@@ -4,8 +4,8 @@ use trackway_store::{Claim, Writer};
 
 use super::replica::{Replica, by_prefix};
 use crate::error::CheckpointError;
-use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
+use crate::history::{CommitRecord, History};
 use crate::keeper::append;
 
 impl Replica {
@@ -27,7 +27,38 @@ impl Replica {
             self.commit_remote(&body)?;
         }
         self.note_uploads()?;
+        self.note_unsafe()?;
         Ok(waiting.len() as u64)
+    }
+
+    /// Marks at the remote what is unsafe according to the local log, or not any more.
+    fn note_unsafe(&mut self) -> Result<(), CheckpointError> {
+        for (number, body) in self.marks_for(self.remote()) {
+            self.log.append(Writer::Housekeeper, |history| {
+                let is_wanted = history.commit(number).is_some_and(|it| body.changes(it));
+                Ok::<_, CheckpointError>(is_wanted.then(|| body.clone()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What the local log marks unsafe, or not any more, and the remote's log, or what that will be, does not: by its numbers.
+    pub(super) fn marks_for(&self, remote: &History) -> Vec<(u64, Body)> {
+        let there = by_prefix(remote);
+        let mark = |(_, record): (u64, &CommitRecord)| {
+            let number = *there.get(record.body.object_prefix.as_str())?;
+            let known = remote.commit(number)?;
+            match (&record.unsafe_evidence, &record.cleared) {
+                (Some(evidence), _) if known.may_be_marked_unsafe() => {
+                    Some((number, Body::unsafe_commit(number, evidence)))
+                }
+                (None, Some(why)) if known.unsafe_evidence.is_some() => {
+                    Some((number, Body::cleared(number, why)))
+                }
+                _ => None,
+            }
+        };
+        self.local_history().commits().filter_map(mark).collect()
     }
 
     /// The same for a caller that does not mind losing what still waits.

@@ -9,7 +9,7 @@ use trackway_store::{Backend, Disk, Log, RealDisk};
 use super::files::RemoteFiles;
 use crate::error::{CheckpointError, Defect};
 use crate::history::entry::{Body, ClaimBody, CommitBody};
-use crate::history::{CheckpointInfo, History, PinInfo};
+use crate::history::{CheckpointInfo, CommitRecord, History, PinInfo};
 use crate::verify::check_manifest;
 use crate::view::CheckpointView;
 
@@ -36,7 +36,7 @@ pub struct Standing {
     pub waiting_step: Option<Step>,
     /// Commits of the remote's log whose bytes are here and should be there.
     pub waiting_uploads: u64,
-    /// The newest step whose bytes are all at the remote.
+    /// The newest step whose bytes are all at the remote and that is not unsafe.
     pub uploaded_step: Option<Step>,
     /// Local commits newer than all that are at the remote whose only copy was deleted here all the same: no rule keeps
     /// them, and [`MAX_ONLY_COPIES`](crate::MAX_ONLY_COPIES) newer ones stay.
@@ -209,7 +209,9 @@ impl Replica {
     #[must_use]
     pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
         let (waiting_commits, waiting_step) = self.waiting_commits();
-        let uploaded = self.remote().commits().filter(|(_, it)| it.uploaded_to.is_some() && !it.retired);
+        let is_good =
+            |it: &CommitRecord| it.uploaded_to.is_some() && !it.retired && it.unsafe_evidence.is_none();
+        let uploaded = self.remote().commits().filter(|(_, it)| is_good(it));
         Standing {
             waiting_commits,
             waiting_step,
@@ -225,7 +227,9 @@ impl Replica {
         let history = self.local_history();
         let own: Vec<_> = history.commits().filter(|(number, _)| *number > history.truth_begins()).collect();
         let unsent = own.iter().rev().take_while(|(_, record)| record.uploaded_to.is_none());
-        unsent.filter(|(_, record)| record.retired && record.number_there.is_none()).count() as u64
+        let is_missed =
+            |it: &CommitRecord| it.retired && it.number_there.is_none() && it.unsafe_evidence.is_none();
+        unsent.filter(|(_, record)| is_missed(record)).count() as u64
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trackway_core::{AttemptId, Step};
+use trackway_core::{AttemptId, Step, UnsafeEvidence};
 use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
 use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
@@ -13,7 +13,7 @@ use crate::history::History;
 use crate::history::entry::Body;
 use crate::retention::{MAX_ONLY_COPIES, Retention};
 use crate::tests::{World, save};
-use crate::{CheckpointError, CheckpointRoot, CheckpointState, ErrorKind, Kind};
+use crate::{CheckpointError, CheckpointRoot, CheckpointState, ErrorKind, Housekeeper, Kind};
 
 /// Large objects through the same calls as small ones, so that one injected fault after the other meets all of them.
 pub(crate) struct BackendFiles(pub Arc<dyn Backend>);
@@ -304,6 +304,58 @@ fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
     })
     .unwrap();
     assert_eq!(world.fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
+    assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
+}
+
+/// Proves that what one machine marks unsafe is skipped on every machine, before and after it was handed over, that the newest safe one is kept at the
+/// remote while unsafe ones are newer, that nothing unsafe is sent, and that clearing it counts everywhere.
+#[test]
+fn what_is_unsafe_is_so_everywhere() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
+    let mut root = world.train(attempt, 1);
+    let mut house = Housekeeper::open(&world.path(), world.clock.clone(), world.ids.clone()).unwrap();
+    let evidence = UnsafeEvidence { why: "`loss` is NaN".into(), ..UnsafeEvidence::default() };
+    for step in [10, 20, 30] {
+        save(&mut root, step).unwrap();
+    }
+    world.settle(&remote, Some(&keep_last(2))).unwrap();
+    let lost = root.list().unwrap().last().unwrap().number;
+    house.mark_unsafe(lost, &evidence).unwrap();
+    let foreseen = world.replica(&remote).unwrap().foresee(None).unwrap().unwrap();
+    assert_eq!(foreseen.info.step, 20, "the mark is not at the remote yet");
+    for step in [40, 50] {
+        let number = save(&mut root, step).unwrap().number;
+        house.mark_unsafe(number, &evidence).unwrap();
+    }
+    world.settle(&remote, Some(&keep_last(2))).unwrap();
+    let states = |world: &World| -> Vec<(Step, CheckpointState)> {
+        let list = world.replica(&remote).unwrap().remote_list();
+        list.iter().map(|info| (info.step, info.state)).collect()
+    };
+    assert_eq!(
+        states(&world)[1..3],
+        [(20, CheckpointState::Committed), (30, CheckpointState::Unsafe)],
+        "{:?}",
+        states(&world)
+    );
+    let sent =
+        world.replica(&remote).unwrap().remote_list().into_iter().filter(|info| info.uploaded_to.is_some());
+    assert!(sent.map(|info| info.step).all(|step| step <= 30));
+    let other = world.other_machine();
+    let (_, fetched) = other.fetch_target(&remote).unwrap();
+    assert_eq!(fetched.target.unwrap().step, 20);
+    assert!(fetched.fallbacks[0].why.contains("unsafe: `loss` is NaN"), "{:?}", fetched.fallbacks);
+
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
+    let only = save(&mut world.train(attempt, 1), 10).unwrap();
+    world.settle(&remote, None).unwrap();
+    let mut house = Housekeeper::open(&world.path(), world.clock.clone(), world.ids.clone()).unwrap();
+    house.mark_unsafe(only.number, &evidence).unwrap();
+    let (_, fetched) = world.fetch_target(&remote).unwrap();
+    assert_eq!((fetched.target, fetched.fallbacks.len()), (None, 1), "it begins again");
+    assert!(world.replica(&remote).unwrap().clear_unsafe(&only.object_prefix, "a test").unwrap());
     assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
 }
 

@@ -14,7 +14,7 @@ use super::walk::{Stop, Walk};
 use crate::bulk::parallel::try_for_each;
 use crate::error::{CheckpointError, Defect, Fallback, check_hash, check_size};
 use crate::history::entry::{Body, CommitBody, PinBody};
-use crate::history::{CheckpointInfo, History, PinInfo};
+use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::housekeeper::pin_body;
 use crate::keeper::append;
 use crate::retention::Retention;
@@ -59,7 +59,7 @@ impl Replica {
     }
 
     /// What an attempt would continue from if it were launched now; `None`: from nothing, because nothing was ever
-    /// committed. `but` names a manifest by its SHA-256 that must not be taken, as if it were suspect.
+    /// committed, or nothing that is not unsafe. `but` names a manifest by its SHA-256 that must not be taken, as if it were suspect.
     ///
     /// # Errors
     /// As [`Replica::fetch_target`].
@@ -79,7 +79,7 @@ impl Replica {
                 Stop::Commit { number, body, uploaded } => (number, body, uploaded),
             };
             match self.nearest(&body, uploaded)? {
-                Err(why) => fallbacks.push(Fallback { step: Some(body.step), why }),
+                Err(why) => fallbacks.push(Fallback::new(Some(body.step), why)),
                 Ok(fetch_bytes) => {
                     let info = history.checkpoints().into_iter().find(|info| info.number == number);
                     let newest_step = walk.newest_step.unwrap_or(body.step);
@@ -90,7 +90,37 @@ impl Replica {
                 }
             }
         }
-        if fallbacks.is_empty() { Ok(None) } else { Err(CheckpointError::NothingVerifies { fallbacks }) }
+        match fallbacks.is_empty() || Fallback::only_unsafe(&fallbacks) {
+            true => Ok(None),
+            false => Err(CheckpointError::NothingVerifies { fallbacks }),
+        }
+    }
+
+    /// What a resume by the remote's log skips without reading a byte.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<Fallback> {
+        let passed = |candidate| match candidate {
+            Candidate::Passed(fallback) => Some(fallback),
+            Candidate::Commit { .. } => None,
+        };
+        self.once_handed_over().0.candidates().into_iter().map_while(passed).collect()
+    }
+
+    /// Marks that a checkpoint is not unsafe any more, at the remote and on this disk. What waits is handed over first.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`] when the remote does not answer.
+    pub fn clear_unsafe(&mut self, prefix: &str, why: &str) -> Result<bool, CheckpointError> {
+        self.hand_over_unless_fenced()?;
+        let clear = |history: &History| {
+            let number = by_prefix(history).get(prefix).copied()?;
+            let body = Body::cleared(number, why);
+            history.commit(number).is_some_and(|record| body.changes(record)).then_some(body)
+        };
+        let there =
+            self.log.append(Writer::Housekeeper, |history| Ok::<_, CheckpointError>(clear(history)))?;
+        let here = append(&mut self.view, Writer::Housekeeper, clear)?;
+        Ok(there.is_some() || here.is_some())
     }
 
     /// Reads every byte that the remote has of a checkpoint, by its prefix, and keeps none.
@@ -218,6 +248,11 @@ impl Replica {
                 history.take(Item::Entry(entry));
                 next += 1;
             }
+        }
+        for (commit, mark) in self.marks_for(&history) {
+            next += 1;
+            let at = history.commit(commit).map(|record| record.at.clone()).unwrap_or_default();
+            history.take(Item::Entry(Entry::new(next, String::new(), at, mark)));
         }
         (history, lost)
     }

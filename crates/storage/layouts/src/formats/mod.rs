@@ -2,9 +2,9 @@
 
 mod boosters;
 mod compressed;
-mod json;
+pub(crate) mod json;
 mod msgpack;
-mod pickle;
+pub(crate) mod pickle;
 mod tensors;
 mod ubjson;
 
@@ -314,7 +314,7 @@ pub(crate) fn dcp_pieces(source: &dyn Source, file: &Entry) -> Option<BTreeMap<S
             }
             field.clear();
         }
-        Literal::Other => {}
+        Literal::Global(_) | Literal::Other => {}
     })
     .ok()?;
     Some(pieces)

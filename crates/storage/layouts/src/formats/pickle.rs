@@ -12,6 +12,8 @@ use crate::source::{Fault, Reader};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Literal<'a> {
     Text(&'a str),
+    /// The name of a class or function, without its module.
+    Global(&'a str),
     Integer(i64),
     Other,
 }
@@ -90,11 +92,18 @@ struct Walk {
     /// The height of the stack under each open mark.
     marks: Vec<u64>,
     height: u64,
-    memo: HashMap<u64, String>,
+    memo: HashMap<u64, Kept>,
     memoized: u64,
-    /// The string on top of the stack, for an operation that keeps it.
-    last_text: Option<String>,
+    /// What is on top of the stack, for an operation that keeps it.
+    last_text: Option<Kept>,
     walked: Walked,
+}
+
+/// What later operations can refer to.
+#[derive(Clone)]
+enum Kept {
+    Text(String),
+    Global(String),
 }
 
 impl Walk {
@@ -153,7 +162,8 @@ impl Walk {
                 self.line(reader)?;
                 let name = self.line(reader)?;
                 self.note_wrapper(&name);
-                self.push(Literal::Other, report);
+                self.push(Literal::Global(&name), report);
+                self.last_text = Some(Kept::Global(name));
             }
             b'F' | b'S' | b'V' | b'P' => {
                 self.line(reader)?;
@@ -272,7 +282,7 @@ impl Walk {
         let text = String::from_utf8_lossy(&reader.take(length)?).into_owned();
         self.note_wrapper(&text);
         self.push(Literal::Text(&text), report);
-        self.last_text = Some(text);
+        self.last_text = Some(Kept::Text(text));
         Ok(())
     }
 
@@ -291,7 +301,8 @@ impl Walk {
 
     fn recall(&mut self, at: u64, report: &mut dyn FnMut(Place, Literal)) {
         match self.memo.get(&at).cloned() {
-            Some(text) => self.push(Literal::Text(&text), report),
+            Some(Kept::Text(text)) => self.push(Literal::Text(&text), report),
+            Some(Kept::Global(name)) => self.push(Literal::Global(&name), report),
             None => self.push(Literal::Other, report),
         }
     }

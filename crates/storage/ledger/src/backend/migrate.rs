@@ -13,8 +13,10 @@ struct Migration {
     source: &'static str,
 }
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: FIRST_VERSION, source: include_str!("../../migrations/0023_ledger.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: FIRST_VERSION, source: include_str!("../../migrations/0023_ledger.sql") },
+    Migration { version: 24, source: include_str!("../../migrations/0024_trust.sql") },
+];
 
 /// The first version that a later program brings forward; those before are from before the first release.
 const FIRST_VERSION: i64 = 23;
@@ -130,7 +132,40 @@ impl Backend {
 mod tests {
     use rusqlite::Connection;
 
+    use super::super::dialect::{self, Dialect};
+    use super::{FIRST_VERSION, MIGRATIONS, SCHEMA_VERSION};
     use crate::ledger::Ledger;
+
+    /// Proves that a ledger of the first version is brought forward with its rows, once.
+    #[test]
+    fn a_ledger_of_the_first_version_is_brought_forward() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let old = Connection::open(&path).unwrap();
+        let script = format!(
+            "PRAGMA foreign_keys = OFF;
+             CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT;
+             INSERT INTO schema_version VALUES ({FIRST_VERSION});
+             {}
+             INSERT INTO checkpoints (run_id, attempt_id, step, epoch, object_prefix, state, location)
+             VALUES ('run_1', 'att_1', 10, 1, 'step-10', 'suspect', 'train');",
+            dialect::script(MIGRATIONS[0].source, Dialect::Sqlite)
+        );
+        old.execute_batch(&script).unwrap();
+        drop(old);
+        for _ in 0..2 {
+            drop(Ledger::open(path.to_str().unwrap()).unwrap());
+        }
+        let now = Connection::open(&path).unwrap();
+        let kept = "SELECT unsafe_because IS NULL AND state = 'suspect' FROM checkpoints";
+        assert!(now.query_row(kept, [], |row| row.get::<_, bool>(0)).unwrap());
+        let versions = "SELECT group_concat(version) FROM schema_version";
+        let versions = now.query_row(versions, [], |row| row.get::<_, String>(0)).unwrap();
+        assert!(
+            versions.starts_with(&format!("{FIRST_VERSION},"))
+                && versions.ends_with(&SCHEMA_VERSION.to_string())
+        );
+    }
 
     /// Proves that a ledger from before the first release is refused with what to do, and is not changed.
     #[test]

@@ -134,6 +134,7 @@ pub(super) fn checkpoint(run: &RunRow, attempt: AttemptId, step: u64) -> Checkpo
         pins: Some("best".into()),
         uploaded_to: Some("s3://bucket/run".into()),
         uploaded_at: Some(at(8)),
+        unsafe_because: Some("`loss` is NaN from step 25 on".into()),
     }
 }
 

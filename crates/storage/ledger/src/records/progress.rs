@@ -30,7 +30,7 @@ record!(
         committed_at: Option<Timestamp>,
         /// What its writer logged at its step, and what was given to the save; until the attempt has ended only the latter.
         metrics_json: Option<Json>,
-        /// Why it is suspect or abandoned.
+        /// Why it is suspect, unsafe or abandoned.
         why: Option<String>,
         /// Names of the pins that hold it, separated by commas.
         pins: Option<String>,
@@ -40,6 +40,8 @@ record!(
         uploaded_at: Option<Timestamp>,
         /// When its bytes were last read and compared.
         verified_at: Option<Timestamp>,
+        /// Why what it holds is most likely lost, though its bytes are whole; null: it is not unsafe. Its state is then `superseded`.
+        unsafe_because: Option<String>,
     }
 );
 

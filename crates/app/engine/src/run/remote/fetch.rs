@@ -10,6 +10,7 @@ use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::AttemptRow;
 
+use super::super::trust::begins_again;
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::Context;
 use crate::budgets::storage_budget;
@@ -39,6 +40,9 @@ pub struct FetchReport {
     pub lost_steps: Step,
     /// GPU hours that those take, by the pace of the run's attempts.
     pub lost_gpu_hours: f64,
+    /// Why the training begins again, where checkpoints were committed and none is safe.
+    #[serde(default)]
+    pub begins_again: Option<String>,
     /// Steps of checkpoints of this machine that never became part of the run.
     pub fenced: Vec<Step>,
     /// Steps of training that are lost with them.
@@ -70,6 +74,7 @@ impl FetchReport {
             ));
         }
         lines.extend(self.skipped.iter().cloned());
+        lines.extend(self.begins_again.iter().cloned());
         if self.lost_steps > 0 {
             lines.push(format!(
                 "{} committed steps ({:.2} GPU-hours) are trained again",
@@ -178,6 +183,7 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         manifest_sha256: target.map(|target| target.manifest_sha256.clone()),
         fetched_bytes: target.filter(|it| it.source == FetchSource::Remote).map_or(0, |it| it.fetched_bytes),
         skipped: passed.collect(),
+        begins_again: target.is_none().then(|| begins_again(&fetched.fallbacks)).flatten(),
         lost_steps: fetched.lost_steps,
         lost_gpu_hours: gpu_hours(fetched.lost_steps),
         fenced: fetched.fenced.iter().map(|info| info.step).collect(),

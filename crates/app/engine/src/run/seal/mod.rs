@@ -68,6 +68,8 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let files = context.home.layout.attempt(*attempt_id);
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
+    // Before the rows: they follow the log. What cannot be marked now is before the next launch.
+    let _ = run::trust::mark_ended(context, &run, &row, true);
     let given = RunSection::of_stored(&run.config_json);
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
     let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);

@@ -86,6 +86,7 @@ impl Ended {
             pins: None,
             uploaded_to: None,
             uploaded_at: None,
+            unsafe_because: None,
         }
     }
 }

@@ -101,6 +101,7 @@ impl Attempt {
             limits,
             grace_seconds: 30.0,
             patience_seconds,
+            losses: None,
             injection: None,
             attached: false,
             running_seconds: 0.0,

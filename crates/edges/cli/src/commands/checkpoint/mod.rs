@@ -39,6 +39,14 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
         CheckpointCommand::Unpin { name, subject, force } => {
             with(subject, &|found| retention::unpin(found, name, *force, printer))
         }
+        CheckpointCommand::Clear { run, step, why } => {
+            let context = open()?;
+            let found = checkpoints::checkpoints(&context, context.resolve_run(run)?)?;
+            let step = found.clear_unsafe(&context, *step, why)?;
+            found.mirror(&context)?;
+            printer.note(format!("the checkpoint of step {step} is not unsafe any more"));
+            list(&found, false, printer)
+        }
         CheckpointCommand::Gc(gc) => with(&gc.subject, &|found| retention::collect(found, gc, printer)),
         CheckpointCommand::Doctor { subject } => with(subject, &|found| doctor(found, printer)),
         CheckpointCommand::Now { run, why, anomaly } => now(&open()?, run, *anomaly, why, printer),
@@ -72,6 +80,7 @@ fn which(text: &str) -> Result<Which, Failure> {
 fn show(listing: &CheckpointListing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.manifest_sha256.is_some());
     printer.answer(listing, || table::print(&listing.checkpoints, printer));
+    listing.standing.sentence().into_iter().for_each(|standing| printer.note(standing));
     if let Some(why) = silence(listing.remote.as_ref()) {
         printer.note(format!("{why}; `where` is as this disk's log has it"));
     }
@@ -156,6 +165,7 @@ fn print_target(target: &ResumeTarget, silence: Option<&str>, printer: Printer) 
         printer.note(target.cost.sentence());
     }
     table::print(&target.checkpoints, printer);
+    target.standing.sentence().into_iter().for_each(|standing| printer.note(standing));
     if target.fetch_bytes > 0 {
         let fetched = bytes(target.fetch_bytes);
         printer.note(format!("{fetched} would be downloaded from the remote and verified"));

@@ -40,6 +40,7 @@ pub fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Exit {
         overrides: args.overrides.clone(),
         test_sets: args.test_sets.clone(),
         is_gate_test: false,
+        accepts_unsafe: args.accepts.why(),
     };
     let receipt = supervised(context, printer, |live| evaluate::evaluate(context, &request, live))?;
     write(context, &receipt, &args.files, printer)?;

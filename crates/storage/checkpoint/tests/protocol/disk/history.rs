@@ -49,8 +49,27 @@ impl<'a> History<'a> {
         self.has(Body::Retire { commit })
     }
 
-    /// From the newest commit of the newest epoch along the parents, but for those suspect or retired.
+    pub(super) fn is_unsafe(&self, commit: Number) -> bool {
+        self.has(Body::Unsafe { commit })
+    }
+
+    /// What a resume may take: from the newest commit of the newest epoch along the parents, but for those suspect, unsafe or retired.
     pub(super) fn chain(&self) -> Vec<Commit> {
+        let mut chain = self.chain_with_unsafe();
+        chain.retain(|commit| !self.is_unsafe(commit.number));
+        chain
+    }
+
+    /// Unsafe commits whose files are there, newest first.
+    pub(super) fn unsafe_commits(&self) -> Vec<Commit> {
+        let is_kept = |commit: &Commit| self.is_unsafe(commit.number) && !self.retired(commit.number);
+        let mut found: Vec<Commit> = self.commits().filter(is_kept).collect();
+        found.sort_by_key(|commit| std::cmp::Reverse((commit.epoch, commit.number)));
+        found
+    }
+
+    /// The same as [`Self::chain`] for a reader that does not look at these marks.
+    pub(super) fn chain_with_unsafe(&self) -> Vec<Commit> {
         let mut next = self.commits().max_by_key(|commit| (commit.epoch, commit.number));
         let mut chain = Vec::new();
         while let Some(commit) = next {

@@ -6,18 +6,23 @@ use super::{Body, Bytes, Disk, Io, KEEP, Number, State, Task};
 impl Disk {
     /// What the housekeeper may retire now, according to `history` and the disk.
     fn retirable(&self, state: &State, history: &History<'_>) -> Option<Number> {
-        let chain = history.chain();
-        let head_epoch = chain.first().map_or(0, |commit| commit.epoch);
+        let head_epoch = history.commits().map(|commit| commit.epoch).max().unwrap_or(0);
+        let (chain, lost) = match self.rules.safe_kept {
+            true => (history.chain(), history.unsafe_commits()),
+            false => (history.chain_with_unsafe(), Vec::new()),
+        };
         if self.rules.newest_epoch_awaited && head_epoch != history.epoch() {
             return None;
         }
         let verified = |commit: &&Commit| state.folders[usize::from(commit.folder)].whole();
         let kept = if self.rules.two_verified_kept { KEEP } else { 1 };
-        if chain.iter().take(kept).filter(verified).count() < kept {
+        let kept_of = |commits: &[Commit]| commits.iter().take(kept).copied().collect::<Vec<_>>();
+        let staying = [kept_of(&chain), kept_of(&lost)].concat();
+        if staying.iter().take(kept).filter(verified).count() < kept {
             return None;
         }
         let pinned = |commit: Number| self.rules.pins_respected && history.has(Body::Pin { commit });
-        let kept: Vec<_> = chain.iter().take(kept).map(|commit| commit.number).collect();
+        let kept: Vec<_> = staying.iter().map(|commit| commit.number).collect();
         let gone = |number| kept.contains(&number) || pinned(number) || history.retired(number);
         history.commits().map(|commit| commit.number).find(|number| !gone(*number))
     }
@@ -109,6 +114,17 @@ impl Disk {
                 Task::Idle
             }
             other => unreachable!("{other:?} is no housekeeper's"),
+        }
+    }
+
+    pub(super) fn mark_unsafe(&self, state: &mut State, who: usize, commit: Number, mut io: Io) -> Task {
+        let body = Body::Unsafe { commit };
+        match self.append(state, who, &mut io, |_, history| (!history.has(body)).then_some(body)) {
+            Some(_) => {
+                state.actors[who].saves += 1;
+                if state.actors[who].saves == KEEP as u8 { Task::Stopped } else { Task::Idle }
+            }
+            None => Task::MarkUnsafe(commit, io),
         }
     }
 

@@ -32,6 +32,7 @@ enum Body {
     Begin { folder: u8 },
     Commit { folder: u8, epoch: u8, parent: Option<Number> },
     Suspect { commit: Number },
+    Unsafe { commit: Number },
     Pin { commit: Number },
     Retire { commit: Number },
     Swept { commit: Number },
@@ -102,6 +103,7 @@ enum Task {
     Abandon(u8, Io),
     DeleteOrphan(u8),
     Pin(Number, Io),
+    MarkUnsafe(Number, Io),
     /// Dead, fenced or done.
     Stopped,
 }
@@ -164,6 +166,7 @@ enum Action {
     /// A writer resumes and cannot read so many of the newest candidates at present; they may be intact.
     Unreadable(usize, u8),
     PinStart(Number),
+    UnsafeStart(Number),
 }
 
 #[derive(Debug, Clone)]
@@ -175,5 +178,7 @@ struct Disk {
     earlier: u8,
     housekeeper: bool,
     pinner: bool,
+    /// The actor that pins marks commits unsafe instead, as many as are kept.
+    marker: bool,
     faults: Faults,
 }

@@ -12,7 +12,7 @@ impl Model for Disk {
         let folders = usize::from(self.saves.iter().sum::<u8>());
         let mut actors = vec![Actor::new(Task::Absent); self.writers()];
         actors.push(Actor::new(if self.housekeeper { Task::Idle } else { Task::Stopped }));
-        actors.push(Actor::new(if self.pinner { Task::Idle } else { Task::Stopped }));
+        actors.push(Actor::new(if self.pinner || self.marker { Task::Idle } else { Task::Stopped }));
         let mut state = State {
             log: Vec::new(),
             folders: vec![Bytes::Absent; folders],
@@ -36,7 +36,10 @@ impl Model for Disk {
             if is_pinner && actor.task == Task::Idle {
                 let history = state.now();
                 let live = history.commits().filter(|commit| !history.retired(commit.number));
-                actions.extend(live.map(|commit| Action::PinStart(commit.number)));
+                actions.extend(live.map(|commit| match self.marker {
+                    true => Action::UnsafeStart(commit.number),
+                    false => Action::PinStart(commit.number),
+                }));
                 continue;
             }
             actions.push(Action::Step(who, actor.task));
@@ -46,6 +49,7 @@ impl Model for Disk {
                     | Task::Commit(Io::Sync(_))
                     | Task::Retire(_, Io::Sync(_))
                     | Task::Pin(_, Io::Sync(_))
+                    | Task::MarkUnsafe(_, Io::Sync(_))
             );
             if syncing && state.faults.failed_syncs > 0 {
                 actions.push(Action::SyncFails(who));
@@ -74,6 +78,9 @@ impl Model for Disk {
         match action {
             Action::Step(who, _) => self.step(&mut state, who),
             Action::PinStart(commit) => state.actors[self.writers() + 1].task = Task::Pin(commit, Io::Read),
+            Action::UnsafeStart(commit) => {
+                state.actors[self.writers() + 1].task = Task::MarkUnsafe(commit, Io::Read);
+            }
             Action::SyncFails(who) => {
                 state.faults.failed_syncs -= 1;
                 self.sync_fails(&mut state, who);

@@ -3,7 +3,7 @@
 use stateright::Property;
 
 use super::history::{Commit, History};
-use super::{Body, Bytes, Disk, Entry, KEEP, State};
+use super::{Body, Bytes, Disk, Entry, KEEP, Number, State};
 
 impl Disk {
     pub(super) fn promises(&self) -> Vec<Property<Self>> {
@@ -53,7 +53,32 @@ impl Disk {
                 let any_retired = history.bodies().any(|(_, body)| matches!(body, Body::Retire { .. }));
                 let suspects =
                     history.bodies().filter(|(_, body)| matches!(body, Body::Suspect { .. })).count();
-                !any_retired || history.chain().len() + suspects >= KEEP
+                !any_retired || history.chain().len() + history.unsafe_commits().len() + suspects >= KEEP
+            }),
+            Property::always("nothing continues from what was unsafe before it began", |_, state: &State| {
+                let history = state.now();
+                let marked_at = |commit| history.bodies().find(|(_, body)| *body == Body::Unsafe { commit });
+                let claimed_at = |epoch| history.bodies().find(|(_, body)| *body == Body::Claim { epoch });
+                history.commits().all(|commit| {
+                    let of_earlier = |parent: &Number| {
+                        history.commit(*parent).is_some_and(|parent| parent.epoch < commit.epoch)
+                    };
+                    let Some(parent) = commit.parent.filter(of_earlier) else { return true };
+                    match (marked_at(parent), claimed_at(commit.epoch)) {
+                        (Some((marked, _)), Some((claimed, _))) => marked > claimed,
+                        _ => true,
+                    }
+                })
+            }),
+            Property::always("the newest safe one is not retired", |_, state: &State| {
+                let mut retired = state.now().bodies().filter_map(|(number, body)| match body {
+                    Body::Retire { commit } => Some((number, commit)),
+                    _ => None,
+                });
+                retired.all(|(number, commit)| {
+                    let before = History(&state.log[..usize::from(number) - 1]);
+                    before.chain().first().is_none_or(|newest| newest.number != commit)
+                })
             }),
             Property::always("one folder is committed once", |_, state: &State| {
                 let history = state.now();
@@ -84,6 +109,16 @@ impl Disk {
                     })
                 },
             ));
+        }
+        if self.marker {
+            properties.push(Property::sometimes("a resume passes an unsafe one", |_, state: &State| {
+                let history = state.now();
+                let passed = |commit: Commit| {
+                    let older = |number: Number| commit.parent.is_some_and(|parent| parent < number);
+                    history.unsafe_commits().iter().any(|one| one.epoch < commit.epoch && older(one.number))
+                };
+                history.commits().any(passed)
+            }));
         }
         if self.faults.rots > 0 {
             properties.push(Property::sometimes("a resume falls back", |_, state: &State| {

@@ -16,6 +16,10 @@ pub(super) struct Rules {
     pub retired_before_delete: bool,
     pub two_verified_kept: bool,
     pub pins_respected: bool,
+    /// A resume does not take what is marked unsafe.
+    pub unsafe_skipped: bool,
+    /// What is unsafe does not count among the newest that are kept.
+    pub safe_kept: bool,
     /// Nothing is retired while the newest epoch has no commit: its writer continues from one that is not in the log
     /// yet.
     pub newest_epoch_awaited: bool,
@@ -37,6 +41,8 @@ pub(super) const SOUND: Rules = Rules {
     retired_before_delete: true,
     two_verified_kept: true,
     pins_respected: true,
+    unsafe_skipped: true,
+    safe_kept: true,
     newest_epoch_awaited: true,
     orphans_of_older_epochs: true,
     abandoned_seen: true,

@@ -12,6 +12,7 @@ fn crashes(rules: Rules) -> Disk {
         earlier: 0,
         housekeeper: false,
         pinner: false,
+        marker: false,
         faults: Faults {
             kills: 1 + more.faults,
             power_cuts: 1 + more.faults,
@@ -30,6 +31,7 @@ fn retention(rules: Rules) -> Disk {
         earlier: 3,
         housekeeper: true,
         pinner: false,
+        marker: false,
         faults: Faults { unreadable: 1, kills: more.faults, ..Faults::default() },
     }
 }
@@ -43,6 +45,7 @@ fn deletion(rules: Rules) -> Disk {
         earlier: 3,
         housekeeper: true,
         pinner: false,
+        marker: false,
         faults: Faults { kills: 1, power_cuts: 1, ..Faults::default() },
     }
 }
@@ -55,6 +58,21 @@ fn pins(rules: Rules) -> Disk {
         earlier: 3,
         housekeeper: true,
         pinner: true,
+        marker: false,
+        faults: Faults { kills: more.faults, ..Faults::default() },
+    }
+}
+
+/// A commit is found to be unsafe while the housekeeper deletes and another writer begins.
+fn unsafe_marks(rules: Rules) -> Disk {
+    let more = Extra::asked_for();
+    Disk {
+        rules,
+        saves: vec![3 + more.saves, 1],
+        earlier: 3,
+        housekeeper: true,
+        pinner: false,
+        marker: true,
         faults: Faults { kills: more.faults, ..Faults::default() },
     }
 }
@@ -67,6 +85,7 @@ fn rot(rules: Rules) -> Disk {
         earlier: 3,
         housekeeper: true,
         pinner: false,
+        marker: false,
         faults: Faults { rots: 1, unreadable: 1, ..Faults::default() },
     }
 }
@@ -93,6 +112,12 @@ fn deletion_may_be_cut_off() {
 #[test]
 fn pins_hold() {
     assert_holds("pins", pins(SOUND));
+}
+
+/// Proves that nothing continues from what is marked unsafe, and that the newest safe commit is not deleted for it.
+#[test]
+fn what_is_unsafe_is_passed() {
+    assert_holds("unsafe marks", unsafe_marks(SOUND));
 }
 
 /// Proves that decayed bytes are skipped, and that no process takes an unreadable file for a decayed one.
@@ -160,6 +185,16 @@ fn every_rule_on_a_disk_is_needed() {
         "pins are passed over",
         pins(Rules { pins_respected: false, ..SOUND }),
         "nothing pinned is retired",
+    );
+    assert_fails(
+        "a resume takes what is unsafe",
+        unsafe_marks(Rules { unsafe_skipped: false, ..SOUND }),
+        "nothing continues from what was unsafe before it began",
+    );
+    assert_fails(
+        "what is unsafe counts among the newest",
+        unsafe_marks(Rules { safe_kept: false, ..SOUND }),
+        "the newest safe one is not retired",
     );
     let hasty = Rules { decided_again: false, ..SOUND };
     assert_fails("pinned meanwhile", pins(hasty), "nothing pinned is retired");

@@ -29,6 +29,7 @@ impl Disk {
             | Task::Abandon(..)
             | Task::DeleteOrphan(_) => self.keep_house(state, who, task),
             Task::Pin(commit, io) => self.pin(state, who, commit, io),
+            Task::MarkUnsafe(commit, io) => self.mark_unsafe(state, who, commit, io),
             _ => self.write(state, who, task),
         };
         if state.actors[who].task != Task::Stopped {
@@ -112,12 +113,16 @@ impl Disk {
     pub(super) fn resume(&self, state: &mut State, who: usize, unreadable: u8) -> Task {
         let known = state.readable() as u8;
         state.actors[who].known = known;
-        let chain = state.history(known).chain();
+        let history = state.history(known);
+        let chain = if self.rules.unsafe_skipped { history.chain() } else { history.chain_with_unsafe() };
         let mut candidates = chain.iter().skip(usize::from(unreadable));
         let Some(candidate) = candidates.next() else {
-            let nothing_committed = state.history(known).commits().next().is_none();
+            let is_gone = |commit: super::history::Commit| {
+                history.is_unsafe(commit.number) || history.retired(commit.number)
+            };
+            let begins = history.commits().all(is_gone);
             state.actors[who].parent = None;
-            return if nothing_committed { Task::Begin(Io::Read) } else { Task::Stopped };
+            return if begins { Task::Begin(Io::Read) } else { Task::Stopped };
         };
         if !state.folders[usize::from(candidate.folder)].whole() {
             return Task::Mark(candidate.number, Io::Read);

@@ -1,0 +1,199 @@
+//! Marks checkpoints unsafe while an attempt runs, and when it has ended: what they hold is most likely lost
+//! (`docs/checkpoints.md`). `trackway_tower::trust` decides; here the record and the checkpoints are read, and the marks are set.
+
+use std::sync::Arc;
+
+use trackway_checkpoint::{CheckpointInfo, CheckpointState, Fallback, FallbackKind, Housekeeper};
+use trackway_core::{Clock as _, LaunchKind, UnsafeEvidence};
+use trackway_formats::EventKind;
+use trackway_formats::checkpoint_manifest::{Kind, Manifest};
+use trackway_formats::runfile::Plan;
+use trackway_launch::FolderChannel;
+use trackway_layouts::{Entry, Folder, NonFinite, first_non_finite};
+use trackway_ledger::{AttemptRow, EventRow, RunRow};
+use trackway_tower::trust::{LossRecord, ReadTensors, SAFE_AFTER, judge};
+
+use super::live_record::LiveRecord;
+use crate::Context;
+use crate::checkpoints::{mirror_now, mirror_run, view};
+use crate::error::AppError;
+use crate::reporter::Reporter;
+use crate::stored::stored_plan;
+
+/// Bytes of checkpoints whose values are looked at when an attempt has ended, as far as they can be read without loading.
+const LOOK_BYTES_MAX: u64 = 4 << 30;
+/// Checkpoints whose values are looked at: from the newest that a resume could take, while each holds values that are not finite.
+const LOOKS_MAX: usize = 8;
+
+/// The losses of an attempt, of which nothing was recorded yet.
+pub(super) fn losses_of(plan: &Plan, row: &AttemptRow) -> LossRecord {
+    let begins = row.resumed_from_step.is_none() && row.warm_start_step.is_none();
+    LossRecord::new(plan.checkpoint.safe_after.unwrap_or(SAFE_AFTER), begins)
+}
+
+/// Marks the checkpoints of an attempt that runs, by what was recorded so far. A failure is tried again at the next look, and when the attempt
+/// has ended.
+pub(super) fn mark_running(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    losses: Option<&LossRecord>,
+    reporter: &dyn Reporter,
+) {
+    let Some(losses) = losses.filter(|losses| losses.has_episodes()) else { return };
+    let marked = mark_by_loss(context, row, losses).unwrap_or_default();
+    if marked.is_empty() {
+        return;
+    }
+    let _ = mirror_now(context, run, &row.rung);
+    for message in marked.iter().map(|(info, evidence)| remember(context, row, info, evidence)) {
+        reporter.note(message);
+    }
+}
+
+/// Marks the checkpoints of an attempt that ended, by all that it recorded and, with `by_values`, by the values in those that a resume could
+/// take. Doing it again adds nothing. Returns the messages.
+///
+/// # Errors
+/// When the checkpoints cannot be read or marked.
+pub(crate) fn mark_ended(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    by_values: bool,
+) -> Result<Vec<String>, AppError> {
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    if row.kind != LaunchKind::Train || !root.join("log").is_dir() {
+        return Ok(Vec::new());
+    }
+    let plan = stored_plan(run).ok().flatten().unwrap_or_default();
+    let losses = recorded(context, row, &plan)?;
+    let mut marked = mark_by_loss(context, row, &losses)?;
+    if by_values {
+        marked.extend(mark_by_values(context, row)?);
+    }
+    if !marked.is_empty() {
+        mirror_run(context, run, &std::collections::BTreeMap::new())?;
+    }
+    Ok(marked.iter().map(|(info, evidence)| remember(context, row, info, evidence)).collect())
+}
+
+/// The message where a resume begins again, because all that it skips is unsafe.
+pub(super) fn begins_again(skipped: &[Fallback]) -> Option<String> {
+    if !Fallback::only_unsafe(skipped) {
+        return None;
+    }
+    let newest = skipped.iter().find(|one| one.kind == FallbackKind::Unsafe)?;
+    let step = newest.step.map_or_else(|| "the newest checkpoint".into(), |step| format!("step {step}"));
+    Some(format!(
+        "the training begins again: no committed checkpoint is safe; {step} is skipped ({})",
+        newest.why
+    ))
+}
+
+/// The losses that an attempt recorded, and what was found in them.
+fn recorded(context: &Context, row: &AttemptRow, plan: &Plan) -> Result<LossRecord, AppError> {
+    let mut record =
+        LiveRecord::of(Arc::new(FolderChannel::new(context.home.layout.attempt(row.attempt_id).folder())));
+    record.losses = Some(losses_of(plan, row));
+    let mut seen = None;
+    while seen.replace(record.facts.frame_count) != Some(record.facts.frame_count) {
+        record.look();
+    }
+    let mut losses = record.losses.take().expect("it was set above");
+    for detection in context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id))? {
+        losses.take_finding(detection.detector);
+    }
+    losses.finish();
+    Ok(losses)
+}
+
+type Marked = Vec<(CheckpointInfo, UnsafeEvidence)>;
+
+fn mark_by_loss(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Result<Marked, AppError> {
+    let unseen = ReadTensors::default();
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let own = |info: &CheckpointInfo| info.attempt_id == row.attempt_id && is_judged(info);
+    let found = view(&root)?.list().into_iter().filter(own);
+    let found = found.filter_map(|info| Some((judge(info.step, losses, &unseen)?, info)));
+    set(context, row, found.map(|(evidence, info)| (info, evidence)).collect())
+}
+
+/// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one before.
+fn mark_by_values(context: &Context, row: &AttemptRow) -> Result<Marked, AppError> {
+    // It may be of an earlier attempt; by their losses those of each attempt are marked already.
+    let losses = LossRecord::new(SAFE_AFTER, false);
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let (mut marked, mut budget_bytes) = (Vec::new(), LOOK_BYTES_MAX);
+    for _ in 0..LOOKS_MAX {
+        let view = view(&root)?;
+        let newest = view.list().into_iter().rev().find(|info| info.on_branch && is_judged(info));
+        let Some(info) = newest else { break };
+        let Ok(manifest) = view.manifest(info.number) else { break };
+        let folder = Folder::new(view.root().join(&info.folder));
+        let tensors = values_of(&folder, &manifest, &mut budget_bytes);
+        let Some(evidence) = judge(info.step, &losses, &tensors) else { break };
+        let set = set(context, row, vec![(info, evidence)])?;
+        if set.is_empty() {
+            break;
+        }
+        marked.extend(set);
+    }
+    Ok(marked)
+}
+
+fn values_of(folder: &Folder, manifest: &Manifest, budget_bytes: &mut u64) -> ReadTensors {
+    let files = manifest.files.iter().filter(|file| matches!(file.kind, Kind::Weights | Kind::State));
+    let found = files.into_iter().find_map(|file| {
+        let entry = Entry {
+            path: file.name.clone(),
+            size: file.size_bytes,
+            modified_ns: 0,
+            inode: 0,
+            device: 0,
+            links: 1,
+        };
+        first_non_finite(folder, &entry, budget_bytes)
+    });
+    ReadTensors { non_finite: found.map(|NonFinite { tensor, value }| (tensor, value.to_owned())) }
+}
+
+/// Whether a checkpoint is committed and not marked: what a person cleared stays so.
+fn is_judged(info: &CheckpointInfo) -> bool {
+    let state = matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
+    state && info.cleared.is_none()
+}
+
+fn set(context: &Context, row: &AttemptRow, found: Marked) -> Result<Marked, AppError> {
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let fault = |error| AppError::fault("the unsafe checkpoints could not be marked", &error);
+    let mut house =
+        Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
+    let mut marked = Vec::new();
+    for (info, evidence) in found {
+        if house.mark_unsafe(info.number, &evidence).map_err(fault)? {
+            marked.push((info, evidence));
+        }
+    }
+    Ok(marked)
+}
+
+/// The mark in the log is what counts; the event makes the history of the run complete. Returns the message.
+fn remember(context: &Context, row: &AttemptRow, info: &CheckpointInfo, evidence: &UnsafeEvidence) -> String {
+    let message = format!(
+        "the checkpoint of step {} is unsafe, and no attempt continues from it: {}",
+        info.step, evidence.why
+    );
+    let kind = EventKind::CheckpointUnsafe;
+    let event = EventRow {
+        event_id: format!("{}:{kind}:{}", row.attempt_id, info.number),
+        step: Some(info.step),
+        fields_json: serde_json::to_value(evidence).ok(),
+        ..EventRow::of_attempt(row, kind, context.clock.now(), message.clone())
+    };
+    let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+    message
+}

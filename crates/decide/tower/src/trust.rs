@@ -1,0 +1,465 @@
+//! Which checkpoints are unsafe: what they hold is most likely lost, though their bytes are whole. Losses, findings and the values in a
+//! checkpoint in, a decision with its evidence out.
+//!
+//! A NaN in a loss is in the weights after the next update, and every later checkpoint has it. One exception: with a loss scale, an update whose
+//! gradients overflow is left out, and the scale is lowered. A loss that jumped to where an untrained model has it, and stays there, says the same
+//! of finite weights. Both are over when the loss was good again for many recorded steps in a row.
+
+use std::collections::BTreeMap;
+
+use trackway_core::detect::Detector;
+use trackway_core::{Step, UnsafeEvidence};
+use trackway_formats::rehearsal::loss_rank;
+
+/// Recorded steps in a row with a good loss after which a checkpoint is safe again, unless the run file sets it.
+pub const SAFE_AFTER: u32 = 50;
+/// Updates in a row that a loss scale may leave out: from 2¹⁶, the usual beginning, down to 2⁶.
+const OVERFLOWS_ALLOWED: u32 = 10;
+/// Recorded steps in a row at the level of an untrained model after which a jump of the loss is none that passes.
+const LASTING: u32 = 10;
+/// Recorded steps whose mean is the loss of an untrained model.
+const BEGINNING: u32 = 30;
+/// Losses that are followed at most, over all ranks and names.
+const LOSSES_MAX: usize = 8192;
+/// Episodes of one loss that are kept; later ones count as a part of the last.
+const EPISODES_MAX: usize = 1000;
+
+/// When a loss was not to be trusted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Episode {
+    /// Its first step.
+    pub first_step: Step,
+    /// The loss there.
+    pub value: f64,
+    /// What found it.
+    pub found_by: Detector,
+    /// From this step on checkpoints are safe again; none: it lasts.
+    pub over_at: Option<Step>,
+}
+
+impl Episode {
+    /// Whether a checkpoint of this step is of it.
+    const fn holds(&self, step: Step) -> bool {
+        let is_over = match self.over_at {
+            Some(over_at) => step >= over_at,
+            None => false,
+        };
+        self.first_step <= step && !is_over
+    }
+}
+
+/// Losses that are not finite while it is not known whether the update was left out.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    first_step: Step,
+    last_step: Step,
+    value: f64,
+}
+
+/// One loss of one rank.
+#[derive(Debug, Clone, Default)]
+struct LossCurve {
+    episodes: Vec<Episode>,
+    good_in_a_row: u32,
+    pending: Option<Pending>,
+    /// Updates in a row that were left out, and the first of them.
+    left_out: u32,
+    left_out_since: Option<(Step, f64)>,
+    /// How many values the mean of the beginning has, and that mean.
+    beginning: (u32, f64),
+    /// Values in a row at or above the level of the beginning, and the first of them.
+    high: u32,
+    high_since: Option<(Step, f64)>,
+    jumped: Option<Detector>,
+}
+
+/// The losses of a training, of all ranks, as far as they show which checkpoints are unsafe. Bounded.
+#[derive(Debug, Clone)]
+pub struct LossRecord {
+    safe_after: u32,
+    /// Whether the first values are those of an untrained model.
+    from_the_beginning: bool,
+    /// By rank and name.
+    curves: BTreeMap<(u32, String), LossCurve>,
+    /// By rank: the loss scale with its step, and whether it fell there.
+    scales: BTreeMap<u32, (Step, f64, bool)>,
+    best_rank: u8,
+}
+
+impl LossRecord {
+    /// Nothing was recorded yet. `from_the_beginning`: the training begins with nothing learned.
+    #[must_use]
+    pub fn new(safe_after: u32, from_the_beginning: bool) -> Self {
+        Self {
+            safe_after,
+            from_the_beginning,
+            curves: BTreeMap::new(),
+            scales: BTreeMap::new(),
+            best_rank: 0,
+        }
+    }
+
+    /// Takes a value of a metric; what is neither a training loss nor a loss scale is left aside. Of several losses only those count whose names
+    /// are the likeliest.
+    pub fn take(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
+        if is_loss_scale(metric) {
+            return self.take_scale(rank, step, value);
+        }
+        let likely = loss_rank(metric);
+        if likely == 0 || likely < self.best_rank {
+            return;
+        }
+        if likely > self.best_rank {
+            self.best_rank = likely;
+            self.curves.clear();
+        }
+        let key = (rank, metric.to_owned());
+        if !self.curves.contains_key(&key) && self.curves.len() >= LOSSES_MAX {
+            return;
+        }
+        let scale = self.scales.get(&rank).copied();
+        let curve = self.curves.entry(key).or_default();
+        curve.take(step, value, scale, (self.safe_after, self.from_the_beginning));
+    }
+
+    /// Forgets a metric, of all ranks: its values come from another writer from now on.
+    pub fn forget(&mut self, metric: &str) {
+        self.curves.retain(|(_, name), _| name != metric);
+    }
+
+    fn take_scale(&mut self, rank: u32, step: Step, value: f64) {
+        let before = self.scales.get(&rank).copied();
+        let fell = before.is_some_and(|(_, before, _)| value < before);
+        self.scales.insert(rank, (step, value, fell));
+        for ((_, _), curve) in
+            self.curves.range_mut((rank, String::new())..(rank.saturating_add(1), String::new()))
+        {
+            curve.learn_scale(step, fell);
+        }
+    }
+
+    /// Takes a finding of a detector: a loss that jumped, and is now where an untrained model has it.
+    pub fn take_finding(&mut self, detector: Detector) {
+        if matches!(detector, Detector::LossSpike | Detector::LossShift) {
+            self.curves.values_mut().for_each(|curve| curve.jump(detector));
+        }
+    }
+
+    /// Nothing more is recorded: what could still have been explained is not.
+    pub fn finish(&mut self) {
+        self.curves.values_mut().for_each(LossCurve::finish);
+    }
+
+    /// Whether any loss was ever not to be trusted.
+    #[must_use]
+    pub fn has_episodes(&self) -> bool {
+        self.curves.values().any(|curve| !curve.episodes.is_empty())
+    }
+
+    /// Why a checkpoint of this step is unsafe, by the losses; none: it is not.
+    #[must_use]
+    pub fn unsafe_at(&self, step: Step) -> Option<UnsafeEvidence> {
+        let found = self.curves.iter().filter_map(|((rank, name), curve)| {
+            let episode = curve.episodes.iter().find(|episode| episode.holds(step))?;
+            Some((episode, *rank, name))
+        });
+        let (episode, rank, name) = found.min_by_key(|(episode, rank, _)| (episode.first_step, *rank))?;
+        let on_rank = if rank == 0 { String::new() } else { format!(" on rank {rank}") };
+        let seen = match episode.found_by {
+            Detector::NonFinite => format!("is {}", episode.value),
+            _ => format!("is {:.4}, no better than without training,", episode.value),
+        };
+        let why = format!(
+            "`{name}`{on_rank} {seen} from step {} on, and was not good again for {} recorded steps in a row",
+            episode.first_step, self.safe_after
+        );
+        Some(UnsafeEvidence {
+            why,
+            found_by: episode.found_by.as_str().into(),
+            first_step: Some(episode.first_step),
+            value: Some(episode.value.to_string()),
+            of: Some(name.clone()),
+        })
+    }
+}
+
+/// What the values in a checkpoint show, as far as they can be read without loading it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReadTensors {
+    /// The first tensor with a value that is NaN or infinite, and that value.
+    pub non_finite: Option<(String, String)>,
+}
+
+/// Why a checkpoint is unsafe; none: it is not. The values in it count whatever the loss was; where none can be read, the loss decides.
+#[must_use]
+pub fn judge(step: Step, losses: &LossRecord, tensors: &ReadTensors) -> Option<UnsafeEvidence> {
+    let by_loss = losses.unsafe_at(step);
+    by_loss.or_else(|| {
+        let (tensor, value) = tensors.non_finite.clone()?;
+        Some(UnsafeEvidence {
+            why: format!("its tensor `{tensor}` holds {value}"),
+            found_by: "tensors".into(),
+            first_step: None,
+            value: Some(value),
+            of: Some(tensor),
+        })
+    })
+}
+
+fn is_loss_scale(metric: &str) -> bool {
+    let bare = metric.strip_prefix("train/").or_else(|| metric.strip_prefix("train_")).unwrap_or(metric);
+    bare == "loss_scale"
+}
+
+impl LossCurve {
+    fn take(
+        &mut self,
+        step: Step,
+        value: f64,
+        scale: Option<(Step, f64, bool)>,
+        (safe_after, from_the_beginning): (u32, bool),
+    ) {
+        if !value.is_finite() {
+            return self.take_non_finite(step, value, scale);
+        }
+        let is_high = self.note_level(step, value, from_the_beginning);
+        if self.pending.is_none() {
+            (self.left_out, self.left_out_since) = (0, None);
+        }
+        self.open_where_lost();
+        let Some(open) = self.episodes.last_mut().filter(|episode| episode.over_at.is_none()) else { return };
+        if open.found_by != Detector::NonFinite && is_high {
+            self.good_in_a_row = 0;
+            return;
+        }
+        self.good_in_a_row += 1;
+        if self.good_in_a_row >= safe_after {
+            open.over_at = Some(step);
+            (self.jumped, self.high, self.high_since) = (None, 0, None);
+        }
+    }
+
+    fn take_non_finite(&mut self, step: Step, value: f64, scale: Option<(Step, f64, bool)>) {
+        self.good_in_a_row = 0;
+        if self.is_open() {
+            return;
+        }
+        match scale {
+            None => self.open(step, value, Detector::NonFinite),
+            Some((at, _, true)) if at == step => self.leave_out(step, value),
+            Some(_) => {
+                let pending =
+                    self.pending.get_or_insert(Pending { first_step: step, last_step: step, value });
+                pending.last_step = step;
+            }
+        }
+    }
+
+    /// Whether the update of a loss that was not finite was left out.
+    fn learn_scale(&mut self, step: Step, fell: bool) {
+        let Some(pending) = self.pending.filter(|pending| step >= pending.last_step) else { return };
+        if fell {
+            self.pending = None;
+            self.leave_out(pending.first_step, pending.value);
+        } else if step > pending.last_step {
+            self.pending = None;
+            self.open(pending.first_step, pending.value, Detector::NonFinite);
+        }
+    }
+
+    /// An update was left out. Too many in a row are no search for a scale.
+    fn leave_out(&mut self, step: Step, value: f64) {
+        self.left_out += 1;
+        let (first_step, first_value) = *self.left_out_since.get_or_insert((step, value));
+        if self.left_out > OVERFLOWS_ALLOWED {
+            self.open(first_step, first_value, Detector::NonFinite);
+        }
+    }
+
+    /// Takes a finite value into the mean of the beginning; then whether it is at or above that.
+    fn note_level(&mut self, step: Step, value: f64, from_the_beginning: bool) -> bool {
+        let (count, mean) = &mut self.beginning;
+        if !from_the_beginning {
+            return false;
+        }
+        if *count < BEGINNING {
+            *count += 1;
+            *mean += (value - *mean) / f64::from(*count);
+            return false;
+        }
+        let is_high = *mean > 0.0 && value >= *mean;
+        match is_high {
+            true => {
+                self.high = self.high.saturating_add(1);
+                self.high_since.get_or_insert((step, value));
+            }
+            false => (self.high, self.high_since, self.jumped) = (0, None, None),
+        }
+        is_high
+    }
+
+    fn jump(&mut self, detector: Detector) {
+        if self.high > 0 {
+            self.jumped.get_or_insert(detector);
+        }
+        self.open_where_lost();
+    }
+
+    fn open_where_lost(&mut self) {
+        if let (Some(detector), Some((step, value))) = (self.jumped, self.high_since)
+            && self.high >= LASTING
+            && !self.is_open()
+        {
+            self.open(step, value, detector);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.episodes.last().is_some_and(|episode| episode.over_at.is_none())
+    }
+
+    fn open(&mut self, first_step: Step, value: f64, found_by: Detector) {
+        self.good_in_a_row = 0;
+        if self.is_open() {
+            return;
+        }
+        if self.episodes.len() < EPISODES_MAX {
+            self.episodes.push(Episode { first_step, value, found_by, over_at: None });
+        } else if let Some(last) = self.episodes.last_mut() {
+            last.over_at = None;
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.open(pending.first_step, pending.value, Detector::NonFinite);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f64 = f64::NAN;
+    const NONE: [Step; 0] = [];
+
+    /// Losses of steps 1, 2, …; `f` gives the loss and, if there is one, the loss scale after the step.
+    fn record(steps: u64, f: impl Fn(u64) -> (f64, Option<f64>)) -> LossRecord {
+        let mut losses = LossRecord::new(SAFE_AFTER, true);
+        for step in 1..=steps {
+            let (loss, scale) = f(step);
+            losses.take(0, "loss", step, loss);
+            if let Some(scale) = scale {
+                losses.take(0, "loss_scale", step, scale);
+            }
+        }
+        losses
+    }
+
+    fn unsafe_steps(losses: &LossRecord, steps: &[Step]) -> Vec<Step> {
+        steps.iter().copied().filter(|step| losses.unsafe_at(*step).is_some()).collect()
+    }
+
+    /// Proves at which steps a checkpoint is unsafe after losses that are not finite: from the first one on, to the end or until the loss was good
+    /// for fifty recorded steps in a row, whatever a gradient norm was.
+    #[test]
+    fn what_follows_a_nan_is_unsafe() {
+        let saves: Vec<Step> = (1..=15).map(|save| save * 20).collect();
+        let of = |f: &dyn Fn(u64) -> f64| unsafe_steps(&record(300, |step| (f(step), None)), &saves);
+        assert_eq!(of(&|step| 1.0 / step as f64), NONE);
+        assert_eq!(of(&|step| if step > 50 { NAN } else { 1.0 }).first(), Some(&60));
+        assert_eq!(of(&|step| if step > 50 { NAN } else { 1.0 }).len(), 13, "to the end");
+        assert_eq!(
+            of(&|step| if step == 60 { f64::INFINITY } else { 1.0 }),
+            [60, 80, 100],
+            "110 is the fiftieth good one"
+        );
+        assert_eq!(of(&|step| if step == 60 || step == 100 { NAN } else { 1.0 }), [60, 80, 100, 120, 140]);
+        let sparse = record(40, |step| (if step == 5 { NAN } else { 1.0 }, None));
+        assert_eq!(unsafe_steps(&sparse, &[4, 5, 40, 400]), [5, 40, 400], "too few recorded steps");
+        let mut norms = record(100, |_| (1.0, None));
+        norms.take(0, "grad_norm", 101, f64::INFINITY);
+        assert_eq!(unsafe_steps(&norms, &[101]), NONE);
+        let evidence = record(60, |step| (if step > 50 { NAN } else { 1.0 }, None)).unsafe_at(60).unwrap();
+        assert_eq!(
+            (evidence.first_step, evidence.value.as_deref(), &*evidence.found_by),
+            (Some(51), Some("NaN"), "non_finite")
+        );
+        assert!(evidence.why.contains("`loss` is NaN from step 51 on"), "{}", evidence.why);
+    }
+
+    /// Proves that an update which a loss scale left out does no harm, whether the scale falls in the same step or the next one, and that a row of
+    /// them, or one without a lower scale, is.
+    #[test]
+    fn a_skipped_step_of_a_scaler_is_no_harm() {
+        let at = |lowered_at: u64, nan: std::ops::Range<u64>| {
+            record(100, move |step| {
+                let halvings = step.saturating_sub(lowered_at - 1).min(nan.end - nan.start);
+                (if nan.contains(&step) { NAN } else { 1.0 }, Some(65536.0 / 2f64.powi(halvings as i32)))
+            })
+        };
+        assert_eq!(unsafe_steps(&at(20, 20..21), &[20, 30]), NONE, "in the same step");
+        assert_eq!(unsafe_steps(&at(21, 20..21), &[20, 30]), NONE, "in the next one");
+        assert_eq!(unsafe_steps(&at(20, 20..29), &[30]), NONE, "nine in a row");
+        assert_eq!(unsafe_steps(&at(20, 20..60), &[19, 40, 60]), [40, 60], "forty in a row");
+        let mut kept = record(30, |step| (if step == 20 { NAN } else { 1.0 }, Some(1024.0)));
+        assert_eq!(unsafe_steps(&kept, &[19, 20, 30]), [20, 30], "the scale stayed");
+        kept = LossRecord::new(SAFE_AFTER, true);
+        kept.take(0, "loss_scale", 1, 8.0);
+        kept.take(0, "loss", 2, NAN);
+        assert_eq!(unsafe_steps(&kept, &[2]), NONE, "not known yet");
+        kept.finish();
+        assert_eq!(unsafe_steps(&kept, &[2]), [2], "nothing explains it");
+    }
+
+    /// Proves that a loss which a detector found to have jumped, and which stays where it was before the training, is unsafe from there on until it
+    /// was lower for long; and that a higher level, a short jump, or one in a training that was resumed is not.
+    #[test]
+    fn a_loss_as_without_training_is_unsafe() {
+        let curve = |at: fn(u64) -> f64, from_the_beginning: bool| {
+            let mut losses = LossRecord::new(SAFE_AFTER, from_the_beginning);
+            for step in 1..=300 {
+                losses.take(0, "loss", step, at(step));
+                if step == 105 {
+                    losses.take_finding(Detector::LossShift);
+                }
+            }
+            unsafe_steps(&losses, &[90, 120, 200, 290])
+        };
+        assert_eq!(curve(|step| if (31..=100).contains(&step) { 0.5 } else { 2.3 }, true), [120, 200, 290]);
+        assert_eq!(curve(|step| if (31..=100).contains(&step) { 0.5 } else { 2.3 }, false), NONE);
+        assert_eq!(
+            curve(
+                |step| if (31..=100).contains(&step) { 0.5 } else { 1.5 + 0.8 * f64::from(step <= 30) },
+                true
+            ),
+            NONE
+        );
+        assert_eq!(
+            curve(|step| if (101..=160).contains(&step) || step <= 30 { 2.3 } else { 0.5 }, true),
+            [120, 200]
+        );
+        assert_eq!(
+            curve(|step| if (101..=106).contains(&step) || step <= 30 { 2.3 } else { 0.5 }, true),
+            NONE
+        );
+    }
+
+    /// Proves that the values in a checkpoint count without a loss, that the loss counts without values, and that any rank's loss counts.
+    #[test]
+    fn values_and_losses_count_each() {
+        let (finite, unread) = (record(100, |_| (1.0, None)), ReadTensors::default());
+        let lost = ReadTensors { non_finite: Some(("w".into(), "NaN".into())) };
+        assert_eq!(judge(50, &finite, &unread), None);
+        assert_eq!(judge(50, &finite, &lost).unwrap().why, "its tensor `w` holds NaN");
+        assert_eq!(judge(50, &LossRecord::new(SAFE_AFTER, true), &lost).unwrap().found_by, "tensors");
+        let mut ranks = finite;
+        ranks.take(3, "loss", 90, NAN);
+        assert!(judge(95, &ranks, &unread).unwrap().why.contains("`loss` on rank 3 is NaN from step 90 on"));
+        let mut named = record(20, |_| (NAN, None));
+        named.take(0, "val_loss", 1, NAN);
+        named.take(0, "loss", 21, NAN);
+        assert!(judge(21, &named, &unread).is_some());
+    }
+}

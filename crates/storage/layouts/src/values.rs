@@ -1,0 +1,380 @@
+//! Whether the tensors of a file have values that are not finite, as far as they can be read without loading it: those of safetensors, of the
+//! stored members of a npz, and the storages of a `torch.save` archive, whose types are read in its pickle.
+
+use crate::formats::json;
+use crate::formats::pickle::{self, Literal};
+use crate::limits::{MAX_MEMO, MAX_SAFETENSORS_HEADER_BYTES, MAX_ZIP_DIRECTORY_BYTES, MAX_ZIP_ENTRIES};
+use crate::listing::Entry;
+use crate::source::{Fault, Reader, Source, head};
+use trackway_formats::zip::{ZipDirectory, ZipEntry};
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// The longest header of an array in a npz.
+const MAX_NPY_HEADER_BYTES: u64 = 1 << 16;
+
+/// A value that is not finite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NonFinite {
+    /// The tensor that has it, or the storage.
+    pub tensor: String,
+    /// `NaN`, `inf` or `-inf`.
+    pub value: &'static str,
+}
+
+/// A format of floating point numbers, little-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Float {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+/// Where the numbers of a tensor are.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    name: String,
+    float: Float,
+    offset: u64,
+    length: u64,
+}
+
+/// The first tensor of a file with a NaN, or with an infinite value, unless it is a mask; none: there is none among those that can be read. At most
+/// `budget_bytes` are read, which becomes what is left of it.
+///
+/// Not counted are an infinite number that is alone in its tensor, as the best loss so far, and a tensor of one finite number and one infinite one,
+/// as the mask of an attention.
+pub fn first_non_finite(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> Option<NonFinite> {
+    let places = match head(source, file, 4).as_slice() {
+        b"PK\x03\x04" => of_archive(source, file),
+        _ if file.path.ends_with(".safetensors") => of_safetensors(source, file),
+        _ => return None,
+    };
+    // What is wrong with a file is found where its bytes are verified.
+    let places = places.unwrap_or_default();
+    places.iter().find_map(|place| look(source, file, place, budget_bytes))
+}
+
+fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<NonFinite> {
+    let mut seen = Seen::default();
+    let width = place.float.width();
+    let mut at = 0;
+    while at < place.length {
+        let length = CHUNK_BYTES.min(place.length - at);
+        *budget_bytes = budget_bytes.checked_sub(length)?;
+        let bytes = source.read_at(&file.path, place.offset + at, usize::try_from(length).ok()?).ok()?;
+        if bytes.len() as u64 != length {
+            return None;
+        }
+        bytes.chunks_exact(width).for_each(|number| seen.take(place.float, number));
+        if seen.has_nan {
+            break;
+        }
+        at += length;
+    }
+    let value = seen.verdict()?;
+    Some(NonFinite { tensor: place.name.clone(), value })
+}
+
+/// What the numbers of a tensor are like.
+#[derive(Default)]
+struct Seen {
+    has_nan: bool,
+    has_inf: bool,
+    has_negative_inf: bool,
+    count: u64,
+    /// The bits of the first finite number.
+    finite: Option<u64>,
+    differs: bool,
+}
+
+impl Seen {
+    fn take(&mut self, float: Float, number: &[u8]) {
+        self.count += 1;
+        let bits = number.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let (exponent, mantissa) = float.masks();
+        if bits & exponent != exponent {
+            self.differs |= *self.finite.get_or_insert(bits) != bits;
+        } else if bits & mantissa != 0 {
+            self.has_nan = true;
+        } else if bits > exponent {
+            self.has_negative_inf = true;
+        } else {
+            self.has_inf = true;
+        }
+    }
+
+    fn verdict(&self) -> Option<&'static str> {
+        if self.has_nan {
+            return Some("NaN");
+        }
+        let is_mask = self.finite.is_some() && !self.differs && self.has_inf != self.has_negative_inf;
+        let value = if self.has_inf { "inf" } else { "-inf" };
+        ((self.has_inf || self.has_negative_inf) && self.count > 1 && !is_mask).then_some(value)
+    }
+}
+
+impl Float {
+    const fn width(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    /// The bits of the exponent, and those of the mantissa.
+    const fn masks(self) -> (u64, u64) {
+        match self {
+            Self::F16 => (0x7c00, 0x03ff),
+            Self::Bf16 => (0x7f80, 0x007f),
+            Self::F32 => (0x7f80_0000, 0x007f_ffff),
+            Self::F64 => (0x7ff0_0000_0000_0000, 0x000f_ffff_ffff_ffff),
+        }
+    }
+
+    /// By its name in safetensors, numpy (little-endian) or torch.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "F16" | "<f2" | "HalfStorage" => Some(Self::F16),
+            "BF16" | "BFloat16Storage" => Some(Self::Bf16),
+            "F32" | "<f4" | "FloatStorage" => Some(Self::F32),
+            "F64" | "<f8" | "DoubleStorage" => Some(Self::F64),
+            _ => None,
+        }
+    }
+}
+
+fn of_safetensors(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault> {
+    let mut reader = Reader::new(source, file);
+    let header_bytes = u64::from_le_bytes(reader.array()?);
+    if header_bytes > MAX_SAFETENSORS_HEADER_BYTES {
+        return Err(Fault::malformed("it says a header longer than safetensors allows"));
+    }
+    let data_at = 8 + header_bytes;
+    let (mut places, mut current) = (Vec::new(), (String::new(), None, None::<u64>));
+    json::walk(&mut reader.part(8, header_bytes)?, &mut |keys, value| {
+        let [name, key] = keys else { return };
+        if current.0 != *name {
+            current = (name.clone(), None, None);
+        }
+        match (key.as_str(), value) {
+            ("dtype", json::Value::Text(dtype)) => current.1 = Float::named(&dtype),
+            ("data_offsets", json::Value::Integer(offset)) => {
+                match (u64::try_from(offset).ok(), current.2.take()) {
+                    // The type comes before the offsets in what every writer makes.
+                    (Some(end), Some(begin)) if begin <= end && places.len() < MAX_MEMO => {
+                        let place = |float| Place {
+                            name: name.clone(),
+                            float,
+                            offset: data_at + begin,
+                            length: end - begin,
+                        };
+                        places.extend(current.1.map(place));
+                    }
+                    (begin, _) => current.2 = begin,
+                }
+            }
+            _ => {}
+        }
+    })?;
+    Ok(places)
+}
+
+fn of_archive(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault> {
+    let mut reader = Reader::new(source, file);
+    let directory = ZipDirectory::read(&mut reader, MAX_ZIP_ENTRIES, MAX_ZIP_DIRECTORY_BYTES)?;
+    let stored = || directory.entries.iter().filter(|entry| entry.is_stored());
+    let pickle = stored().find_map(|entry| Some((entry, entry.name.strip_suffix("data.pkl")?)));
+    match pickle {
+        Some((entry, folder)) => of_torch(&mut reader, &directory, entry, folder),
+        None => Ok(stored().filter_map(|entry| npy(&mut reader, &directory, entry)).collect()),
+    }
+}
+
+fn of_torch(
+    reader: &mut Reader,
+    directory: &ZipDirectory,
+    pickle: &ZipEntry,
+    folder: &str,
+) -> Result<Vec<Place>, Fault> {
+    let at = directory.data_at(reader, pickle)?;
+    let mut floats = Vec::new();
+    // A storage is named by `storage`, its type, its key, its device and its length, one after the other.
+    let (mut is_storage, mut float) = (false, None);
+    let walked = pickle::walk(&mut reader.part(at, pickle.size_bytes)?, &mut |_, literal| match literal {
+        Literal::Text("storage") => (is_storage, float) = (true, None),
+        Literal::Global(name) if is_storage => float = Float::named(name),
+        Literal::Text(key) if is_storage => {
+            is_storage = false;
+            if let Some(float) = float.filter(|_| floats.len() < MAX_MEMO) {
+                floats.push((format!("{folder}data/{key}"), float));
+            }
+        }
+        _ => is_storage = false,
+    });
+    walked.map_err(|(fault, _)| fault)?;
+    floats.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    floats.dedup_by(|one, other| one.0 == other.0);
+    let of_entry = |entry: &ZipEntry| {
+        let at = floats.binary_search_by(|(name, _)| name.as_str().cmp(&entry.name)).ok()?;
+        let (name, float) = &floats[at];
+        let offset = directory.data_at(reader, entry).ok()?;
+        let name = name.strip_prefix(folder).unwrap_or(name).to_owned();
+        Some(Place { name, float: *float, offset, length: entry.size_bytes })
+    };
+    Ok(directory.entries.iter().filter(|entry| entry.is_stored()).filter_map(of_entry).collect())
+}
+
+/// The numbers of an array in a npz.
+fn npy(reader: &mut Reader, directory: &ZipDirectory, entry: &ZipEntry) -> Option<Place> {
+    let name = entry.name.strip_suffix(".npy")?;
+    let at = directory.data_at(reader, entry).ok()?;
+    let start = reader.piece(at, usize::try_from(entry.size_bytes.min(12)).ok()?).ok()?;
+    let (length_at, width) = match start.get(..7)? {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1] => (8, 2),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3] => (8, 4),
+        _ => return None,
+    };
+    let length = start.get(length_at..length_at + width)?;
+    let length = length.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let header_at = (length_at + width) as u64;
+    let data_at = header_at + length;
+    if length > MAX_NPY_HEADER_BYTES || data_at > entry.size_bytes {
+        return None;
+    }
+    let header = reader.piece(at + header_at, usize::try_from(length).ok()?).ok()?;
+    let header = String::from_utf8_lossy(&header);
+    let (_, described) = header.split_once("'descr':")?;
+    let float = Float::named(described.trim_start().strip_prefix('\'')?.split('\'').next()?)?;
+    Some(Place { name: name.to_owned(), float, offset: at + data_at, length: entry.size_bytes - data_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Tree;
+
+    fn floats(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn safetensors(tensors: &[(&str, &str, Vec<u8>)]) -> Vec<u8> {
+        let (mut header, mut data) = (Vec::new(), Vec::new());
+        for (name, dtype, bytes) in tensors {
+            let begin = data.len();
+            data.extend_from_slice(bytes);
+            header.push(format!(
+                r#""{name}":{{"dtype":"{dtype}","shape":[1],"data_offsets":[{begin},{}]}}"#,
+                data.len()
+            ));
+        }
+        let header = format!(r#"{{"__metadata__":{{"step":"3"}},{}}}"#, header.join(","));
+        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat()
+    }
+
+    /// An archive of members that are stored as they are.
+    fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+        let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+        for (name, content) in members {
+            let (offset, size) = (bytes.len() as u32, content.len() as u32);
+            let sizes = [size.to_le_bytes(), size.to_le_bytes()].concat();
+            let names = [&(name.len() as u16).to_le_bytes()[..], &[0, 0]].concat();
+            bytes.extend(
+                [&b"PK\x03\x04\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], &sizes, &names, name.as_bytes(), content]
+                    .concat(),
+            );
+            let fixed =
+                [&b"PK\x01\x02\x0a\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], &sizes, &names, &[0; 10]].concat();
+            directory.extend([&fixed[..], &offset.to_le_bytes(), name.as_bytes()].concat());
+        }
+        let count = (members.len() as u16).to_le_bytes();
+        let (length, offset) = ((directory.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes());
+        [&bytes[..], &directory, b"PK\x05\x06\0\0\0\0", &count, &count, &length, &offset, &[0, 0]].concat()
+    }
+
+    fn npy(values: &[f32]) -> Vec<u8> {
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n";
+        [&b"\x93NUMPY\x01\0"[..], &(header.len() as u16).to_le_bytes(), header.as_bytes(), &floats(values)]
+            .concat()
+    }
+
+    /// A dictionary of two tensors as protocol 2 has it, of which the second has the type of the first from the memo.
+    fn torch_pickle() -> Vec<u8> {
+        let storage = |global: &[u8], key: &str| {
+            let key = [&b"X\x01\0\0\0"[..], key.as_bytes()].concat();
+            [&b"(X\x07\0\0\0storage"[..], global, &key, b"X\x03\0\0\0cpuK\x02tQ"].concat()
+        };
+        let first = storage(b"ctorch\nFloatStorage\nq\x01", "0");
+        [b"\x80\x02}(X\x01\0\0\0a", &first[..], b"X\x01\0\0\0b", &storage(b"h\x01", "1"), b"u."].concat()
+    }
+
+    fn found(path: &str, bytes: Vec<u8>) -> Option<(String, &'static str)> {
+        found_within(path, bytes, u64::MAX)
+    }
+
+    fn found_within(path: &str, bytes: Vec<u8>, mut budget_bytes: u64) -> Option<(String, &'static str)> {
+        let mut tree = Tree::default();
+        tree.add(path, bytes);
+        let listing = tree.listing();
+        let found = first_non_finite(&tree, listing.file(path).unwrap(), &mut budget_bytes);
+        found.map(|found| (found.tensor, found.value))
+    }
+
+    /// Proves that a NaN is found in every format and type that can be read, by the name of its tensor, within the bytes that may be read.
+    #[test]
+    fn a_nan_is_found_without_loading() {
+        let (fine, lost) = (floats(&[1.0, -2.0]), floats(&[1.0, f32::NAN]));
+        let one = |dtype: &str, bytes: &[u8]| {
+            safetensors(&[
+                ("a", "F32", fine.clone()),
+                ("ids", "I64", vec![0xff; 8]),
+                ("w", dtype, bytes.to_vec()),
+            ])
+        };
+        assert_eq!(found("m.safetensors", one("F32", &fine)), None);
+        let hit = Some(("w".to_owned(), "NaN"));
+        assert_eq!(found("m.safetensors", one("F32", &lost)), hit);
+        assert_eq!(found("m.safetensors", one("BF16", &[0x80, 0x3f, 0xc0, 0x7f])), hit);
+        assert_eq!(found("m.safetensors", one("F16", &[0, 0x3c, 0, 0x7e])), hit);
+        assert_eq!(found("m.safetensors", one("F64", &f64::NAN.to_le_bytes())), hit);
+        assert_eq!(found("m.safetensors", one("U8", &[0xff; 8])), None);
+        assert_eq!(
+            found_within("m.safetensors", one("F32", &lost), 12),
+            None,
+            "it is beyond what may be read"
+        );
+        assert_eq!(found("m.npz", archive(&[("w.npy", npy(&[1.0, 2.0, f32::NAN]))])), hit);
+        assert_eq!(found("m.npz", archive(&[("w.npy", npy(&[1.0, 2.0, 3.0]))])), None);
+        let torch = |second: &[u8]| {
+            archive(&[
+                ("ckpt/data.pkl", torch_pickle()),
+                ("ckpt/data/0", fine.clone()),
+                ("ckpt/data/1", second.to_vec()),
+            ])
+        };
+        assert_eq!(found("ckpt.pt", torch(&fine)), None);
+        assert_eq!(found("ckpt.pt", torch(&lost)), Some(("data/1".into(), "NaN")));
+        for cut in 0..40 {
+            let bytes = torch(&lost);
+            let _ = found("ckpt.pt", bytes[..bytes.len() - cut * 7].to_vec());
+        }
+    }
+
+    /// Proves that infinite weights are found, and that masks and single numbers that begin as infinite are not taken for such.
+    #[test]
+    fn a_mask_is_no_harm() {
+        let of = |values: &[f32]| {
+            found("m.safetensors", safetensors(&[("w", "F32", floats(values))])).map(|it| it.1)
+        };
+        let inf = f32::INFINITY;
+        assert_eq!(of(&[1.0, 2.0, inf]), Some("inf"));
+        assert_eq!(of(&[1.0, 2.0, -inf]), Some("-inf"));
+        assert_eq!(of(&[inf, inf]), Some("inf"), "nothing is finite");
+        assert_eq!(of(&[0.0, -inf, inf]), Some("inf"));
+        assert_eq!(of(&[0.0, -inf, 0.0, -inf]), None, "a mask");
+        assert_eq!(of(&[inf]), None, "the best loss so far");
+        assert_eq!(of(&[]), None);
+    }
+}
