@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use container::{Container, ContainerSource};
 pub use environment::{EnvironmentLock, LockKind};
 pub use git::{
-    Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED, Untracked,
+    ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
+    Untracked, changed_between,
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;

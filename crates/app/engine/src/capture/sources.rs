@@ -14,8 +14,14 @@ use super::{Capture, EnvironmentLock, Git, LockKind, NamedFile};
 
 /// The most of a script, a run file or an untracked file that is kept.
 pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
+/// The most of a file of settings or code that the command names that is kept.
+pub const KEPT_SETTINGS_BYTES_MAX: u64 = 256 << 10;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
+
+/// What the names of files of settings and code end with: what differs in them is shown later, and tables of data are not copied.
+const SETTINGS_EXTENSIONS: [&str; 10] =
+    ["json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "py", "sh"];
 
 /// Parts of the names of files that hold secrets.
 const SECRET_NAMES: [&str; 8] =
@@ -44,7 +50,7 @@ pub struct AttemptSource {
     pub changes_blake3: Option<String>,
     /// The script and the run file; `sources/file-…` has them.
     pub files: Vec<SourceFile>,
-    /// The other files that the command names; only their hashes are kept.
+    /// The other files that the command names, by hash; of files of settings and code `sources/file-…` has the bytes.
     #[serde(default)]
     pub named_files: Vec<NamedFile>,
     /// SHA-256 of the packages; `sources/environment-…` has them.
@@ -102,12 +108,22 @@ pub fn keep(
     }
     let is_kept = |path: &Path| source.files.iter().any(|file| file.path == path);
     source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
+    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+        // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
+        drop(keep_file(home, redactor, &file.path));
+    }
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
         note(&mut source.left_out, "the packages", kept);
     }
     let text = serde_json::to_vec_pretty(&source)?;
     write_own(&home.attempt_source(attempt_id), &text)
+}
+
+fn holds_settings(file: &NamedFile) -> bool {
+    let extension = file.path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+    let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));
+    is_listed && file.size_bytes <= KEPT_SETTINGS_BYTES_MAX
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {

@@ -13,9 +13,7 @@ use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
-use trackway_ledger::{
-    DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
-};
+use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow};
 use trackway_tower::worn::worn;
 
 use super::job::{Job, RunSource, data_sha256, requested};
@@ -45,6 +43,33 @@ pub struct Prepared {
     pub supervision: Supervision,
     /// What its launches wrote, where they are kept apart.
     pub(super) isolated: IsolatedChanges,
+    /// What must hold before an attempt is launched on other data than the one before; none in a rehearsal.
+    pub recheck: Option<Recheck>,
+    /// The hash of the data for which it held already.
+    pub checked_data_sha256: Option<String>,
+    /// What opened a run that its data had blocked.
+    pub opened: Option<Opened>,
+}
+
+/// What changed since the data blocked a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// As a sentence.
+    pub sentence: String,
+    /// The hash of all data now.
+    pub data_sha256: Option<String>,
+}
+
+/// Checks what a launch would read, and says why in the error where it must not be launched. The text says what changed.
+pub type Recheck =
+    Box<dyn Fn(&Context, &Prepared, &str, &dyn Reporter) -> Result<(), AppError> + Send + Sync>;
+
+impl Prepared {
+    /// The hash of what its data is checked against now.
+    #[must_use]
+    pub fn contract_sha256(&self) -> Option<String> {
+        contract_sha256(&self.job)
+    }
 }
 
 /// What a run starts from. A proof begins several runs from the same.
@@ -124,7 +149,7 @@ fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Star
 }
 
 /// What a run launches, from its folder.
-fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
+pub(super) fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
     Job::restore(json_file::read(&context.home.layout.run(run.run_id).plan_json())?, &context.redactor)
 }
 
@@ -163,7 +188,9 @@ pub fn begin(
     // A rehearsal has no remote.
     let remote = RemotePlan::of(context, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
     let isolated = IsolatedChanges::of(context, run_id);
-    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision, isolated })
+    let (job, capture) = (job.clone(), capture.clone());
+    let (recheck, checked_data_sha256, opened) = (None, None, None);
+    Ok(Prepared { run, job, capture, remote, supervision, isolated, recheck, checked_data_sha256, opened })
 }
 
 /// The process that seals an attempt compares them with the state of the files then.
@@ -175,31 +202,7 @@ pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppErr
     std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
 }
 
-/// A run whose supervisor is gone, as it was prepared.
-pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
-    let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
-    // Another command may have sealed its attempt since the row was read.
-    let run = context.run_by_id(run.run_id)?;
-    if run.kind != LaunchKind::Train {
-        let (run_id, kind) = (run.run_id, run.kind.as_str());
-        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
-    }
-    // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
-    if matches!(run.state, RunState::Completed | RunState::Blocked) {
-        let message = format!("run `{}` cannot be resumed: it is {}", run.name, run.state);
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint(format!("see why with: trackway explain {}", run.run_id)));
-    }
-    let job = planned_job(context, &run)?;
-    let capture = capture_surroundings(context, &job);
-    let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
-    let isolated = IsolatedChanges::of(context, run.run_id);
-    Ok(Prepared { run, job, capture, remote, supervision, isolated })
-}
-
-fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
+pub(super) fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
     match taken {
         Taken::Mine(supervision) => Ok(supervision.renewed()),
         Taken::By(holder) => {
@@ -245,7 +248,7 @@ pub(super) fn resolve_data(
 }
 
 /// SHA-256 of the schemas and rules of all data sets; none without any.
-fn contract_sha256(job: &Job) -> Option<String> {
+pub(super) fn contract_sha256(job: &Job) -> Option<String> {
     let is_checked = |(_, set): &(&String, &DataSpec)| set.schema.is_some() || !set.rules.is_empty();
     let of_set = |(name, set): (&String, &DataSpec)| {
         // That a schema cannot be read is reported where it is used.
@@ -391,7 +394,7 @@ fn note_worn_sets(
     Ok(())
 }
 
-fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunDataRow {
+pub(super) fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunDataRow {
     let named = job.plan.data.get(&manifest.name).and_then(|spec| spec.role);
     let role = named.or_else(|| DataRole::of_name(&manifest.name));
     RunDataRow {

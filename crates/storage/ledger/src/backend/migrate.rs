@@ -13,11 +13,13 @@ struct Migration {
     source: &'static str,
 }
 
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: FIRST_VERSION, source: include_str!("../../migrations/0023_ledger.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: FIRST_VERSION, source: include_str!("../../migrations/0023_ledger.sql") },
+    Migration { version: 24, source: include_str!("../../migrations/0024_trust.sql") },
+];
 
 /// The first version that a later program brings forward; those before are from before the first release.
-const FIRST_VERSION: i64 = 23;
+pub(crate) const FIRST_VERSION: i64 = 23;
 
 /// The version that this program writes.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -130,7 +132,27 @@ impl Backend {
 mod tests {
     use rusqlite::Connection;
 
+    use super::super::dialect::{self, Dialect};
+    use super::MIGRATIONS;
     use crate::ledger::Ledger;
+
+    /// Proves that a ledger of the first version is brought forward when it is opened, and keeps its rows.
+    #[test]
+    fn a_ledger_of_the_first_version_is_brought_forward() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(&dialect::script(MIGRATIONS[0].source, Dialect::Sqlite)).unwrap();
+        let script = "CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT; INSERT INTO schema_version VALUES (23);
+             INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
+             VALUES ('run_00000000000000000000000001', 'r', 'planned', 'c', 1, 0, 0.0, 0.0, '{}')";
+        old.execute_batch(script).unwrap();
+        drop(old);
+        let ledger = Ledger::open(path.to_str().unwrap()).unwrap();
+        let run_id = "run_00000000000000000000000001".parse().unwrap();
+        assert_eq!(ledger.run(run_id).unwrap().unwrap().name, "r");
+        assert_eq!(ledger.data_of_attempt("att_00000000000000000000000001".parse().unwrap()).unwrap(), []);
+    }
 
     /// Proves that a ledger from before the first release is refused with what to do, and is not changed.
     #[test]
