@@ -5,11 +5,15 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{RunId, Step, TerminationReason, Timestamp};
 use trackway_ledger::RunState;
 
+use crate::changes::Diff;
+
 /// Runs side by side. Each list of values has one entry for each run, in the order of `runs`; null: the run lacks it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunComparison {
     /// The runs.
     pub runs: Vec<ComparedRun>,
+    /// What each other run started from, compared with the first one.
+    pub changes: Vec<Diff>,
     /// The parameters of the commands and those that the scripts of sealed attempts recorded, equal ones too.
     pub parameters: Vec<ComparedValue>,
     /// The keys of the plan that differ.

@@ -11,6 +11,7 @@ use trackway_core::{
 use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
+pub use crate::changes::{Change, Diff, InputKind, LineCount, UnknownChange};
 use crate::checkpoints::{Checkpoint, CheckpointStanding, FallBack};
 use crate::compare::ComparedCurve;
 use crate::detections::Detection;
@@ -26,20 +27,21 @@ use crate::runs::{RunAmendment, RungSummary};
 pub struct Explanation {
     /// The run.
     pub run: ExplainedRun,
+    /// The explanation in at most ten lines.
+    #[serde(default)]
+    pub short: Vec<ShortLine>,
+    /// What changed since the last good run of the same name, which completed without a critical detection; null without one.
+    pub since_last_good: Option<Diff>,
     /// The attempt that is explained; of a run, its last one. Null: the run was never launched.
     pub attempt: Option<ExplainedAttempt>,
     /// All attempts of the run, oldest first.
     pub attempts: Vec<AttemptSummary>,
     /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
     pub rungs: Vec<RungSummary>,
-    /// How the config differs from the last completed run of the same name; null without one.
-    pub config_diff: Option<Diff>,
-    /// How this attempt differs from its parent attempt: plan, code, packages, hosts.
+    /// How this attempt differs from its parent attempt.
     pub parent_diff: Option<Diff>,
     /// The data it read.
     pub data: ExplainedData,
-    /// How the data differs from the last completed run of the same name; null without one.
-    pub data_diff: Option<Diff>,
     /// The pre-flight checks; empty if nothing was checked.
     pub preflight: Vec<RecordedCheck>,
     /// What detectors found during the run, oldest first.
@@ -101,6 +103,15 @@ pub struct Explanation {
     pub last_lines: Vec<String>,
     /// What to do, most useful first.
     pub next_actions: Vec<String>,
+}
+
+/// A line of the short explanation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShortLine {
+    /// What it is about: `run`, `cause`, `evidence`, `checkpoint`, `changed`, `cost`, `next`.
+    pub name: String,
+    /// The line.
+    pub text: String,
 }
 
 /// How often the script of an attempt asked whether to save, and how often nothing was saved.
@@ -376,8 +387,11 @@ pub struct AttemptSummary {
     /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step.
     /// Null: it succeeded, runs, reported no step, or nothing shows what was kept.
     pub lost_steps: Option<u64>,
-    /// What it had that the attempt before it did not: plan, data, code, packages, hosts.
+    /// What it had that the attempt before it did not.
     pub changes: Vec<Change>,
+    /// What of it cannot be compared with the attempt before it.
+    #[serde(default)]
+    pub unknown: Vec<UnknownChange>,
     /// Wall seconds.
     pub wall_seconds: Option<f64>,
     /// The rule that named the reason.
@@ -394,36 +408,17 @@ pub struct AttemptSummary {
     pub cost_usd: Option<f64>,
 }
 
-/// A difference to something else.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Diff {
-    /// The id of the attempt or run that was compared.
-    pub against: String,
-    /// What was compared: `the last good run`, `attempt 1`.
-    pub label: String,
-    /// What differs; empty if nothing does.
-    pub changes: Vec<Change>,
-}
-
-/// A key whose value differs; a null side means that the key was added or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// The key, with dots between the levels and `[n]` for list places.
-    pub key: String,
-    /// The value before, as JSON.
-    pub before: Option<String>,
-    /// The value now, as JSON.
-    pub after: Option<String>,
-}
-
-/// The data of a run.
+/// The data of an attempt; of a run that was never launched, its own.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedData {
     /// The data sets by name.
     pub sets: Vec<ExplainedDataSet>,
+    /// Why the sets may not be those that the attempt read; null: they are.
+    #[serde(default)]
+    pub doubt: Option<String>,
 }
 
-/// A data set of a run.
+/// A data set.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedDataSet {
     /// Its name in the run file.
@@ -706,8 +701,39 @@ pub struct SameInputsRun {
     pub run_id: RunId,
     /// Its state.
     pub state: RunState,
-    /// Metrics whose last value differs: name, value there, value here.
+    /// Metrics whose last value differs, at the same step: name, value there, value here.
     pub differing_metrics: Vec<(String, f64, f64)>,
+    /// How many metrics were compared: those of both runs that end at the same step.
+    #[serde(default)]
+    pub compared_count: u64,
+    /// Why the results cannot be compared; null if some metrics were.
+    #[serde(default)]
+    pub not_comparable: Option<String>,
+    /// What the attempts started from beside config, data and seed, and what differs in it: `script`, `file`, `package` …
+    #[serde(default)]
+    pub other_inputs: Vec<InputKind>,
+}
+
+impl SameInputsRun {
+    /// `same result in 2 metrics at step 10`, and never more than was compared.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let metrics = counted(self.compared_count, "metric");
+        let result = match (&self.not_comparable, self.differing_metrics.as_slice()) {
+            (Some(why), _) => format!("not comparable: {why}"),
+            (None, []) => format!("same last value of {metrics}"),
+            (None, differing) => {
+                let one =
+                    |(name, there, here): &(String, f64, f64)| format!("{name} {there} there, {here} here");
+                let list: Vec<String> = differing.iter().map(one).collect();
+                format!("another result: {}", list.join("; "))
+            }
+        };
+        let kinds: Vec<&str> = self.other_inputs.iter().map(|kind| kind.as_str()).collect();
+        let other =
+            if kinds.is_empty() { String::new() } else { format!("; it had another {}", kinds.join(", ")) };
+        format!("{result}{other}")
+    }
 }
 
 /// What an attempt and its run cost.
@@ -729,8 +755,11 @@ pub struct AttemptCost {
     pub run_wall_seconds: f64,
     /// What the evaluations, diagnoses and rehearsals of the run took; null without any.
     pub beside: Option<CostBeside>,
-    /// Steps of this attempt after its last committed step, which are lost unless it completed.
+    /// Steps of this attempt that do not count, as in `attempts`.
     pub lost_steps: Option<u64>,
+    /// Wall seconds of an attempt that has not ended, so far; they are in `run_wall_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_seconds: Option<f64>,
 }
 
 /// What launches for a run took that are not its attempts. They count in its budgets.

@@ -25,6 +25,8 @@ closed_list!(
         Tags = "tags",
         /// Its attempts, with all columns of their receipts.
         Attempts = "attempts",
+        /// The data sets that each attempt was launched on.
+        Data = "data",
         /// Its checkpoints.
         Checkpoints = "checkpoints",
         /// Its evaluations, oldest first.

@@ -8,6 +8,7 @@
 
 pub mod attempts;
 pub mod catalogue;
+pub mod changes;
 pub mod checkpoints;
 pub mod compare;
 pub mod cross_validation;

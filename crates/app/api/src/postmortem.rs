@@ -140,8 +140,8 @@ pub struct InputVersions {
     pub sets: Vec<ExplainedDataSet>,
     /// Each kind of input over all attempts.
     pub inputs: Vec<InputVersion>,
-    /// How config and data differ from the last completed run of the same name.
-    pub since_last_good: Vec<Diff>,
+    /// What changed since the last good run of the same name; null without one.
+    pub since_last_good: Option<Diff>,
 }
 
 /// A kind of input over all attempts.

@@ -2,6 +2,7 @@
 //! needs. It is independent of command lines and web requests, and never prints.
 
 pub mod actions;
+pub mod attempt_data;
 pub mod budgets;
 pub mod capture;
 pub mod checkpoints;

@@ -108,6 +108,13 @@ pub trait Reporter: Sync {
     fn fetching(&self, _done_bytes: u64, _total_bytes: u64) {}
 }
 
+/// Reports nowhere.
+pub struct Unheard;
+
+impl Reporter for Unheard {
+    fn notice(&self, _: &Notice) {}
+}
+
 /// Lets notes and progress through, and keeps the output of launches for `trackway logs`: for what launches several.
 pub struct NotesOnly<'a>(pub &'a dyn Reporter);
 

@@ -51,7 +51,7 @@ pub fn export(
 }
 
 /// The tables of the ledger, and the rows of each that are the run's.
-fn queries(run: &RunRow) -> [(ExportedTable, String); 5] {
+fn queries(run: &RunRow) -> [(ExportedTable, String); 6] {
     let attempts = match run.kind {
         LaunchKind::Train => "training_attempts",
         _ => "launches",
@@ -63,6 +63,7 @@ fn queries(run: &RunRow) -> [(ExportedTable, String); 5] {
         (ExportedTable::Parameters, select("parameters", "attempt_id, name")),
         (ExportedTable::Tags, select("tags", "attempt_id, name")),
         (ExportedTable::Attempts, select(attempts, "attempt_id")),
+        (ExportedTable::Data, select("attempt_data", "attempt_id, name")),
         (ExportedTable::Checkpoints, select("checkpoints", "committed_at, step, object_prefix")),
         (ExportedTable::Evaluations, select("evaluations", "started_at, evaluation_id")),
     ]

@@ -7,10 +7,12 @@ use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::mirror_run;
-use trackway_engine::error::AppError;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::notify::Notifier;
-use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Injection, Prepared, RunSource, Start, begin, drive, outcome, remote, reopen};
+use trackway_engine::reporter::{Reporter, Unheard};
+use trackway_engine::run::{
+    Injection, Prepared, Recheck, RunSource, Start, begin, drive, outcome, remote, reopen,
+};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
@@ -47,7 +49,7 @@ pub fn run(
     let start = read_start(context, &request.source, request.retry_data_error, reporter)?;
     evaluate::check_before_launch(context, &start.job)?;
     let report = check_before_launch(context, &start, &request, reporter)?;
-    let prepared = begin(context, &start, LaunchKind::Train, reporter)?;
+    let prepared = rechecked(begin(context, &start, LaunchKind::Train, reporter)?, &request.selection);
     let run_id = prepared.run.run_id;
     let Some(report) = report else {
         tell_unchecked(context, run_id, &request)?;
@@ -136,7 +138,57 @@ pub fn resume(
         found.mirror(context)?;
         reporter.note(format!("the checkpoint of step {step} is not unsafe any more: {why}"));
     }
-    train(context, reopen(context, &row, reporter)?, None, reporter)
+    let mut prepared = rechecked(reopen(context, &row, reporter)?, &Selection::default());
+    if let Some(opened) = prepared.opened.clone() {
+        reporter.note(format!("run `{}` was blocked; {}", row.name, opened.sentence));
+        check_again(context, &prepared, &Selection::default(), &opened.sentence, reporter)?;
+        prepared.checked_data_sha256 = opened.data_sha256;
+    }
+    train(context, prepared, None, reporter)
+}
+
+/// The same run, whose attempts pass pre-flight again before they are launched on other data.
+fn rechecked(mut prepared: Prepared, selection: &Selection) -> Prepared {
+    let selection = selection.clone();
+    let recheck: Recheck = Box::new(move |context, prepared, why, reporter| {
+        check_again(context, prepared, &selection, why, reporter)
+    });
+    prepared.recheck = Some(recheck);
+    prepared
+}
+
+/// Pre-flight of a run that continues on something else than it began with; nothing is rehearsed.
+fn check_again(
+    context: &Context,
+    prepared: &Prepared,
+    selection: &Selection,
+    why: &str,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let run_id = prepared.run.run_id;
+    if prepared.job.run_file.is_none() || selection.skip_all.is_some() {
+        return Ok(());
+    }
+    let report = check(context, (&prepared.job, &prepared.capture, None), selection, &Unheard)?;
+    let message = format!("pre-flight again, since {}: {}", why.trim_start_matches("since "), report.verdict);
+    let findings =
+        report.checks.iter().filter(|check| report.blocks(check)).flat_map(|check| &check.findings);
+    let found: Vec<&str> = findings.map(|finding| finding.message.as_str()).collect();
+    let fields =
+        serde_json::json!({ "contract_sha256": prepared.contract_sha256(), "found": found.join("; ") });
+    let at = context.clock.now();
+    let event = EventRow {
+        fields_json: Some(fields),
+        ..EventRow::of_run(run_id, EventKind::PreflightRepeated, at, message.clone())
+    };
+    context.ledger_write(|ledger| ledger.append_event(&event))?;
+    reporter.note(message);
+    if report.verdict != Verdict::Block {
+        return Ok(());
+    }
+    let message = format!("not launched: pre-flight blocks it: {}", found.join("; "));
+    let hint = format!("see all of it with `trackway preflight`; repair it, then: trackway resume {run_id}");
+    Err(AppError::new(ErrorKind::Blocked, message).hint(hint))
 }
 
 /// Takes a run to its end, evaluates its result, says what comes next, and sends the notifications that are wanted.

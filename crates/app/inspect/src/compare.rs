@@ -7,10 +7,11 @@ use trackway_api::compare::{ComparedRun, ComparedValue, RunComparison};
 use trackway_core::{RunId, Rung, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_ledger::{AttemptRow, RunRow};
+use trackway_ledger::{AttemptRow, RunDataRow, RunRow};
 
 use crate::curves::{RunAtRung, curves, figures};
-use crate::explain::{leaves, parameters_of};
+use crate::inputs::{Inputs, compared as difference, leaves};
+use crate::parameters::parameters_of;
 
 /// At most so many runs are compared at once.
 pub const RUNS_MAX: usize = 24;
@@ -42,12 +43,20 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
             Some(last) => parameters_of(context, last)?.into_iter().map(|it| (it.name, it.value)).collect(),
             None => BTreeMap::new(),
         });
+        let read = context.sets_read(run, last.as_ref())?;
+        let doubt = read.doubt.map(|doubt| format!(" ({doubt})")).unwrap_or_default();
+        let value = |set: RunDataRow| (set.name, format!("{} {}{doubt}", set.data_sha256, set.path));
+        data.push(read.sets.into_iter().map(|(set, _)| value(set)).collect());
         attempts.push(last);
-        let sets = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
-        data.push(
-            sets.into_iter().map(|set| (set.name, format!("{} {}", set.data_sha256, set.path))).collect(),
-        );
     }
+    let inputs: Vec<Inputs> = runs
+        .iter()
+        .zip(&attempts)
+        .map(|(run, last)| Inputs::of(context, run, last.as_ref()))
+        .collect::<Result<_, AppError>>()?;
+    let first = (runs[0].run_id.to_string(), runs[0].name.clone());
+    let changes =
+        inputs[1..].iter().map(|other| difference(context, &inputs[0], other, first.clone())).collect();
     let configs: Vec<BTreeMap<String, String>> = runs.iter().map(|run| leaves(&run.config_json)).collect();
     let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
     let lines: Vec<RunAtRung> =
@@ -59,6 +68,7 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
     config.retain(|row| row.differs && !row.name.starts_with("run.parameters."));
     Ok(RunComparison {
         runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
+        changes,
         parameters: rows(&parameters),
         config,
         data: rows(&data),

@@ -3,7 +3,9 @@
 pub mod compare;
 mod curves;
 pub mod explain;
+mod inputs;
 pub mod logs;
+mod parameters;
 pub mod postmortem;
 pub mod progressive;
 #[cfg(test)]

@@ -120,7 +120,9 @@ impl Watcher<'_> {
         view.progress = progress(record.progress(self.steps_per_second));
         // The record of another home, or one that was deleted, is not here; what the ledger has is.
         view.progress.step = view.progress.step.or(attempt.last_step);
-        view.progress.last_committed_step = view.progress.last_committed_step.or(attempt.last_committed_step);
+        // What an earlier attempt committed stays committed.
+        let known = attempt.last_committed_step.or(attempt.resumed_from_step);
+        view.progress.last_committed_step = view.progress.last_committed_step.or(known);
         view.progress.heartbeat_at = view.progress.heartbeat_at.or(attempt.heartbeat_at);
         view.total_steps = facts.total_steps.or_else(|| total_steps_of(&attempt.command));
         view.curves = record.curves(CURVES_SHOWN).into_iter().map(curve).collect();

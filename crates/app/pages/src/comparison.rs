@@ -7,6 +7,7 @@ use trackway_core::text::{duration, metric};
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
 use crate::parts::{card, columns, section, table, text};
+use crate::run_parts::difference;
 
 /// The page.
 #[must_use]
@@ -25,6 +26,9 @@ pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
         .collect();
     let body = html! {
         (section("Runs", &runs(comparison, &labels)))
+        @if !comparison.changes.is_empty() {
+            (section("What changed", &html! { @for diff in &comparison.changes { (difference(diff)) } }))
+        }
         @if !drawn.is_empty() {
             (section("Curves", &html! {
                 (legend(names()))

@@ -17,7 +17,7 @@ use crate::frame::{About, Page, page};
 use crate::parts::{card, columns, section, table};
 use crate::run_parts::{
     cause, changes, checkpoints, data_sets, decisions, detections, diagnoses, difference, facts, known,
-    sentence, state_class, step, timeline, usd,
+    sentence, state_class, step, timeline, unknown, usd,
 };
 use crate::runbook::{link, paths_of, sections};
 
@@ -32,6 +32,7 @@ const EVALUATION_METRICS_MAX: usize = 6;
 #[must_use]
 pub fn explanation(found: &Explanation, about: &About) -> Page {
     let body = html! {
+        @if let Some(diff) = &found.since_last_good { (section("What changed", &difference(diff))) }
         @if !found.attempts.is_empty() { (section("Attempts", &attempts(found))) }
         (curves(found))
         @if let Some(termination) = &found.termination {
@@ -266,15 +267,11 @@ fn inputs(found: &Explanation) -> Markup {
         @for attempt in &found.attempts {
             @if attempt.attempt_number > 1 { (changed(attempt)) }
         }
-        @for diff in [&found.config_diff, &found.data_diff].into_iter().flatten() { (difference(diff)) }
         @if !found.same_inputs.is_empty() {
             h3 { "Other runs with the same config, data and seed" }
             @for same in &found.same_inputs {
                 p {
-                    code { (same.run_id.to_string()) } " " (same.state.as_str())
-                    @for (name, there, here) in &same.differing_metrics {
-                        ", " (name) " " (metric(*there)) " there, " (metric(*here)) " here"
-                    }
+                    code { (same.run_id.to_string()) } " " (same.state.as_str()) ": " (same.sentence())
                 }
             }
         }
@@ -285,9 +282,9 @@ fn inputs(found: &Explanation) -> Markup {
 fn changed(attempt: &AttemptSummary) -> Markup {
     html! {
         h3 { "Changed before attempt " (attempt.attempt_number) }
-        @if attempt.changes.is_empty() { p.dim { "Nothing: settings, data, code, packages and hosts were the same" } } @else {
-            (changes(&attempt.changes))
-        }
+        @if attempt.changes.is_empty() && attempt.unknown.is_empty() {
+            p.dim { "Nothing: settings, data, code, packages and hosts were the same" }
+        } @else { (changes(&attempt.changes)) (unknown(&attempt.unknown)) }
     }
 }
 
@@ -310,6 +307,7 @@ fn given(found: &Explanation, attempt: &ExplainedAttempt) -> Markup {
         @if found.data.sets.is_empty() { p.dim { "The run file names no data set" } } @else {
             (data_sets(&found.data.sets, |rows| html! { (step(rows)) }))
         }
+        @if let Some(doubt) = &found.data.doubt { p.warn { (sentence(doubt)) } }
     }
 }
 

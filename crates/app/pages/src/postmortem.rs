@@ -17,6 +17,7 @@ use crate::runbook::{link, paths_of, sections};
 #[must_use]
 pub fn postmortem(found: &Postmortem, about: &About) -> Page {
     let body = html! {
+        @if let Some(diff) = &found.inputs.since_last_good { (section("What changed", &difference(diff))) }
         (section("Impact", &impact(found)))
         (section("Timeline", &timeline(&found.timeline)))
         (section("Cause", &causes(found)))
@@ -133,7 +134,6 @@ fn versions(found: &Postmortem) -> Markup {
         (table(&columns("Input | Changed between attempts | Versions"), inputs.inputs.iter().map(|input| {
             html! { td { (input.what) } td { (changed(input)) } td { (version_list(input)) } }
         })))
-        @for diff in &inputs.since_last_good { (difference(diff)) }
     }
 }
 

@@ -5,7 +5,7 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
-    Amendment, Change, Diff, ExplainedDataSet, RetryDecision, Termination, TimelineEvent,
+    Amendment, Change, Diff, ExplainedDataSet, RetryDecision, Termination, TimelineEvent, UnknownChange,
 };
 use trackway_api::runs::RunState;
 use trackway_core::Confidence;
@@ -225,12 +225,14 @@ pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
 /// What changed, from what to what.
 pub fn changes(changes: &[Change]) -> Markup {
     table(
-        &columns("Key | Before | Now"),
+        &columns("What | Name | Before | Now | Lines"),
         changes.iter().map(|change| {
             html! {
+                td { (change.kind.as_str()) }
                 td { code { (change.key) } }
                 td { (change.before.as_deref().unwrap_or("–")) }
                 td { (change.after.as_deref().unwrap_or("–")) }
+                td { @if let Some(lines) = &change.lines { (lines.to_string()) } }
             }
         }),
     )
@@ -240,10 +242,18 @@ pub fn changes(changes: &[Change]) -> Markup {
 pub fn difference(diff: &Diff) -> Markup {
     let left_out = diff.changes.len().saturating_sub(CHANGES_MAX);
     html! {
-        h3 { "Against " (diff.label) " " code.dim { (diff.against) } }
-        @if diff.changes.is_empty() { p.dim { "No difference" } } @else {
+        h3 { "Changed since " (diff.label) " " code.dim { (diff.against) } }
+        @if diff.changes.is_empty() { p.dim { (sentence(diff.without_changes())) } } @else {
             (changes(&diff.changes[..diff.changes.len() - left_out]))
         }
         @if left_out > 0 { p.dim { (left_out) " more" } }
+        (unknown(&diff.unknown))
+    }
+}
+
+/// What cannot be compared.
+pub fn unknown(unknown: &[UnknownChange]) -> Markup {
+    html! {
+        @for unknown in unknown { p.warn { "Not known: " (unknown.why) } }
     }
 }

@@ -154,7 +154,7 @@ closed_list!(
         StorageError = "storage_error",
         /// Machines could not reach each other or a service.
         NetworkError = "network_error",
-        /// The evaluation failed; the training attempt stays good.
+        /// An evaluator that Trackway launched failed; the training attempt stays good.
         EvaluatorError = "evaluator_error",
         /// Money, quota or credit is spent.
         BudgetExhausted = "budget_exhausted",

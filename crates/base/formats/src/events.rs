@@ -48,6 +48,8 @@ closed_list!(
         CheckpointOpened = "checkpoint_opened",
         /// The script continued from another checkpoint than was planned, or from none: `path`, `planned_step`, `read`.
         CheckpointOtherResume = "checkpoint_other_resume",
+        /// The attempt began at or before the step that it was to continue after; seen while it ran.
+        WrongResume = "wrong_resume",
         /// Before a launch it was put where the script looks for it: `path`, `step`.
         CheckpointPutBack = "checkpoint_put_back",
         /// Before a launch it was moved out of the script's way: `path`, `to`, `why`.
@@ -145,6 +147,8 @@ closed_list!(
         TensorboardRestart = "tensorboard_restart",
         /// The run was launched without pre-flight, and why.
         PreflightSkipped = "preflight_skipped",
+        /// Pre-flight was repeated for a run that continues on something else than it began with: what blocks is in `found`.
+        PreflightRepeated = "preflight_repeated",
         /// Pre-flight forbade the launch.
         PreflightBlocked = "preflight_blocked",
         /// The run was stopped before it was launched.

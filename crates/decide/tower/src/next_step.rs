@@ -75,7 +75,9 @@ fn next(shown: &RunShown) -> String {
             format!("next: {file}; name the script's option to continue in its `checkpoint.resume`")
         }
         Some(step) if !shown.is_completed => {
-            format!("next: `trackway resume last` continues from step {step}; {file}")
+            format!(
+                "next: `trackway resume last` continues from step {step} if the script reads its checkpoint, which its first step shows; {file}"
+            )
         }
         _ => format!("next: {file}"),
     }
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(
             of(false, &[], Some(60)),
             format!(
-                "next: `trackway resume last` continues from step 60; {}",
+                "next: `trackway resume last` continues from step 60 if the script reads its checkpoint, which its first step shows; {}",
                 file("its command and its checkpoints")
             )
         );

@@ -39,12 +39,7 @@ const fn end(reason: Reason) -> End {
     }
 }
 
-const COMPLETED: End = End {
-    meaning: "Training finished",
-    actions: &[
-        "no action is needed; `trackway eval run` evaluates its checkpoints, `trackway compare` compares it with earlier runs",
-    ],
-};
+const COMPLETED: End = End { meaning: "Training finished", actions: &["no action is needed"] };
 const EARLY_STOPPED: End = End {
     meaning: "More training would not have helped",
     actions: &[
@@ -88,13 +83,13 @@ const DATA_ERROR: End = End {
     meaning: "The content of the data stopped the run",
     actions: &[
         "open the named file or row; quarantine it or repair the source",
-        "run `trackway data validate` on the manifest: nothing is launched until it changes",
+        "find the rows with `trackway data check FILE`; nothing is launched until the data, its schema or the code changes",
     ],
 };
 const SCHEMA_DRIFT: End = End {
     meaning: "The data no longer has the shape that the code expects",
     actions: &[
-        "compare the schema with the last good run: `trackway data diff`",
+        "compare the schema with that of the last good run: `trackway data diff BEFORE NOW`",
         "fix the producer, or change the contract and the code together",
     ],
 };
@@ -138,7 +133,7 @@ const UNHEALTHY: End = End {
 const CHECKPOINT_ERROR: End = End {
     meaning: "A checkpoint could not be saved, read or matched",
     actions: &[
-        "`trackway checkpoint verify`, then resume from the one before",
+        "which checkpoint was read? `trackway checkpoint verify RUN` reads those of the run",
         "model, world size or library version changed since it was written?",
     ],
 };
@@ -157,9 +152,9 @@ const NETWORK_ERROR: End = End {
     ],
 };
 const EVALUATOR_ERROR: End = End {
-    meaning: "The evaluation failed; the training is not affected",
+    meaning: "The evaluator that Trackway launched failed; the training is not affected",
     actions: &[
-        "the training attempt is good: repeat the evaluation alone with `trackway eval run`",
+        "the training attempt is good: repeat the evaluation alone with `trackway eval run RUN`",
         "check the judge's quota, key and rate limit, the task's files, the metric's input",
     ],
 };

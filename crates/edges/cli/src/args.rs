@@ -378,6 +378,9 @@ pub struct ExplainArgs {
     /// Attempt or run: id, unique part of an id, run name, or `last`
     #[arg(default_value = "last")]
     pub subject: String,
+    /// Print ten lines: cause, evidence, checkpoint, what changed, cost, what to do next
+    #[arg(long)]
+    pub short: bool,
     /// Write a self-contained HTML report with tables and curves
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -7,7 +7,7 @@ use crate::clauses::Clauses;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
-    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
     DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow,
     EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow,
     ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow,
@@ -205,19 +205,9 @@ impl Ledger {
         Ok(self.backend().select(tail, &[Value::from(config_sha256)])?.pop())
     }
 
-    /// The content of the data sets that a run reads, by the names that it has for them.
-    pub fn data_snapshots_of_run(
-        &self,
-        run_id: RunId,
-    ) -> Result<Vec<(String, DataSnapshotRow)>, LedgerError> {
-        let used = self.data_of_run(run_id)?;
-        let tail = "WHERE data_sha256 IN (SELECT data_sha256 FROM run_data WHERE run_id = ?)";
-        let known: Vec<DataSnapshotRow> = self.backend().select(tail, &[run_id.to_value()])?;
-        let snapshot_of = |data: &RunDataRow| known.iter().find(|row| row.data_sha256 == data.data_sha256);
-        Ok(used
-            .into_iter()
-            .filter_map(|data| Some((data.name.clone(), snapshot_of(&data)?.clone())))
-            .collect())
+    /// A snapshot of data by its hash.
+    pub fn data_snapshot(&self, data_sha256: &str) -> Result<Option<DataSnapshotRow>, LedgerError> {
+        Ok(self.backend().select("WHERE data_sha256 = ?", &[Value::from(data_sha256)])?.pop())
     }
 
     /// The launches of one kind of a run, oldest first: its training attempts, or those of another kind.
@@ -338,6 +328,8 @@ lists! {
     gate_tests_of_rule(rule: &str) -> GateTestRow, "at DESC, gate_test_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
+    /// The data sets that an attempt was launched on, by name.
+    data_of_attempt(attempt_id: AttemptId) -> AttemptDataRow, "name";
     /// The files of a snapshot, by path.
     data_snapshot_files(data_sha256: &str) -> DataSnapshotFileRow, "path";
 }

@@ -13,10 +13,10 @@ use crate::error::LedgerError;
 use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
 use crate::records::{
-    AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, DiagnosisRow,
-    DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow,
-    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    TABLES,
+    AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow,
+    DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES,
+    ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow,
+    RunState, TABLES,
 };
 use crate::run_amendments::restore_run_amendments;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
@@ -76,6 +76,12 @@ impl KeptRows {
     #[must_use]
     pub fn of_run(run: &RunRow, data: &[RunDataRow], snapshots: &[DataSnapshotRow]) -> Self {
         Self::of(snapshots).and([run]).and(data)
+    }
+
+    /// An attempt that was launched, with the data sets that it reads.
+    #[must_use]
+    pub fn of_launch(attempt: &AttemptRow, data: &[AttemptDataRow], snapshots: &[DataSnapshotRow]) -> Self {
+        Self::of(snapshots).and([attempt]).and(data)
     }
 
     fn of_receipt(
@@ -216,6 +222,7 @@ impl Ledger {
             for attempt in attempts {
                 added |= restore_attempt(backend, kept, &attempt)?;
             }
+            added |= absent(backend, &kept.rows_of::<AttemptDataRow>()?)?;
             added |= absent(backend, &kept.rows_of::<RetryRow>()?)?;
             added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
             added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;

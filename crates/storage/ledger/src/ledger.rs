@@ -12,9 +12,9 @@ use crate::clauses::Clauses;
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    DetectionRow, DiagnosisRow, DriftResultRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow,
-    RetryRow, RollBackRow, RunDataRow, RunRow,
+    AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
+    DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, LAUNCHES, PreflightCheckRow,
+    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow,
 };
 use crate::text::Door;
 use crate::value::{Field, Record, Value};
@@ -169,7 +169,18 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another attempt has its id or its number, or its run does not exist.
     pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        self.write_about(attempt.run_id, true, |backend| backend.insert_once(attempt).map(drop))
+        self.insert_launch(attempt, &[])
+    }
+
+    /// Stores a new attempt and the data sets that it is launched on, durably. The same again changes nothing.
+    ///
+    /// # Errors
+    /// As [`Ledger::insert_attempt`].
+    pub fn insert_launch(&self, attempt: &AttemptRow, data: &[AttemptDataRow]) -> Result<(), LedgerError> {
+        self.write_about(attempt.run_id, true, |backend| {
+            backend.insert_once(attempt)?;
+            data.iter().try_for_each(|row| backend.insert_once(row).map(drop))
+        })
     }
 
     /// Stores a run and attempts of it in one go, durably: what an import needs.

@@ -47,11 +47,11 @@ pub use kept::{KeptRows, KnownAttempt};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use records::{
-    AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow,
-    CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow,
-    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow,
-    GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow,
-    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
+    AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState,
+    CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow,
+    DriftResultRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow,
+    GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow,
+    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
     RunAmendmentRow, RunCostRow, RunDataRow, RunField, RunRow, RunState, RunTagRow, RungRow, RungVerdict,
     SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
 };

@@ -265,3 +265,36 @@ fn hash_file(path: &Path, budget_bytes: &mut u64) -> Option<String> {
     *budget_bytes = budget_bytes.saturating_sub(read);
     Some(hasher.finalize().to_hex().to_string())
 }
+
+/// A file that differs between two commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// From the root of the repository.
+    pub path: String,
+    /// Lines that were added and removed; none for a binary file.
+    pub lines: Option<(u64, u64)>,
+}
+
+/// The files that differ between two commits of the repository at `root`.
+///
+/// # Errors
+/// Why that is not known: there is no such repository any more, or it does not have both commits.
+pub fn changed_between(root: &Path, before: &str, after: &str) -> Result<Vec<ChangedFile>, String> {
+    let is_name = |commit: &str| !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_name(before) || !is_name(after) {
+        return Err("one of them does not name a commit".into());
+    }
+    let mut command = git(root);
+    command.args([
+        "diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", before, after, "--",
+    ]);
+    let listed = output(command, LIMIT, MAX_STATUS_BYTES)?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let file = |line: &str| {
+        let mut parts = line.splitn(3, '\t');
+        let (added, removed, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let lines = added.parse().ok().zip(removed.parse().ok());
+        Some(ChangedFile { path: path.to_owned(), lines })
+    };
+    Ok(listed.split('\0').filter_map(file).collect())
+}

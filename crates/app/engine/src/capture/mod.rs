@@ -27,7 +27,8 @@ use trackway_redact::Redactor;
 pub use container::{Container, ContainerSource};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
 pub use git::{
-    Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED, Untracked,
+    ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
+    Untracked, changed_between,
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;

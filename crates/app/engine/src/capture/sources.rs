@@ -14,8 +14,14 @@ use trackway_redact::{Redactor, has_secret_name, unkeepable};
 use super::patch::{self, KEPT_FILE_BYTES_MAX};
 use super::{Capture, EnvironmentLock, Git, NamedFile, Untracked};
 
+/// The most of a file of settings or code that the command names that is kept.
+pub const KEPT_SETTINGS_BYTES_MAX: u64 = 256 << 10;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
+
+/// What the names of files of settings and code end with: what differs in them is shown later, and tables of data are not copied.
+const SETTINGS_EXTENSIONS: [&str; 10] =
+    ["json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "py", "sh"];
 
 /// The changes of tracked files, in the folder of changes.
 pub const PATCH_FILE: &str = "changes.patch";
@@ -46,7 +52,7 @@ pub struct AttemptSource {
     pub changes_list_blake3: Option<String>,
     /// The script and the run file; `sources/file-…` has them.
     pub files: Vec<SourceFile>,
-    /// The other files that the command names; only their hashes are kept.
+    /// The other files that the command names, by hash; of files of settings and code `sources/file-…` has the bytes.
     #[serde(default)]
     pub named_files: Vec<NamedFile>,
     /// SHA-256 of the packages, without secrets; `sources/environment-…` has them.
@@ -104,6 +110,10 @@ pub fn keep(
     }
     let is_kept = |path: &Path| source.files.iter().any(|file| file.path == path);
     source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
+    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+        // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
+        drop(keep_file(home, redactor, &file.path));
+    }
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
         if lock.kept.as_ref().is_some_and(|kept| kept.has_secrets) {
@@ -114,6 +124,12 @@ pub fn keep(
     let mut document = serde_json::to_value(&source)?;
     redactor.json(&mut document);
     write_own(&home.attempt_source(attempt_id), &serde_json::to_vec_pretty(&document)?)
+}
+
+fn holds_settings(file: &NamedFile) -> bool {
+    let extension = file.path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+    let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));
+    is_listed && file.size_bytes <= KEPT_SETTINGS_BYTES_MAX
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {

@@ -25,6 +25,7 @@ use super::live_record::LiveRecord;
 use super::prepare::{Prepared, begin_capture};
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
+use super::resume_watch::ResumeWatch;
 use super::sight::PATIENCE_SECONDS;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
@@ -132,7 +133,9 @@ fn report_sealed(
     reporter: &dyn Reporter,
 ) -> Result<(), AppError> {
     let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
-    tell_other_resume(&launched.row, &sealed.row, &events, reporter);
+    if !launched.resume_reported.get() {
+        tell_other_resume(&launched.row, &sealed.row, &events, reporter);
+    }
     adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
     report_end(sealed, reporter);
     Ok(())
@@ -305,7 +308,14 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
     };
     reporter.note(format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id));
     let run = prepared.run.clone();
-    let launched = Launched { row: last, placement, run, attached: true, noted: Cell::new(true) };
+    let launched = Launched {
+        row: last,
+        placement,
+        run,
+        attached: true,
+        noted: Cell::new(true),
+        resume_reported: Cell::new(false),
+    };
     Ok(Next::Watch(Box::new(launched)))
 }
 
@@ -343,6 +353,11 @@ fn watch(
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
         losses: (row.kind == LaunchKind::Train).then(|| trust::losses_of(&prepared.job.plan, row)),
+        resume: ResumeWatch::of(row.resumed_from_step, prepared.job.plan.checkpoint.on_wrong_resume),
+        wrong_resume: &|text| {
+            launched.resume_reported.set(true);
+            remember(context, row, EventKind::WrongResume, text);
+        },
         injection,
         attached: launched.attached,
         running_seconds,
@@ -364,7 +379,7 @@ fn watch(
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
         if let (Some(text), false) = (dropped, noted_drops) {
             noted_drops = true;
-            remember_dropped_uploads(context, row, &text);
+            remember(context, row, EventKind::UploadDropped, &text);
             reporter.note(text);
         }
         trust::mark_running(context, &launched.run, row, record.losses.as_ref(), reporter);
@@ -409,8 +424,8 @@ fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&Seen>) -> At
 }
 
 /// The notice is for a user who watches now; the event completes the history of the run.
-fn remember_dropped_uploads(context: &Context, row: &AttemptRow, text: &str) {
-    let event = EventRow::of_attempt(row, EventKind::UploadDropped, context.clock.now(), text.into());
+fn remember(context: &Context, row: &AttemptRow, kind: EventKind, text: &str) {
+    let event = EventRow::of_attempt(row, kind, context.clock.now(), text.into());
     let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
 }
 

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 
 use trackway_data::FileStates;
-use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::OnDataChange;
 use trackway_launch::Container;
-use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows};
+use trackway_ledger::{AttemptDataRow, AttemptRow, DataSnapshotRow, RunDataRow};
 
 use super::job::data_sha256;
-use super::prepare::{Prepared, keep_states, record_data, resolve_data};
+use super::prepare::{Prepared, keep_states, record_data, resolve_data, used_by};
 use crate::Context;
+use crate::attempt_data::SetsRead;
 use crate::capture::{self, Capture, ContainerSource, EnvironmentLock};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::Reporter;
@@ -22,6 +22,10 @@ pub struct LaunchInputs<'p> {
     pub capture: Cow<'p, Capture>,
     /// The hash of all data; none without data, and where it cannot be resolved now.
     pub data_sha256: Option<String>,
+    /// The data sets of that hash.
+    pub sets: Vec<RunDataRow>,
+    /// What is in them.
+    pub snapshots: Vec<DataSnapshotRow>,
 }
 
 impl<'p> LaunchInputs<'p> {
@@ -48,22 +52,23 @@ impl<'p> LaunchInputs<'p> {
         reporter: &dyn Reporter,
     ) -> Result<Self, AppError> {
         let Some(previous) = previous.filter(|_| !prepared.job.plan.data.is_empty()) else {
-            return Ok(Self { capture, data_sha256: prepared.run.data_sha256.clone() });
+            let SetsRead { sets, .. } = context.sets_read(&prepared.run, None)?;
+            let (sets, snapshots) = sets.into_iter().unzip();
+            return Ok(Self { capture, data_sha256: prepared.run.data_sha256.clone(), sets, snapshots });
         };
-        let (data_sha256, changed) = match resolve(context, prepared, reporter) {
-            Ok(now) => {
-                let changed = now != previous.data_sha256;
-                let text = "its data is not what it was; the receipt has the hash of now";
-                (now, changed.then(|| text.to_owned()))
+        let mut now = Self { capture, data_sha256: None, sets: Vec::new(), snapshots: Vec::new() };
+        let changed = match resolve(context, prepared, reporter) {
+            Ok((data_sha256, sets, snapshots)) => {
+                (now.data_sha256, now.sets, now.snapshots) = (data_sha256, sets, snapshots);
+                let changed = now.data_sha256 != previous.data_sha256;
+                changed.then(|| "its data is not what it was; the receipt has what it is now".to_owned())
             }
             Err(error) => {
                 let why = error.message;
-                let text =
-                    format!("its data cannot be resolved any more, and the receipt has no hash: {why}");
-                (None, Some(text))
+                Some(format!("its data cannot be resolved any more, and the receipt has no hash: {why}"))
             }
         };
-        let Some(changed) = changed else { return Ok(Self { capture, data_sha256 }) };
+        let Some(changed) = changed else { return Ok(now) };
         let message = format!("since attempt {} {changed}", previous.attempt_number);
         if prepared.job.plan.supervise.on_data_change == OnDataChange::Block {
             let error = AppError::new(ErrorKind::Blocked, format!("not launched: {message}")).hint(
@@ -71,28 +76,34 @@ impl<'p> LaunchInputs<'p> {
             );
             return Err(context.fail_run(prepared.run.run_id, error));
         }
-        reporter.note(message);
-        Ok(Self { capture, data_sha256 })
+        reporter.note(message.clone());
+        let is_checked = now.data_sha256.is_none() || prepared.checked_data_sha256 == now.data_sha256;
+        if let Some(recheck) = prepared.recheck.as_ref().filter(|_| !is_checked) {
+            recheck(context, prepared, &message, reporter)
+                .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
+        }
+        Ok(now)
+    }
+
+    /// What the attempt is recorded to read.
+    pub fn data_of(&self, attempt: &AttemptRow) -> Vec<AttemptDataRow> {
+        let row = |set: &RunDataRow| {
+            let RunDataRow { name, path, data_sha256, role, .. } = set.clone();
+            let AttemptRow { attempt_id, run_id, .. } = *attempt;
+            AttemptDataRow { attempt_id, run_id, name, path, data_sha256, role }
+        };
+        self.sets.iter().map(row).collect()
     }
 }
 
-fn resolve(
-    context: &Context,
-    prepared: &Prepared,
-    reporter: &dyn Reporter,
-) -> Result<Option<String>, AppError> {
+/// The hash of all data as it is now, its sets and what is in them.
+type Resolved = (Option<String>, Vec<RunDataRow>, Vec<DataSnapshotRow>);
+
+fn resolve(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Resolved, AppError> {
     let manifests = resolve_data(context, &prepared.job, reporter)?;
     let states = FileStates::of(&prepared.job.base, &manifests);
-    let (run, now) = (&prepared.run, data_sha256(&manifests));
-    keep_states(&context.home.layout.run(run.run_id).data_files_json(), &states)?;
-    let found = record_data(context, &manifests)?;
-    if now != run.data_sha256 {
-        let used = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
-        let before = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run.run_id))?;
-        let mut all: Vec<DataSnapshotRow> = before.into_iter().map(|(_, row)| row).chain(found).collect();
-        all.sort_by(|left, right| left.data_sha256.cmp(&right.data_sha256));
-        all.dedup_by(|left, right| left.data_sha256 == right.data_sha256);
-        context.keep(run.run_id, RowCopy::Run, &KeptRows::of_run(run, &used, &all));
-    }
-    Ok(now)
+    let run_id = prepared.run.run_id;
+    keep_states(&context.home.layout.run(run_id).data_files_json(), &states)?;
+    let sets = manifests.iter().map(|manifest| used_by(run_id, &prepared.job, manifest)).collect();
+    Ok((data_sha256(&manifests), sets, record_data(context, &manifests)?))
 }

@@ -14,7 +14,7 @@ use trackway_formats::{StoredPart, Variable, sha256_hex};
 use trackway_launch::{
     EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
-use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow};
+use trackway_ledger::{AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, KeptRows, RunRow};
 use trackway_redact::Redactor;
 
 use super::adopted::{self, Adoption};
@@ -53,6 +53,8 @@ pub struct Launched {
     pub attached: bool,
     /// Whether the ledger has its placement.
     pub noted: Cell<bool>,
+    /// Whether it was reported while it ran that it did not continue from its checkpoint.
+    pub resume_reported: Cell<bool>,
 }
 
 impl Launched {
@@ -153,7 +155,8 @@ pub fn launch_next(
     if let Some(container) = container {
         run_in(container, &mut spec, &prepared.job.plan.run.pass_environment);
     }
-    record_planned(context, &row, previous)?;
+    let data = inputs.data_of(&row);
+    record_planned(context, &row, (&data, &inputs.snapshots), previous)?;
     adoption.record(context)?;
     row.started_at = Some(context.clock.now());
     store_capture(context, prepared, &inputs.capture, &spec)?;
@@ -165,8 +168,16 @@ pub fn launch_next(
     })?;
     let named = Ladder::of(&prepared.run)?.named;
     let placement = submit(context, &mut row, &spec)?;
-    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of([&row]));
-    let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
+    let copy = KeptRows::of_launch(&row, &data, &inputs.snapshots);
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &copy);
+    let launched = Launched {
+        row,
+        placement,
+        run,
+        attached: false,
+        noted: Cell::new(false),
+        resume_reported: Cell::new(false),
+    };
     match launched.note_now(context) {
         Err(error) if !error.kind.is_passing() => return Err(error),
         _ => {}
@@ -249,10 +260,12 @@ fn start_from(
 fn record_planned(
     context: &Context,
     row: &AttemptRow,
+    (data, snapshots): (&[AttemptDataRow], &[DataSnapshotRow]),
     previous: Option<&AttemptRow>,
 ) -> Result<(), AppError> {
-    context.ledger_write(|ledger| ledger.insert_attempt(row))?;
-    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of([row]));
+    context.ledger_write(|ledger| ledger.insert_launch(row, data))?;
+    let copy = KeptRows::of_launch(row, data, snapshots);
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &copy);
     let Some(previous) = previous else { return Ok(()) };
     context.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))
 }

@@ -55,6 +55,10 @@ pub struct LiveRecord {
 pub struct RecordFacts {
     /// The first step seen.
     pub first_step: Option<Step>,
+    /// When it was made, by the clock of the script's machine.
+    pub first_step_at: Option<Timestamp>,
+    /// Whether the checkpoint that the attempt was to continue from was read, or resumed from through Trackway.
+    pub resumed: bool,
     /// The newest step seen.
     pub last_step: Option<Step>,
     /// The last step committed as a checkpoint.
@@ -167,6 +171,9 @@ impl LiveRecord {
                 }
                 // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
+                    if let Frame::Event(event) = &frame {
+                        self.facts.resumed |= reads_planned(event);
+                    }
                     if let Frame::Metrics(metrics) = &frame {
                         self.machine = sample_of(metrics, &followed.names);
                         let sample = memory_sample(metrics.step, self.facts.last_step, &self.machine);
@@ -309,6 +316,7 @@ impl RecordFacts {
                 self.take_cursor(event);
             }
             Frame::Checkpoint(checkpoint) => {
+                self.resumed |= checkpoint.state == CheckpointChange::Resumed;
                 self.alive(checkpoint.at, Some(checkpoint.step));
                 if checkpoint.state == CheckpointChange::Committed {
                     self.last_committed_step = self.last_committed_step.max(Some(checkpoint.step));
@@ -346,8 +354,8 @@ impl RecordFacts {
 
     fn alive(&mut self, at: Timestamp, step: Option<Step>) {
         self.heartbeat_at = self.heartbeat_at.max(Some(at));
-        if self.first_step.is_none() {
-            self.first_step = step;
+        if self.first_step.is_none() && step.is_some() {
+            (self.first_step, self.first_step_at) = (step, Some(at));
         }
         self.last_step = self.last_step.max(step);
     }
@@ -356,6 +364,13 @@ impl RecordFacts {
 fn sample_of(metrics: &Metrics, names: &NameTable) -> BTreeMap<String, f64> {
     let named = metrics.values.iter().map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value));
     named.collect()
+}
+
+/// Whether something read the checkpoint that the attempt was to continue from.
+fn reads_planned(event: &Event) -> bool {
+    EventKind::CheckpointOpened.is(&event.kind)
+        && event.field("planned") == Some("yes")
+        && event.field("by").is_some_and(|by| by != "none")
 }
 
 /// The memory in a sample of the machine, once the training has made a step.

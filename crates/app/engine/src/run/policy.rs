@@ -9,11 +9,16 @@ use trackway_tower::decide::{DecisionRule, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt};
 
 use super::changes::Changes;
+use super::job::data_sha256;
+use super::job::planned_job;
 use super::ladder::Judged;
+use super::prepare::resolve_data;
+use super::reopen::is_of_data;
 use super::roll_back;
 use crate::Context;
 use crate::budgets::{retry_policy, spent_beside};
 use crate::error::AppError;
+use crate::reporter::Unheard;
 
 /// A decision, ready to be stored.
 pub struct Decided {
@@ -83,13 +88,10 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
             word = DecisionWord::Promote;
             (why, None, RunState::Waiting)
         }
-        Decision::RetryEvaluator { why, budget, delay_seconds, .. } if row.kind == LaunchKind::Evaluate => {
+        Decision::RetryEvaluator { why, budget, delay_seconds, .. } => {
             (word, delay) = (DecisionWord::Retry, Some(delay_seconds));
             (why, Some(budget), RunState::Waiting)
         }
-        // The evaluation within a training script failed after its last checkpoint: the attempt stays good, and the run
-        // has ended until `trackway eval run` evaluates it.
-        Decision::RetryEvaluator { why, budget, .. } => (why, Some(budget), RunState::Blocked),
         Decision::Stop { why, budget, final_state, .. } => {
             let state = match final_state {
                 FinalState::Completed => RunState::Completed,
@@ -145,9 +147,23 @@ fn history(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
     for left in roll_back::rows(context, row.run_id)? {
         leave(&mut past, &attempts, &left);
     }
-    let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
+    let data_manifest_now = data_now(context, row)?.unwrap_or_default();
     let beside = spent_beside(context, row.run_id)?;
     Ok(History { attempts: past, data_manifest_now, beside, next_rung: None, roll_back: None })
+}
+
+/// The hash of the data as a next attempt would read it: looked at again where the data stopped this one, which may be repaired already.
+fn data_now(context: &Context, row: &AttemptRow) -> Result<Option<String>, AppError> {
+    let is_looked_at = row.kind == LaunchKind::Train
+        && row.termination_reason.is_some_and(is_of_data)
+        && row.data_sha256.is_some();
+    if !is_looked_at {
+        return Ok(row.data_sha256.clone());
+    }
+    let run = context.run_by_id(row.run_id)?;
+    let resolved = planned_job(context, &run).and_then(|job| resolve_data(context, &job, &Unheard));
+    // What cannot be read now is not known to have changed.
+    Ok(resolved.map_or_else(|_| row.data_sha256.clone(), |manifests| data_sha256(&manifests)))
 }
 
 /// What was committed after the place that the run went back to no longer counts as progress; what comes after the

@@ -13,9 +13,7 @@ use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
-use trackway_ledger::{
-    DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
-};
+use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow};
 use trackway_redact::Redactor;
 use trackway_tower::worn::worn;
 
@@ -47,6 +45,33 @@ pub struct Prepared {
     pub supervision: Supervision,
     /// What its launches wrote, where they are kept apart.
     pub(super) isolated: IsolatedChanges,
+    /// What must hold before an attempt is launched on other data than the one before; none in a rehearsal.
+    pub recheck: Option<Recheck>,
+    /// The hash of the data for which it held already.
+    pub checked_data_sha256: Option<String>,
+    /// What opened a run that its data had blocked.
+    pub opened: Option<Opened>,
+}
+
+/// What changed since the data blocked a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// As a sentence.
+    pub sentence: String,
+    /// The hash of all data now.
+    pub data_sha256: Option<String>,
+}
+
+/// Checks what a launch would read, and says why in the error where it must not be launched. The text says what changed.
+pub type Recheck =
+    Box<dyn Fn(&Context, &Prepared, &str, &dyn Reporter) -> Result<(), AppError> + Send + Sync>;
+
+impl Prepared {
+    /// The hash of what its data is checked against now.
+    #[must_use]
+    pub fn contract_sha256(&self) -> Option<String> {
+        contract_sha256(&self.job)
+    }
 }
 
 /// What a run starts from. A proof begins several runs from the same.
@@ -165,7 +190,9 @@ pub fn begin(
     // A rehearsal has no remote.
     let remote = RemotePlan::of(context, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
     let isolated = IsolatedChanges::of(context, run_id);
-    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision, isolated })
+    let (job, capture) = (job.clone(), capture.clone());
+    let (recheck, checked_data_sha256, opened) = (None, None, None);
+    Ok(Prepared { run, job, capture, remote, supervision, isolated, recheck, checked_data_sha256, opened })
 }
 
 /// The process that seals an attempt compares them with the state of the files then.
@@ -177,37 +204,7 @@ pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppErr
     std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
 }
 
-/// A run whose supervisor is gone, as it was prepared.
-///
-/// # Errors
-/// When it has another supervisor, cannot be resumed, or another live run names its checkpoints.
-pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
-    let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
-    // Another command may have sealed its attempt since the row was read.
-    let run = context.run_by_id(run.run_id)?;
-    if run.kind != LaunchKind::Train {
-        let (run_id, kind) = (run.run_id, run.kind.as_str());
-        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
-    }
-    // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
-    if matches!(run.state, RunState::Completed | RunState::Blocked) {
-        let message = format!("run `{}` cannot be resumed: it is {}", run.name, run.state);
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint(format!("see why with: trackway explain {}", run.run_id)));
-    }
-    let job = planned_job(context, &run)?;
-    let beginning = Beginning::one_at_a_time(context);
-    refuse_shared(context, &job, Some(run.run_id), reporter)?;
-    drop(beginning);
-    let capture = capture_surroundings(context, &job);
-    let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
-    let isolated = IsolatedChanges::of(context, run.run_id);
-    Ok(Prepared { run, job, capture, remote, supervision, isolated })
-}
-
-fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
+pub(super) fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
     match taken {
         Taken::Mine(supervision) => Ok(supervision.renewed()),
         Taken::By(holder) => {
@@ -253,7 +250,7 @@ pub(super) fn resolve_data(
 }
 
 /// SHA-256 of the schemas and rules of all data sets; none without any.
-fn contract_sha256(job: &Job) -> Option<String> {
+pub(super) fn contract_sha256(job: &Job) -> Option<String> {
     let is_checked = |(_, set): &(&String, &DataSpec)| set.schema.is_some() || !set.rules.is_empty();
     let of_set = |(name, set): (&String, &DataSpec)| {
         // That a schema cannot be read is reported where it is used.
@@ -400,7 +397,7 @@ fn note_worn_sets(
     Ok(())
 }
 
-fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunDataRow {
+pub(super) fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunDataRow {
     let named = job.plan.data.get(&manifest.name).and_then(|spec| spec.role);
     let role = named.or_else(|| DataRole::of_name(&manifest.name));
     RunDataRow {

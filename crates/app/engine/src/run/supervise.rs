@@ -19,6 +19,7 @@ use super::detect::{Detecting, DetectionLog, DetectorFinding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::live_record::LiveRecord;
+use super::resume_watch::ResumeWatch;
 use super::sight::{Next, Sight};
 use super::stacks;
 use super::watchdog::{self, Intervention, Limits, Vitals};
@@ -51,6 +52,10 @@ pub struct Watched<'a> {
     pub patience_seconds: f64,
     /// What its losses say about its checkpoints; none: nothing is marked.
     pub losses: Option<LossRecord>,
+    /// What is waited for where the attempt is to continue from a checkpoint.
+    pub resume: Option<ResumeWatch>,
+    /// Remembers that it did not.
+    pub wrong_resume: &'a dyn Fn(&str),
     /// A fault to rehearse.
     pub injection: Option<Injection>,
     /// Whether it was already running when this supervisor came.
@@ -305,8 +310,21 @@ impl<'a> Supervisor<'a> {
         if printed_bytes > self.printed_bytes_seen {
             (self.printed_bytes_seen, self.last_printed_micros) = (printed_bytes, Some(now_micros));
         }
+        self.look_at_resume();
         self.rate.take(now_micros, self.record.facts.last_step);
         self.watched.reporter.progress(&self.record.progress(self.rate.steps_per_second));
+    }
+
+    /// Says at its first steps that the attempt did not continue, and ends it where the run file wants that.
+    fn look_at_resume(&mut self) {
+        let Some(resume) = &mut self.watched.resume else { return };
+        let Some(text) = resume.take(&self.record.facts, self.watched.clock.now()) else { return };
+        let stops = resume.stops();
+        self.watched.reporter.note(text.clone());
+        (self.watched.wrong_resume)(&text);
+        if stops && !self.stopping {
+            self.stop(ActionKind::WrongResume, &text);
+        }
     }
 
     /// Reports and records what the detectors found; while the attempt lives, the run file's policies are carried out.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use trackway_core::RunId;
 use trackway_core::detect::DetectionSeverity;
+use trackway_core::{RunId, Timestamp};
 use trackway_data::profile::Profile;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
@@ -46,8 +46,8 @@ pub fn last_good(
 ) -> Result<LastGood, AppError> {
     let store = store(&context.home);
     let mut is_profile_missing = false;
-    for run in good_runs(context, run_name)? {
-        let data = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+    for run in good_runs(context, run_name, None)? {
+        let data = data_of(context, &run)?;
         let Some(same) = in_place_of(set, &data) else { continue };
         match profile_of_data(&store, &same.data_sha256, label)? {
             Some(profile) => {
@@ -67,8 +67,8 @@ pub fn last_good(
 /// The hashes of the data whose profiles the next run of a name may be compared with: of each data set the newest good run's.
 pub fn needed_profiles(context: &Context, run_name: &str) -> Result<BTreeSet<String>, AppError> {
     let (mut names, mut needed) = (BTreeSet::new(), BTreeSet::new());
-    for run in good_runs(context, run_name)? {
-        for row in context.ledger_read(|ledger| ledger.data_of_run(run.run_id))? {
+    for run in good_runs(context, run_name, None)? {
+        for row in data_of(context, &run)? {
             if names.insert(row.name) {
                 needed.insert(row.data_sha256);
             }
@@ -77,11 +77,27 @@ pub fn needed_profiles(context: &Context, run_name: &str) -> Result<BTreeSet<Str
     Ok(needed)
 }
 
-/// The newest runs of a name that completed, and in which no detector found anything critical.
-fn good_runs(context: &Context, run_name: &str) -> Result<Vec<RunRow>, AppError> {
+/// What the attempt with which a run completed read; nothing where that is not known.
+fn data_of(context: &Context, run: &RunRow) -> Result<Vec<RunDataRow>, AppError> {
+    let last = context.attempts_of(run.run_id)?.pop();
+    let read = context.sets_read(run, last.as_ref())?;
+    let sets = read.sets.into_iter().filter(|_| read.doubt.is_none());
+    Ok(sets.map(|(set, _)| set).collect())
+}
+
+/// The newest runs of a name that completed, and in which no detector found anything critical; `before`: those that are older.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn good_runs(
+    context: &Context,
+    run_name: &str,
+    before: Option<Timestamp>,
+) -> Result<Vec<RunRow>, AppError> {
     let filter = RunFilter {
         name: Some(run_name.to_owned()),
         state: Some(RunState::Completed),
+        created_before: before,
         limit: Some(RUNS_MAX),
         ..RunFilter::default()
     };

@@ -9,7 +9,7 @@ mod charts;
 mod facts;
 mod graph;
 mod history;
-pub(crate) mod last_good;
+pub mod last_good;
 mod plan;
 mod quote;
 mod record;
@@ -82,6 +82,8 @@ pub trait PreflightReporter: Reporter {
     /// Pre-flight began, moved on, or found something. Called from several threads.
     fn preflight(&self, _event: &PreflightEvent<'_>) {}
 }
+
+impl PreflightReporter for trackway_engine::reporter::Unheard {}
 
 /// Runs the checks that a run file requests, without launching the run.
 ///

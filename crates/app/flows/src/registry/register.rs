@@ -153,7 +153,7 @@ fn lineage(
 ) -> Result<Lineage, AppError> {
     let attempt_id = checked.info.attempt_id;
     let attempt = context.ledger_read(|ledger| ledger.attempt(attempt_id))?;
-    let data = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+    let data = context.sets_read(run, attempt.as_ref())?.sets;
     let config_sha256 =
         attempt.as_ref().map_or_else(|| run.config_sha256.clone(), |attempt| attempt.config_sha256.clone());
     Ok(Lineage {
@@ -164,7 +164,7 @@ fn lineage(
         manifest_sha256,
         size_bytes: checked.manifest.files.iter().map(|file| file.size_bytes).sum(),
         config_sha256,
-        data: data.into_iter().map(|row| (row.name, json!(row.data_sha256))).collect(),
+        data: data.into_iter().map(|(row, _)| (row.name, json!(row.data_sha256))).collect(),
         attempt,
     })
 }

@@ -5,13 +5,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::capture::NamedFile;
 use trackway_engine::capture::named_files::blake3_of;
 use trackway_engine::capture::sources::AttemptSource;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::open_regular;
+use trackway_ledger::AttemptRow;
 
 use crate::data::table::Onlooker;
 
@@ -24,21 +24,22 @@ pub(super) struct DataFile {
     pub set: String,
     /// Its path: relative to the run file's folder, absolute, or a URL.
     pub path: String,
-    /// BLAKE3 of its bytes when the run read it.
+    /// BLAKE3 of its bytes when the attempt read it.
     pub blake3: String,
     /// The same now; `None`: it cannot be read as a file of this machine.
     pub now: Option<String>,
 }
 
-/// The files of a run's data, each of them read.
+/// The files of an attempt's data, each of them read.
 pub(super) fn files(
     context: &Context,
-    run_id: RunId,
+    attempt: &AttemptRow,
     onlooker: &Onlooker<'_>,
 ) -> Result<Vec<DataFile>, AppError> {
-    let base = super::job_of(context, run_id)?.base;
+    let base = super::job_of(context, attempt.run_id)?.base;
+    let run = context.run_by_id(attempt.run_id)?;
     let mut files = Vec::new();
-    for set in context.ledger_read(|ledger| ledger.data_of_run(run_id))? {
+    for (set, _) in context.sets_read(&run, Some(attempt))?.sets {
         let of_set = context.ledger_read(|ledger| ledger.data_snapshot_files(&set.data_sha256))?;
         files.extend(of_set.into_iter().map(|file| DataFile {
             set: set.name.clone(),

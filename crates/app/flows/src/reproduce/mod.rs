@@ -70,14 +70,16 @@ pub fn reproduce(
     }
     refuse_filled(out)?;
     let (source, job) = (source_of(context, attempt_id)?, job_of(context, attempt.run_id)?);
-    let data = data::files(context, attempt.run_id, onlooker)?;
+    let data = data::files(context, &attempt, onlooker)?;
     let named = data::named_files(&source, &job.base, &data);
+    let doubt = context.sets_read(&context.run_by_id(attempt.run_id)?, Some(&attempt))?.doubt;
     let evidence = Evidence { attempt: &attempt, source, job, data, named };
     let out = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;
     let mut script = Script::of(&evidence);
     let files = &context.home.layout;
     copy_sources(&evidence, files, &out, &mut script)?;
     script.note_differences(&evidence);
+    script.missing.extend(doubt.map(|doubt| format!("the data: {doubt}")));
     let expected = check::expected(context, &attempt)?;
     let expected = serde_json::to_vec_pretty(&expected)
         .map_err(|error| AppError::fault("what is expected cannot be written as JSON", &error))?;

@@ -1,16 +1,25 @@
 //! The attempts of a run beside each other: how each ended, what it lost, and what it had that the one before it did not.
 
-use trackway_api::explain::{AttemptSummary, Change, Diff};
-use trackway_core::{Step, with_fields_of};
-use trackway_engine::rows::rung_of;
-use trackway_ledger::AttemptRow;
+use std::collections::BTreeMap;
 
-use super::diff::changes;
+use trackway_api::explain::{AttemptSummary, Diff};
+use trackway_core::{AttemptId, Step, with_fields_of};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_ledger::{AttemptRow, RunRow};
+
 use super::termination::termination;
+use crate::inputs::{Inputs, compared};
 
-pub(super) fn attempt_line(attempt: &AttemptRow, all: &[AttemptRow]) -> AttemptSummary {
+pub(super) fn attempt_line(
+    attempt: &AttemptRow,
+    all: &[AttemptRow],
+    diffs: &BTreeMap<AttemptId, Diff>,
+) -> AttemptSummary {
+    let diff = diffs.get(&attempt.attempt_id);
     let termination = termination(attempt);
     let follower = all.iter().find(|other| other.parent_attempt_id == Some(attempt.attempt_id));
+    let begins = all.iter().find(|first| first.rung == attempt.rung).and_then(|first| first.first_step);
     with_fields_of!(
         AttemptSummary,
         &attempt,
@@ -21,57 +30,87 @@ pub(super) fn attempt_line(attempt: &AttemptRow, all: &[AttemptRow]) -> AttemptS
         ],
         cause: termination.as_ref().map(|termination| termination.cause.clone()),
         runbook: termination.map(|termination| termination.runbook),
-        lost_steps: lost_steps(attempt, follower),
-        changes: parent_of(attempt, all).map(|parent| changed(parent, attempt)).unwrap_or_default(),
+        lost_steps: lost_steps(attempt, follower, begins),
+        changes: diff.map(|diff| diff.changes.clone()).unwrap_or_default(),
+        unknown: diff.map(|diff| diff.unknown.clone()).unwrap_or_default(),
         rule: attempt.termination_rule.clone(),
     )
 }
 
 /// The attempt that an attempt follows.
-pub(super) fn parent_of<'a>(attempt: &AttemptRow, all: &'a [AttemptRow]) -> Option<&'a AttemptRow> {
+fn parent_of<'a>(attempt: &AttemptRow, all: &'a [AttemptRow]) -> Option<&'a AttemptRow> {
     let parent = attempt.parent_attempt_id?;
     all.iter().find(|candidate| candidate.attempt_id == parent)
 }
 
 /// Steps of an attempt that did not succeed which do not count: those that its follower trained again; without one, those after its
-/// last committed step. `None` where no checkpoint is known: what a script saves by itself is not seen.
-fn lost_steps(attempt: &AttemptRow, follower: Option<&AttemptRow>) -> Option<Step> {
+/// last committed step. `None` where nothing shows what was kept: what a script saves by itself is not seen. `begins`: the first step that
+/// the first attempt of the rung recorded, which is where a script begins that continues from nothing.
+fn lost_steps(attempt: &AttemptRow, follower: Option<&AttemptRow>, begins: Option<Step>) -> Option<Step> {
     let ended_badly = attempt.termination_reason.is_some_and(|reason| !reason.is_success());
     let last = attempt.last_step.filter(|_| ended_badly)?;
-    let continued = follower.filter(|follower| follower.rung == attempt.rung).and_then(|follower| {
-        follower.first_step.map(|first| first.saturating_sub(1)).or(follower.resumed_from_step)
-    });
-    let kept = continued.or(attempt.last_committed_step).or(attempt.resumed_from_step)?;
+    let follower = follower.filter(|follower| follower.rung == attempt.rung && follower.first_step.is_some());
+    let kept = match follower {
+        Some(follower) => match (follower.resumed_from_step, follower.first_step, begins) {
+            (Some(from), ..) => from,
+            // It prints every so many steps: the first one that it recorded is not the first one that it made.
+            (None, Some(first), Some(begins)) if first <= begins => 0,
+            (None, Some(first), _) => first.saturating_sub(1),
+            (None, None, _) => return None,
+        },
+        None => attempt.last_committed_step.or(attempt.resumed_from_step)?,
+    };
     Some(last.saturating_sub(kept))
 }
 
-/// What an attempt had that its parent did not, against its parent.
-pub(super) fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
-    Diff {
-        against: parent.attempt_id.to_string(),
-        label: format!("attempt {}", parent.attempt_number),
-        changes: changed(parent, attempt),
+/// What each attempt had that its parent did not.
+pub(super) fn parent_diffs(
+    context: &Context,
+    run: &RunRow,
+    attempts: &[AttemptRow],
+) -> Result<BTreeMap<AttemptId, Diff>, AppError> {
+    let mut inputs: BTreeMap<AttemptId, Inputs> = BTreeMap::new();
+    for attempt in attempts {
+        inputs.insert(attempt.attempt_id, Inputs::of(context, run, Some(attempt))?);
     }
+    let diff = |attempt: &AttemptRow| {
+        let parent = parent_of(attempt, attempts)?;
+        let (before, after) = (inputs.get(&parent.attempt_id)?, inputs.get(&attempt.attempt_id)?);
+        let named = (parent.attempt_id.to_string(), format!("attempt {}", parent.attempt_number));
+        Some((attempt.attempt_id, compared(context, before, after, named)))
+    };
+    Ok(attempts.iter().filter_map(diff).collect())
 }
 
-/// What differs in the plan, the rung, the data, the code, the packages and the place.
-fn changed(parent: &AttemptRow, attempt: &AttemptRow) -> Vec<Change> {
-    let mut found = changes(&parent.config_json, &attempt.config_json);
-    let texts = |row: &AttemptRow| {
-        [
-            ("rung", Some(rung_of(row).to_string())),
-            ("data", row.data_sha256.clone()),
-            ("environment lock", row.environment_lock_sha256.clone()),
-            ("git commit", row.git_commit.clone()),
-            ("git diff", row.git_diff_blake3.clone()),
-            ("script", row.script_blake3.clone()),
-            ("hosts", row.hosts.clone()),
-        ]
-    };
-    for ((key, before), (_, after)) in texts(parent).into_iter().zip(texts(attempt)) {
-        if before != after {
-            found.push(Change { key: key.into(), before, after });
-        }
+#[cfg(test)]
+mod tests {
+    use trackway_core::name::{Name, Named};
+    use trackway_core::{LaunchKind, RunId, SequentialIds, TerminationReason, Timestamp};
+
+    use super::*;
+
+    /// Proves that a follower which continued lost what came after its checkpoint, one that began again everything, whatever steps a script
+    /// prints, and that without a follower or a checkpoint nothing is said.
+    #[test]
+    fn what_a_follower_trains_again_is_lost() {
+        let ids = SequentialIds::default();
+        let name = Name::renamed(Named::Run, "r");
+        let run =
+            RunRow::planned(RunId::new(&ids), &name, "", serde_json::Value::Null, Timestamp::from_micros(0));
+        let mut failed = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
+        (failed.first_step, failed.last_step) = (Some(5), Some(90));
+        failed.termination_reason = Some(TerminationReason::CodeError);
+        let next = |first: Option<Step>, resumed: Option<Step>| {
+            let mut next = AttemptRow::planned(AttemptId::new(&ids), 2, LaunchKind::Train, &run);
+            (next.first_step, next.resumed_from_step) = (first, resumed);
+            next
+        };
+        let lost = |next: Option<AttemptRow>| lost_steps(&failed, next.as_ref(), Some(5));
+        assert_eq!(lost(Some(next(Some(85), Some(80)))), Some(10));
+        assert_eq!(lost(Some(next(Some(5), None))), Some(90), "it began again");
+        assert_eq!(lost(Some(next(Some(81), None))), Some(10), "from a file that is not seen");
+        assert_eq!(lost(None), None);
+        failed.last_committed_step = Some(80);
+        assert_eq!(lost_steps(&failed, None, Some(5)), Some(10));
     }
-    found
 }

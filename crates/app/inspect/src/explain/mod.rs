@@ -1,33 +1,33 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
 mod attempts;
-pub mod diff;
 mod machine;
+pub mod next;
 mod no_checkpoint;
-mod parameters;
+mod same_inputs;
 mod save_requests;
+mod short;
 mod termination;
 mod timeline;
 mod way_back;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, CheckpointState};
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
-    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptTag, CostBeside, Diff,
-    ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
-    RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun,
+    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, CostBeside,
+    Diff, ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
+    RecordedCheck, ResumeProofSummary, RetryDecision,
 };
 use trackway_core::checks::{Finding, Severity};
 use trackway_core::{
-    AttemptId, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, TerminationReason, with_fields_of,
+    AttemptId, Clock as _, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, with_fields_of,
 };
 use trackway_engine::Context;
+use trackway_engine::attempt_data::SetsRead;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
 use trackway_engine::rows::rung_of;
@@ -39,33 +39,31 @@ use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
+use trackway_flows::preflight::last_good::good_runs;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
-use trackway_formats::record::{is_fingerprint, is_machine_metric};
+use trackway_formats::EventKind;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
-    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
-    RunCostRow, RunFilter, RunRow, RunState,
+    ArtifactRow, AttemptRow, DataSnapshotRow, EventRow, Found, RetryRow, RunCostRow, RunDataRow, RunRow,
 };
-use trackway_tower::next_actions;
 
-use self::attempts::{attempt_line, parent_diff, parent_of};
-use self::diff::changes;
-pub(crate) use self::diff::leaves;
+use self::attempts::{attempt_line, parent_diffs};
 use self::machine::machine_card;
-pub(crate) use self::parameters::parameters_of;
+use self::next::NextFacts;
+use self::termination::advised_reason;
 pub(crate) use self::termination::termination;
 use self::way_back::way_back_action;
 use crate::curves::curves_of;
+use crate::inputs::{Inputs, compared};
 use crate::logs::{LogSelection, visit_lines};
+use crate::parameters::parameters_of;
 use crate::progressive;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
 /// Longest line shown on the page, in characters.
 const LINE_CHARS_MAX: usize = 200;
-/// Runs with the same inputs that are compared.
-const SAME_INPUTS_MAX: usize = 10;
 
 /// Explains an attempt, or the last attempt of a run.
 ///
@@ -76,10 +74,10 @@ pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppErro
         Found::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, *attempt),
         Found::Run(run) => match context.attempts_of_kind(run.run_id, run.kind)?.pop() {
             Some(attempt) => (*run, attempt),
-            None => return page_without_attempt(context, &run),
+            None => return page_without_attempt(context, &run).map(short::with_short),
         },
     };
-    page(context, &run, &attempt)
+    Ok(short::with_short(page(context, &run, &attempt)?))
 }
 
 /// The same with the curves of the run, for a page.
@@ -102,16 +100,15 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         return Err(AppError::new(ErrorKind::NotFound, message));
     }
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-    let last_good = last_good_run(context, run)?;
     Ok(Explanation {
         run: run_card(context, run)?,
+        short: Vec::new(),
+        since_last_good: since_last_good(context, run, None)?,
         attempt: None,
         attempts: Vec::new(),
         rungs: Vec::new(),
-        config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
         parent_diff: None,
-        data: data_card(context, run.run_id)?,
-        data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
+        data: data_card(context, run, None)?,
         next_actions: unlaunched_actions(&preflight),
         preflight,
         detections: Vec::new(),
@@ -149,10 +146,11 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let retries = context.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
-    let last_good = last_good_run(context, run)?;
     let of_run = checkpoints::checkpoints_at(context, run.clone(), rung_of(attempt))?;
     let checkpoints = of_run.of_this_disk()?;
-    let parent = parent_of(attempt, &attempts);
+    let mut diffs = parent_diffs(context, run, &attempts)?;
+    let lines: Vec<AttemptSummary> =
+        attempts.iter().map(|attempt| attempt_line(attempt, &attempts, &diffs)).collect();
     let (machine, metrics) = machine_card(&summaries);
     let detections = detections_of(context, run.run_id)?;
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
@@ -160,13 +158,15 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let diagnosis = proposed_diagnosis(context, attempt, &diagnoses)?;
     let evaluations = evaluate::evaluations_of(context, run.run_id)?;
     let way_back = way_back_action(context, run, attempt, &attempts, &detections)?;
+    let facts = next_facts(context, (run, attempt), &retries, &events, &evaluations)?;
+    let facts = NextFacts { diagnosis, way_back, ..facts };
     Ok(Explanation {
         run: run_card(context, run)?,
+        short: Vec::new(),
+        since_last_good: since_last_good(context, run, Some(attempt))?,
         attempt: Some(attempt_card(context, attempt)?),
-        config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
-        parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
-        data: data_card(context, run.run_id)?,
-        data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
+        parent_diff: diffs.remove(&attempt.attempt_id),
+        data: data_card(context, run, Some(attempt))?,
         preflight: recorded(context, run.run_id)?,
         progressive: progressive::card(estimate, &detections, attempt, &attempts),
         detections,
@@ -187,19 +187,24 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         cadence: cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
         retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
         versions: registry::versions_of_run(context, run.run_id)?,
-        same_inputs: same_inputs(context, run, &summaries)?,
+        same_inputs: same_inputs::same_inputs(context, run, attempt, &summaries)?,
         metrics,
         curves: Vec::new(),
         machine,
         parameters: parameters_of(context, attempt)?,
         tags: tags(context, run.run_id, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
-        cost: cost(run, attempt, &attempts, context.ledger_read(|ledger| ledger.run_cost(run.run_id))?),
+        cost: cost(
+            (run, running_seconds(context, attempt)),
+            attempt,
+            (&attempts, &lines),
+            context.ledger_read(|ledger| ledger.run_cost(run.run_id))?,
+        ),
         last_lines: last_lines(context, attempt),
-        next_actions: actions_for(run, attempt, &retries, &evaluations, diagnosis, way_back),
+        next_actions: next::next(&facts),
         evaluations,
         diagnoses,
-        attempts: attempts.iter().map(|attempt| attempt_line(attempt, &attempts)).collect(),
+        attempts: lines,
         rungs: context.rungs_of(run.run_id)?,
     })
 }
@@ -214,9 +219,13 @@ fn no_checkpoint_why(
     if !checkpoints.is_empty() || attempt.kind != LaunchKind::Train {
         return Ok(None);
     }
+    Ok(no_checkpoint::why_none(attempt, events, uses_sdk(context, attempt)?))
+}
+
+/// Whether the script recorded with Trackway's package.
+fn uses_sdk(context: &Context, attempt: &AttemptRow) -> Result<bool, AppError> {
     let segments = context.ledger_read(|ledger| ledger.segments_of(attempt.attempt_id))?;
-    let uses_sdk = segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
-    Ok(no_checkpoint::why_none(attempt, events, uses_sdk))
+    Ok(segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")))
 }
 
 /// Those of the attempt, with what was amended since.
@@ -267,74 +276,35 @@ fn proof_card(
     )))
 }
 
-fn data_card(context: &Context, run_id: RunId) -> Result<ExplainedData, AppError> {
-    let line = |(name, snapshot): (String, DataSnapshotRow)| ExplainedDataSet {
-        name,
+fn data_card(
+    context: &Context,
+    run: &RunRow,
+    attempt: Option<&AttemptRow>,
+) -> Result<ExplainedData, AppError> {
+    let line = |(set, snapshot): (RunDataRow, DataSnapshotRow)| ExplainedDataSet {
+        name: set.name,
         data_sha256: snapshot.data_sha256,
         file_count: snapshot.file_count,
         rows: snapshot.rows,
         size_bytes: snapshot.size_bytes,
     };
-    let sets = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))?;
-    Ok(ExplainedData { sets: sets.into_iter().map(line).collect() })
+    let SetsRead { sets, doubt } = context.sets_read(run, attempt)?;
+    Ok(ExplainedData { sets: sets.into_iter().map(line).collect(), doubt })
 }
 
-/// The last completed run of the same name before this one.
-fn last_good_run(context: &Context, run: &RunRow) -> Result<Option<RunRow>, AppError> {
-    let filter = RunFilter {
-        name: Some(run.name.clone()),
-        state: Some(RunState::Completed),
-        created_before: Some(run.created_at),
-        limit: Some(1),
-        ..RunFilter::default()
-    };
-    Ok(context.ledger_read(|ledger| ledger.list_runs(&filter))?.pop())
-}
-
-/// What differs in the data: sets, then files, rows and columns inside the sets that differ.
-fn data_diff(context: &Context, good: &RunRow, run: &RunRow) -> Result<Diff, AppError> {
-    let described = |run_id| -> Result<Value, AppError> {
-        let mut sets = BTreeMap::new();
-        for (name, snapshot) in context.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))? {
-            let files = context.ledger_read(|ledger| ledger.data_snapshot_files(&snapshot.data_sha256))?;
-            let files: BTreeMap<String, Value> = files
-                .into_iter()
-                .map(|file| (file.path, json!({ "blake3": file.blake3, "rows": file.rows })))
-                .collect();
-            let described = json!({ "rows": snapshot.rows, "schema": snapshot.schema_json, "files": files });
-            sets.insert(name, described);
-        }
-        Ok(json!(sets))
-    };
-    let changes = if good.data_sha256 == run.data_sha256 {
-        Vec::new()
-    } else {
-        changes(&described(good.run_id)?, &described(run.run_id)?)
-    };
-    Ok(Diff { against: good.run_id.to_string(), label: "the data of the last good run".into(), changes })
-}
-
-/// Other completed runs with the same config, data and seed, and where their last values differ from this one's.
-fn same_inputs(
+/// What changed since the last good run of the same name before this one.
+fn since_last_good(
     context: &Context,
     run: &RunRow,
-    here: &[MetricSummaryRow],
-) -> Result<Vec<SameInputsRun>, AppError> {
-    let others = context.ledger_read(|ledger| ledger.runs_with_inputs_of(run, SAME_INPUTS_MAX))?;
-    let ids: Vec<RunId> = others.iter().map(|other| other.run_id).collect();
-    let mut last = context.ledger_read(|ledger| ledger.last_attempts_of(&ids))?;
-    last.retain(|attempt| attempt.state == AttemptState::Sealed);
-    let completed = |attempt: &&AttemptRow| attempt.termination_reason == Some(TerminationReason::Completed);
-    let ids: Vec<AttemptId> = last.iter().filter(completed).map(|attempt| attempt.attempt_id).collect();
-    let there = context.ledger_read(|ledger| ledger.metric_summaries_of_all(&ids, &[]))?;
-    let mut found = Vec::new();
-    for other in others {
-        let Some(last) = last.iter().find(|attempt| attempt.run_id == other.run_id) else { continue };
-        let there: Vec<_> = there.iter().filter(|row| row.attempt_id == last.attempt_id).collect();
-        let differing_metrics = differing(&there, here);
-        found.push(SameInputsRun { run_id: other.run_id, state: other.state, differing_metrics });
-    }
-    Ok(found)
+    attempt: Option<&AttemptRow>,
+) -> Result<Option<Diff>, AppError> {
+    let Some(good) = good_runs(context, &run.name, Some(run.created_at))?.into_iter().next() else {
+        return Ok(None);
+    };
+    let last = context.attempts_of_kind(good.run_id, good.kind)?.pop();
+    let (before, after) = (Inputs::of(context, &good, last.as_ref())?, Inputs::of(context, run, attempt)?);
+    let named = (good.run_id.to_string(), "the last good run".into());
+    Ok(Some(compared(context, &before, &after, named)))
 }
 
 /// The end of what was printed, stderr first because causes are there.
@@ -439,14 +409,6 @@ fn names(listed: Option<&str>) -> Vec<String> {
     listed.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-fn config_diff(good: &RunRow, run: &RunRow) -> Diff {
-    Diff {
-        against: good.run_id.to_string(),
-        label: "the last good run".into(),
-        changes: changes(&good.config_json, &run.config_json),
-    }
-}
-
 fn placement(attempt: &AttemptRow) -> AttemptPlacement {
     AttemptPlacement {
         launcher: attempt.launcher.clone(),
@@ -470,26 +432,10 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
     )
 }
 
-/// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
-fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
-    const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
-    let of_machine = |name: &str| {
-        is_machine_metric(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
-    };
-    here.iter()
-        .filter(|row| !of_machine(&row.name))
-        .filter_map(|row| {
-            let same = there.iter().find(|same| same.name == row.name && same.last_step == row.last_step)?;
-            let (there, here) = (same.last_value?, row.last_value?);
-            (there != here).then(|| (row.name.clone(), there, here))
-        })
-        .collect()
-}
-
 fn cost(
-    run: &RunRow,
+    (run, running): (&RunRow, Option<f64>),
     attempt: &AttemptRow,
-    attempts: &[AttemptRow],
+    (attempts, lines): (&[AttemptRow], &[AttemptSummary]),
     beside: Option<RunCostRow>,
 ) -> AttemptCost {
     AttemptCost {
@@ -505,19 +451,22 @@ fn cost(
         cost_usd: attempt.cost_usd,
         run_cost_usd: run.cost_usd,
         run_gpu_seconds: run.gpu_seconds,
-        run_wall_seconds: attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum(),
-        lost_steps: lost_steps(attempt),
+        run_wall_seconds: attempts
+            .iter()
+            .filter_map(|attempt| attempt.wall_seconds)
+            .fold(running.unwrap_or(0.0), |sum, seconds| sum + seconds),
+        lost_steps: lines
+            .iter()
+            .find(|line| line.attempt_id == attempt.attempt_id)
+            .and_then(|line| line.lost_steps),
+        running_seconds: running,
     }
 }
 
-/// Steps that were trained after the last committed checkpoint by an attempt that did not complete.
-fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
-    let completed = attempt.termination_reason.is_some_and(TerminationReason::is_success);
-    let kept = attempt.last_committed_step.or(attempt.resumed_from_step).unwrap_or(0);
-    attempt
-        .last_step
-        .filter(|_| !completed && attempt.termination_reason.is_some())
-        .map(|last| last.saturating_sub(kept))
+/// How long an attempt that has not ended runs so far.
+fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
+    let started = attempt.started_at.filter(|_| attempt.ended_at.is_none())?;
+    Some(context.clock.now().seconds_since(started).max(0.0))
 }
 
 /// What to do about each finding that forbade the launch, worst first.
@@ -539,6 +488,10 @@ fn proposed_diagnosis(
     attempt: &AttemptRow,
     diagnoses: &[AttemptDiagnosis],
 ) -> Result<Option<DiagnosisKind>, AppError> {
+    // Without Trackway's recorder in the script nothing is observed.
+    if !uses_sdk(context, attempt)? {
+        return Ok(None);
+    }
     let of_attempt = diagnoses.iter().filter(|found| found.attempt_id == attempt.attempt_id);
     let is_done = |kind| {
         let of_kind = of_attempt.clone().filter(|found| found.kind == kind);
@@ -549,64 +502,45 @@ fn proposed_diagnosis(
     Ok(diagnose::diagnosis_for(context, attempt)?.filter(|kind| !is_done(*kind)))
 }
 
-fn actions_for(
-    run: &RunRow,
-    attempt: &AttemptRow,
+/// What the advice about an attempt depends on.
+fn next_facts(
+    context: &Context,
+    (run, attempt): (&RunRow, &AttemptRow),
     retries: &[RetryRow],
+    events: &[EventRow],
     evaluations: &[EvaluationReceipt],
-    diagnosis: Option<DiagnosisKind>,
-    way_back: Option<String>,
-) -> Vec<String> {
-    let Some(reason) = attempt.termination_reason else {
-        return vec![
-            format!("follow it: trackway watch {}", run.run_id),
-            format!("end it after a checkpoint: trackway stop {}", run.run_id),
-        ];
-    };
-    let mut actions = Vec::new();
-    if !run.state.is_final() && run.state != RunState::Running {
-        actions.push(format!("resume the run: trackway resume {}", run.run_id));
-    }
-    let followed =
+) -> Result<NextFacts, AppError> {
+    let is_followed =
         retries.iter().any(|retry| retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some());
-    if followed {
-        actions.push(format!("see its result: trackway explain {}", run.run_id));
-    }
-    let diagnosis = diagnosis
-        .map(|kind| format!("{}: trackway diagnose {}", diagnose::promise(kind), attempt.attempt_id));
-    actions.extend(diagnosis);
-    match unmet_action(evaluations).filter(|_| reason.is_success()) {
-        Some(unmet) => actions.push(unmet),
-        None => actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned())),
-    }
-    actions.extend(resume_action(run, reason));
-    actions.extend(way_back);
-    actions.extend(run_file_action(run));
-    actions
+    let plan = stored_plan(run).ok().flatten();
+    let read_none = |event: &&EventRow| {
+        event.attempt_id == Some(attempt.attempt_id)
+            && EventKind::CheckpointOtherResume.is(&event.kind)
+            && event.field("read") == Some("none")
+    };
+    let last_good = good_runs(context, &run.name, Some(run.created_at))?.into_iter().next();
+    Ok(NextFacts {
+        run_id: run.run_id,
+        subject_run_id: run.for_run_id.unwrap_or(run.run_id),
+        attempt_id: attempt.attempt_id,
+        state: run.state,
+        kind: attempt.kind,
+        reason: attempt.termination_reason.map(|reason| advised_reason(attempt, reason)),
+        is_followed,
+        committed_step: run.last_committed_step,
+        reads_none: events.iter().any(|event| read_none(&event)),
+        has_evaluate: plan.as_ref().is_some_and(|plan| plan.evaluate.is_some()),
+        unmet_evaluation: unmet(evaluations),
+        last_good: last_good.map(|good| good.run_id),
+        diagnosis: None,
+        way_back: None,
+        lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
+    })
 }
 
-/// What to look at where the newest evaluation of the newest weights failed or does not pass its gates.
-fn unmet_action(evaluations: &[EvaluationReceipt]) -> Option<String> {
+/// The newest evaluation of the newest weights, where it failed or does not pass its gates.
+fn unmet(evaluations: &[EvaluationReceipt]) -> Option<String> {
     let candidates = evaluations.iter().filter(|evaluation| !evaluation.is_gate_test());
     let newest = candidates.max_by_key(|evaluation| evaluation.step)?;
-    let id = &newest.evaluation_id;
-    (!newest.passes())
-        .then(|| format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"))
-}
-
-/// A run that was started without a run file can have one; a run of another tool cannot.
-fn run_file_action(run: &RunRow) -> Option<String> {
-    let is_bare = run.run_file_path.is_none() && run.kind == LaunchKind::Train && run.state.is_final();
-    let is_planned = is_bare && stored_plan(run).is_ok_and(|plan| plan.is_some());
-    is_planned
-        .then(|| format!("for retries and checks, write its run file: trackway init --from {}", run.run_id))
-}
-
-/// How to continue a run that has ended before its work was done, where something is left to continue from. The last checkpoint of a
-/// training that diverged is one of what it became.
-fn resume_action(run: &RunRow, reason: TerminationReason) -> Option<String> {
-    let is_sound = !reason.is_success() && reason != TerminationReason::NumericDivergence;
-    let has_ended = run.state.is_final() && run.state != RunState::Completed && is_sound;
-    let step = run.last_committed_step.filter(|_| has_ended)?;
-    Some(format!("to continue from the checkpoint of step {step}: trackway resume {}", run.run_id))
+    (!newest.passes()).then(|| newest.evaluation_id.to_string())
 }

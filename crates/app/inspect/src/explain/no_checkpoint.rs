@@ -1,6 +1,7 @@
 //! Why an attempt committed no checkpoint. Pure: rows in, a sentence out.
 
 use trackway_formats::EventKind;
+use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow};
 
 use super::save_requests::save_requests;
@@ -37,6 +38,15 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
         return Some(format!(
             "{}{from}, and no checkpoint was due before its end{last}",
             requests.sentence()
+        ));
+    }
+    // The run file names where they are: only that nothing was there is left to say.
+    let patterns = CheckpointSection::adopted(&attempt.config_json);
+    if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
+        let named: Vec<String> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
+        return Some(format!(
+            "nothing that is a whole checkpoint was at {} before its end",
+            named.join(", ")
         ));
     }
     Some(match uses_sdk {
@@ -98,6 +108,12 @@ mod tests {
         let why = |events: &[EventRow], uses_sdk| why_none(&attempt, events, uses_sdk).unwrap();
         assert!(why(&[], false).contains("does not use the package"));
         assert!(why(&[], true).contains("never called"));
+        let named = AttemptRow {
+            config_json: serde_json::json!({ "checkpoint": { "adopt": ["ckpt/last.pt"] } }),
+            ..attempt.clone()
+        };
+        let why_named = why_none(&named, &[], false).unwrap();
+        assert_eq!(why_named, "nothing that is a whole checkpoint was at `ckpt/last.pt` before its end");
         let end = "it asked from step 7 on, and no checkpoint was due before its end, step 3500";
         let cadence = "whether to save (every 5000 steps)";
         for (events, times) in [

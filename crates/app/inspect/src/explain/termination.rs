@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trackway_api::explain::{SecondaryReason, Termination, TerminationEvidence};
-use trackway_core::TerminationReason;
+use trackway_core::{LaunchKind, TerminationReason};
 use trackway_ledger::AttemptRow;
 use trackway_tower::{meaning, runbook_section};
 
@@ -13,8 +13,8 @@ pub(crate) fn termination(attempt: &AttemptRow) -> Option<Termination> {
         stored(&attempt.termination_evidence).iter().map(evidence).collect();
     Some(Termination {
         reason,
-        cause: cause(reason, &evidence),
-        runbook: runbook_section(reason),
+        cause: cause(advised_reason(attempt, reason), &evidence),
+        runbook: runbook_section(advised_reason(attempt, reason)),
         rule: attempt.termination_rule.clone(),
         confidence: attempt.termination_confidence,
         domain: attempt.termination_domain,
@@ -23,6 +23,12 @@ pub(crate) fn termination(attempt: &AttemptRow) -> Option<Termination> {
         secondary: stored(&attempt.termination_secondary).iter().filter_map(secondary).collect(),
         fingerprint: attempt.fingerprint.clone(),
     })
+}
+
+/// The reason whose meaning and advice hold: receipts of older versions call an evaluation inside a training an evaluator, which it is not.
+pub(super) fn advised_reason(attempt: &AttemptRow, reason: TerminationReason) -> TerminationReason {
+    let is_inside = reason == TerminationReason::EvaluatorError && attempt.kind != LaunchKind::Evaluate;
+    if is_inside { TerminationReason::CodeError } else { reason }
 }
 
 /// What the reason means, and the deciding evidence.

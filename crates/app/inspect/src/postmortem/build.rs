@@ -15,6 +15,7 @@ use trackway_tower::{next_actions, runbook_section};
 
 use super::Evidence;
 use super::inputs::inputs;
+use crate::explain::next::with_run;
 use crate::explain::termination;
 
 /// More failed attempts than these are not described one by one in the summary.
@@ -42,7 +43,7 @@ pub fn build(evidence: Evidence) -> Postmortem {
         inputs: InputVersions {
             sets: explanation.data.sets,
             inputs: inputs(&rows),
-            since_last_good: [explanation.config_diff, explanation.data_diff].into_iter().flatten().collect(),
+            since_last_good: explanation.since_last_good,
         },
         integrity: StoredIntegrity {
             verified,
@@ -307,16 +308,19 @@ fn actions(explanation: &Explanation, failures: &[FailedAttempt]) -> Vec<Postmor
             reasons.push(failure.termination.reason);
         }
     }
+    let run_id = explanation.run.run_id;
+    let advice = |reason: TerminationReason| -> Vec<String> {
+        next_actions(reason).iter().map(|line| with_run(line, run_id)).collect()
+    };
     // The last attempt's own actions name the run, such as how to resume it.
     let of_run = explanation.termination.as_ref().is_none_or(|last| !last.reason.is_success());
-    let of_reasons =
-        |text: &String| reasons.iter().any(|reason| next_actions(*reason).contains(&text.as_str()));
+    let of_reasons = |text: &String| reasons.iter().any(|reason| advice(*reason).contains(text));
     for text in explanation.next_actions.iter().filter(|text| of_run && !of_reasons(text)) {
         add(text, None, None);
     }
     for reason in reasons {
-        for text in next_actions(reason) {
-            add(text, Some(reason), Some(runbook_section(reason)));
+        for text in advice(reason) {
+            add(&text, Some(reason), Some(runbook_section(reason)));
         }
     }
     for found in failures.iter().flat_map(|failure| &failure.detections) {

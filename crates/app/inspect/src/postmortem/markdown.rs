@@ -24,6 +24,10 @@ const LISTED_MAX: usize = 20;
 pub fn markdown(found: &Postmortem) -> String {
     let mut text = Markdown::default();
     head(&mut text, found);
+    if let Some(diff) = &found.inputs.since_last_good {
+        md!(text, "\n## What changed\n");
+        difference(&mut text, diff);
+    }
     impact(&mut text, found);
     timeline(&mut text, &found.timeline);
     causes(&mut text, found);
@@ -303,9 +307,6 @@ fn versions(text: &mut Markdown, inputs: &InputVersions) {
         version_list(text, input);
         md!(text, " |\n");
     }
-    for diff in &inputs.since_last_good {
-        difference(text, diff);
-    }
 }
 
 /// A seed may have as many digits as a hash: only long values are shortened.
@@ -343,18 +344,24 @@ fn sets(text: &mut Markdown, sets: &[ExplainedDataSet]) {
 }
 
 fn difference(text: &mut Markdown, diff: &Diff) {
-    md!(text, "\nAgainst {} ({}):\n\n", diff.label, Code(&diff.against));
+    md!(text, "\nChanged since {} ({}):\n\n", diff.label, Code(&diff.against));
     if diff.changes.is_empty() {
-        md!(text, "- no difference\n");
+        md!(text, "- {}\n", diff.without_changes());
     }
     for change in diff.changes.iter().take(LISTED_MAX) {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
-        md!(text, "- {}: ", Code(&change.key));
-        md!(text, "{} → {}\n", Code(&side(&change.before)), Code(&side(&change.after)));
+        md!(text, "- {} {}: ", change.kind.as_str(), Code(&change.key));
+        match &change.lines {
+            Some(lines) => md!(text, "{}\n", lines.to_string()),
+            None => md!(text, "{} → {}\n", Code(&side(&change.before)), Code(&side(&change.after))),
+        }
     }
     let left_out = diff.changes.len().saturating_sub(LISTED_MAX);
     if left_out > 0 {
         md!(text, "- {} more in the JSON\n", left_out.to_string());
+    }
+    for unknown in &diff.unknown {
+        md!(text, "- not known: {}\n", unknown.why);
     }
 }
 

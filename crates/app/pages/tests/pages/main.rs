@@ -147,8 +147,7 @@ fn empty_answers_make_pages() {
     (running.failure, running.ended_at, running.receipt_sha256) = (None, None, None);
     let mut explained = run_samples::explanation("plain");
     (explained.attempt, explained.termination, explained.placement) = (None, None, None);
-    (explained.config_diff, explained.data_diff, explained.fall_back, explained.resume_step) =
-        (None, None, None, None);
+    (explained.since_last_good, explained.fall_back, explained.resume_step) = (None, None, None);
     explained.machine = trackway_api::explain::MachineSummary::default();
     explained.cost = trackway_api::explain::AttemptCost::default();
     explained.data.sets.clear();
@@ -174,7 +173,7 @@ fn empty_answers_make_pages() {
     unfailed.timeline.clear();
     unfailed.actions.clear();
     unfailed.inputs.sets.clear();
-    unfailed.inputs.since_last_good.clear();
+    unfailed.inputs.since_last_good = None;
     (unfailed.impact.failed_count, unfailed.impact.lost_steps) = (0, None);
     unfailed.integrity.verified.kinds.clear();
     unfailed.integrity.verified.differs.clear();

@@ -34,8 +34,14 @@ fn amendment(text: &str) -> Value {
 }
 
 fn diff(text: &str) -> Value {
-    let change = json!({ "key": text, "before": text, "after": null });
-    json!({ "against": text, "label": text, "changes": [change] })
+    let change = json!({ "kind": "setting", "key": text, "before": text, "after": null });
+    let edited = json!({ "kind": "script", "key": text, "before": text, "after": text, "lines": { "added": 3, "removed": 1 } });
+    json!({ "against": text, "label": text, "changes": [change, edited], "unknown": [{ "kind": "code", "why": text }] })
+}
+
+/// With a change of each form.
+pub fn difference(text: &str) -> trackway_api::explain::Diff {
+    parsed(diff(text))
 }
 
 fn attempt(number: usize, text: &str) -> Value {
@@ -113,7 +119,7 @@ pub fn explanation(text: &str) -> Explanation {
         "rungs": [{ "run_id": RUN, "rung": text, "fraction": 0.1, "place": 1, "verdict": "promoted", "attempt_count": 2, "last_attempt_id": ATTEMPTS[1],
                     "last_step": 35, "wall_seconds": 90.0, "gpu_seconds": 90.0, "cost_usd": 0.5, "warm_start_step": null, "rule": text, "why": text,
                     "values_json": null, "metrics_json": null, "rows": 10, "rows_total": 100 }],
-        "config_diff": diff(text), "parent_diff": diff(text), "data": { "sets": sets(text) }, "data_diff": diff(text),
+        "since_last_good": diff(text), "parent_diff": diff(text), "data": { "sets": sets(text) },
         "preflight": [{ "name": text, "verdict": "warn", "blocks": true, "seconds": 1.0, "why": text, "skipped_why": text, "findings": [] },
                       { "name": text, "verdict": "pass", "blocks": false, "seconds": 1.0, "why": null, "skipped_why": null, "findings": [] }],
         "detections": [detection(text)], "diagnoses": [diagnosis(text)],
@@ -129,7 +135,7 @@ pub fn explanation(text: &str) -> Explanation {
         "progressive": null,
         "machine": { "sample_count": 9, "values": [value], "work": { "loop_seconds": 9.0, "work_fraction": 0.7, "batch_wait_fraction": 0.2, "checkpoint_stall_fraction": 0.1 } },
         "parameters": [{ "name": text, "value": text }], "tags": [{ "name": text, "value": text }], "artifacts": [],
-        "same_inputs": [{ "run_id": RUN, "state": "completed", "differing_metrics": [[text, 1.0, 2.0]] }],
+        "same_inputs": [{ "run_id": RUN, "state": "completed", "differing_metrics": [[text, 1.0, 2.0]], "compared_count": 2, "other_inputs": ["script"] }],
         "cost": { "wall_seconds": 90.0, "gpu_seconds": 180.0, "cpu_seconds": 80.0, "cost_usd": 0.1, "run_cost_usd": 0.2, "run_gpu_seconds": 360.0,
                   "run_wall_seconds": 180.0, "beside": { "runs": 2, "wall_seconds": 30.0, "gpu_seconds": 0.0, "cost_usd": null }, "lost_steps": 15 },
         "last_lines": [text], "next_actions": [text],
@@ -160,7 +166,7 @@ pub fn postmortem(text: &str) -> Postmortem {
                     "inputs": [{ "what": "data", "changed": true, "versions": [version(Some(text), 1), version(None, 2)] },
                                { "what": "seed", "changed": null, "versions": [{ "value": null, "attempts": [1, 2] }] },
                                { "what": "hosts", "changed": false, "versions": [{ "value": text, "attempts": [1, 2] }] }],
-                    "since_last_good": [diff(text)] },
+                    "since_last_good": diff(text) },
         "integrity": {
             "verified": { "run_id": RUN, "holds": false, "seconds": 0.1,
                           "kinds": [{ "kind": "receipt", "hold_count": 1, "differ_count": 1, "open_count": 0, "unknown_count": 0 }],

@@ -260,6 +260,7 @@ pub fn comparison(text: &str) -> RunComparison {
     let line =
         |factor: f64| vec![(0, Some(400.0 * factor)), (1, Some(2.0)), (2, None), (3, Some(0.5 * factor))];
     RunComparison {
+        changes: vec![crate::run_samples::difference(text)],
         runs: (0..5).map(run).collect(),
         parameters: vec![row(true), row(false)],
         config: vec![row(true)],

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use trackway_core::{MissingPredictions, UnmatchedTasks};
 
 use super::read::{attempts_and_backoff, one_or_more_texts, rule};
-use super::sections::{DataSpec, RetryRule};
+use super::sections::{DataSpec, RetryRule, is_default};
 use super::tree::{Node, Value};
 use super::values::{amount, command, flag, list, one_of, positive_duration, text, whole};
 use super::walker::{Fault, Problems, Scope};
@@ -265,11 +265,6 @@ impl EvaluateSection {
     pub fn tasks(&self) -> Option<&str> {
         self.task_set.as_deref().or(self.rows.as_deref())
     }
-}
-
-/// The digest of a config that does not name the policy is what it was before there was one.
-fn is_default<T: Default + PartialEq>(policy: &T) -> bool {
-    *policy == T::default()
 }
 
 pub(super) fn evaluate(

@@ -45,8 +45,8 @@ pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, Resou
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
-    KeepBest, LadderSection, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH, ResumeSection,
-    RetryRule, RetrySection, RunSection, SuperviseSection,
+    KeepBest, LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, RESUME_PATH,
+    ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

@@ -11,8 +11,8 @@ use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, Re
 use super::schema::nearest;
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchSection, OnDataChange, OwnerSection, ResumeSection, RetryRule, RetrySection,
-    RunSection, SuperviseSection,
+    LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule,
+    RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -220,6 +220,9 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
         adopt: scope.read("adopt", problems, list(0, text)),
         resume: resume(scope, problems),
         safe_after: scope.read("safe_after", problems, count(1)),
+        on_wrong_resume: scope
+            .read("on_wrong_resume", problems, one_of(OnWrongResume::WORDS))
+            .unwrap_or_default(),
     }
 }
 

@@ -74,7 +74,10 @@ pub const SCHEMA: &[SectionSchema] = &[
     ),
     section("training.loader", &["workers", "pin_memory", "prefetch", "persistent_workers"]),
     section("ladder", &["rungs", "promote", "warm_start"]),
-    section("checkpoint", &["every", "keep", "remote", "upload_wait", "adopt", "resume", "safe_after"]),
+    section(
+        "checkpoint",
+        &["every", "keep", "remote", "upload_wait", "adopt", "resume", "on_wrong_resume", "safe_after"],
+    ),
     section("checkpoint.resume", &["args", "environment"]),
     section("checkpoint.every", &["steps", "minutes", "epochs"]),
     section("checkpoint.keep", &["last", "every", "best"]),

@@ -191,9 +191,35 @@ pub struct CheckpointSection {
     /// After so many recorded steps in a row with a good loss a checkpoint is safe again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_after: Option<u32>,
+    /// What follows where an attempt that is to continue from a checkpoint begins before it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_wrong_resume: OnWrongResume,
+}
+
+closed_list!(
+    /// What follows where an attempt that is to continue from a checkpoint begins before it.
+    #[derive(Default)]
+    OnWrongResume, "reaction to a wrong resume", {
+        /// It is said at its first steps, and trains again what was trained.
+        #[default]
+        Note = "note",
+        /// It is said and ended.
+        Stop = "stop",
+    }
+);
+
+/// The digest of a config that does not name the policy is what it was before there was one.
+pub(super) fn is_default<T: Default + PartialEq>(policy: &T) -> bool {
+    *policy == T::default()
 }
 
 impl CheckpointSection {
+    /// Where a stored plan says that the script writes checkpoints; `None`: it does not.
+    #[must_use]
+    pub fn adopted(plan: &serde_json::Value) -> Option<Vec<String>> {
+        serde_json::from_value(plan.get("checkpoint")?.get("adopt")?.clone()).ok()
+    }
+
     /// Whether it is set when the script saves through Trackway.
     #[must_use]
     pub fn has_cadence(&self) -> bool {

@@ -61,8 +61,8 @@ pub enum ActionKind {
     UnhealthyStop,
     /// A rule ended it because more training would not help.
     EarlyStop,
-    /// A notice of preemption was passed on to the script.
-    PreemptionNotice,
+    /// It was to continue from a checkpoint and began before it, and the run file ends such an attempt.
+    WrongResume,
     /// A person injected SIGKILL (`--inject`).
     InjectedKill,
     /// A person injected SIGTERM (`--inject`).
@@ -82,7 +82,7 @@ impl ActionKind {
             Self::DivergenceStop => (Reason::NumericDivergence, FactRule::OwnDivergenceStop),
             Self::UnhealthyStop => (Reason::Unhealthy, FactRule::OwnUnhealthyStop),
             Self::EarlyStop => (Reason::EarlyStopped, FactRule::OwnEarlyStop),
-            Self::PreemptionNotice => (Reason::Preempted, FactRule::OwnPreemptionNotice),
+            Self::WrongResume => (Reason::CheckpointError, FactRule::OwnWrongResume),
             Self::InjectedKill => (Reason::NodeFailure, FactRule::OwnInjectedKill),
             Self::InjectedTerm => (Reason::Preempted, FactRule::OwnInjectedTerm),
         }
@@ -145,8 +145,6 @@ pub struct Progress {
     pub last_step: Option<Step>,
     /// Seconds between the last heartbeat and the end.
     pub seconds_since_last_heartbeat: Option<f64>,
-    /// Whether the script ever answered the recorder's handshake.
-    pub handshake_seen: bool,
     /// Whether the recorder asked the script to end because it had made all steps of a bounded launch.
     #[serde(default)]
     pub reached_last_step: bool,
@@ -157,6 +155,9 @@ pub struct Progress {
 pub struct TerminationEvidence {
     /// What the launch was for.
     pub kind: LaunchKind,
+    /// Whether it was launched by Trackway, so that `kind` is known. Of a log alone it is not known whether an evaluator wrote it.
+    #[serde(default)]
+    pub is_launch: bool,
     /// The exit code, when the process exited. Negative values are a wrapper's way of naming a signal.
     pub exit_code: Option<i32>,
     /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
@@ -201,5 +202,11 @@ impl TerminationEvidence {
     #[must_use]
     pub fn new(kind: LaunchKind) -> Self {
         Self { kind, ..Self::default() }
+    }
+
+    /// The same of a launch of Trackway.
+    #[must_use]
+    pub fn of_launch(kind: LaunchKind) -> Self {
+        Self { is_launch: true, ..Self::new(kind) }
     }
 }

@@ -66,6 +66,8 @@ pub(super) struct TerminationFinding {
     pub(super) retry_outlook: Option<RetryOutlook>,
     pub(super) items: Vec<EvidenceItem>,
     pub(super) secondary: Vec<SecondaryFinding>,
+    /// What the line means wherever it was printed, if an evaluation is part of the training: where that differs from `reason`.
+    pub(super) within_training: Option<Reason>,
     /// Whether this is a cause in the log that was not handled.
     pub(super) is_open_cause: bool,
     /// Whether kernel, scheduler or platform state it.
@@ -82,6 +84,7 @@ impl TerminationFinding {
             retry_outlook: None,
             items: Vec::new(),
             secondary: Vec::new(),
+            within_training: None,
             is_open_cause: false,
             is_platform_statement: false,
         }

@@ -427,6 +427,7 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Term
     let mut finding = TerminationFinding::new(reason, found.signature, confidence(found, strength, placed));
     if reason == Reason::EvaluatorError {
         finding.retry_outlook = lasting::outlook_of(hit.reason, finding.rule, &hit.text);
+        finding.within_training = Some(hit.reason).filter(|reason| *reason != Reason::EvaluatorError);
     }
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.role == Role::Verdict;

@@ -45,7 +45,7 @@ pub use verdict::TerminationVerdict;
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
 pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
-    let log = logs::read(evidence);
+    let mut log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
         .or_else(|| launcher::state(evidence).map(|stated| unless_finished_first(stated, evidence, &log)))
@@ -62,6 +62,8 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
+    } else if evidence.is_launch {
+        (finding, log) = as_training(finding, log);
     }
     // The recorded metrics say more than the printed ones.
     if (finding.reason.is_success() || finding.rule == FactRule::LastLossNotFinite.into())
@@ -90,6 +92,36 @@ fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
     let confidence = finding.confidence.max(Confidence::Likely);
     let retry_outlook = lasting::outlook_of_evaluation(&finding);
     TerminationFinding { reason: Reason::EvaluatorError, confidence, retry_outlook, ..finding }
+}
+
+/// An evaluation inside the script is part of the training: what fails there ended the training. Only a process that Trackway launched to
+/// evaluate is an evaluator.
+fn as_training(
+    mut finding: TerminationFinding,
+    mut log: logs::LogReading,
+) -> (TerminationFinding, logs::LogReading) {
+    let within = |found: &mut TerminationFinding| {
+        if found.reason == Reason::EvaluatorError {
+            found.reason = found.within_training.unwrap_or_else(|| within_training(found.rule));
+            found.retry_outlook = None;
+        }
+    };
+    within(&mut finding);
+    log.cause.iter_mut().chain(&mut log.weak).for_each(within);
+    for other in finding.secondary.iter_mut().chain(&mut log.others) {
+        if other.reason == Reason::EvaluatorError {
+            other.reason = within_training(other.rule);
+        }
+    }
+    (finding, log)
+}
+
+/// What a line about an evaluation means in a training: a judge that does not answer is a service that was not reached.
+fn within_training(rule: TerminationRule) -> Reason {
+    match rule.as_str() {
+        "evaluator.judge_api" => Reason::NetworkError,
+        _ => Reason::CodeError,
+    }
 }
 
 fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {

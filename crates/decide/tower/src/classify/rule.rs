@@ -29,8 +29,8 @@ closed_list!(
         OwnUnhealthyStop = "own_action.unhealthy_stop",
         /// A rule ended it because more training would not help.
         OwnEarlyStop = "own_action.early_stop",
-        /// A notice of preemption was forwarded to the script.
-        OwnPreemptionNotice = "own_action.preemption_notice",
+        /// The script did not continue from its checkpoint.
+        OwnWrongResume = "own_action.wrong_resume",
         /// A person injected SIGKILL (`--inject`).
         OwnInjectedKill = "own_action.injected_kill",
         /// A person injected SIGTERM (`--inject`).

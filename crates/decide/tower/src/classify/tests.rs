@@ -204,7 +204,8 @@ fn intent_outranks_all() {
         (ActionKind::HangKill, Reason::Hang),
         (ActionKind::UnhealthyStop, Reason::Unhealthy),
         (ActionKind::BudgetStop, Reason::BudgetExhausted),
-        (ActionKind::PreemptionNotice, Reason::Preempted),
+        (ActionKind::WrongResume, Reason::CheckpointError),
+        (ActionKind::InjectedTerm, Reason::Preempted),
         (ActionKind::Superseded, Reason::Superseded),
         (ActionKind::Fenced, Reason::Fenced),
         (ActionKind::InjectedKill, Reason::NodeFailure),
@@ -287,6 +288,40 @@ fn errors_of_an_evaluators_code_last() {
     };
     assert_eq!(inside("NameError: name 'x' is not defined"), (Reason::EvaluatorError, DoNotRetry));
     assert_eq!(inside("KeyError: 'doc'"), (Reason::EvaluatorError, Retry));
+}
+
+/// Proves that in a training that Trackway launched, an error of an evaluation in the script is the training's: of its code, of its data,
+/// or of a service, and no other finding names an evaluator.
+#[test]
+fn an_evaluation_inside_the_training_is_part_of_it() {
+    let in_evaluate = |error: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"t.py\", line 9, in <module>\n    evaluate(20)\n  File \"t.py\", line 4, in evaluate\n    raise f()\n{error}\n"
+        )
+    };
+    let rows = [
+        (Reason::CodeError, in_evaluate("ValueError: shapes (400,15) and (16,32) not aligned")),
+        (
+            Reason::CodeError,
+            in_evaluate("ValueError: matmul: Input operand 1 has a mismatch in its core dimension 0"),
+        ),
+        (Reason::CodeError, in_evaluate("NameError: name 'x' is not defined")),
+        (Reason::CodeError, "panel.JudgeReplyError: empty\n".to_owned()),
+        (
+            Reason::CodeError,
+            "Traceback (most recent call last):\n  File \"t.py\", line 4, in evaluate\n".to_owned(),
+        ),
+        (Reason::NetworkError, "openai.RateLimitError: Error code: 429\n".to_owned()),
+    ];
+    for (reason, log) in rows {
+        let mut evidence = ended(Some(1), None, &log);
+        assert_eq!(classify(&evidence).reason, Reason::EvaluatorError, "of a log alone: {log}");
+        evidence.is_launch = true;
+        let verdict = classify(&evidence);
+        assert_eq!(verdict.reason, reason, "{log}");
+        assert_eq!(verdict.retry_outlook, super::outlook(reason, verdict.confidence), "{log}");
+        assert!(verdict.secondary.iter().all(|other| other.reason != Reason::EvaluatorError), "{verdict:?}");
+    }
 }
 
 /// Proves that a bounded launch that ends by itself after its last step is complete, whatever code the script has for a

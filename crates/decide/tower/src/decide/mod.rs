@@ -11,7 +11,7 @@ mod retry;
 mod rule;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason, text};
+use trackway_core::{Confidence, TerminationReason as Reason, text};
 
 pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
 pub use policy::{AttemptBudget, RetryPolicy};
@@ -339,11 +339,6 @@ impl Case<'_> {
             stop(DecisionRule::CrashLoop, why, FinalState::Failed).over(budget)
         })
     }
-}
-
-/// Whether an attempt was a training launch, whose evaluation cannot be repeated without a committed checkpoint.
-fn has_something_to_evaluate(attempt: &PastAttempt) -> bool {
-    attempt.kind == LaunchKind::Evaluate || attempt.last_committed_step.is_some()
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The retries: each spends from a budget and names it.
 
-use trackway_core::{RetryOutlook, TerminationReason as Reason, text};
+use trackway_core::{LaunchKind, RetryOutlook, TerminationReason as Reason, text};
 
-use super::{
-    AttemptBudget, BudgetUse, Case, Decision, DecisionRule, FinalState, has_something_to_evaluate, stop,
-};
+use super::{AttemptBudget, BudgetUse, Case, Decision, DecisionRule, FinalState, stop};
 
 impl Case<'_> {
     /// C4: data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
@@ -36,10 +34,10 @@ impl Case<'_> {
         Some(self.retry(DecisionRule::DataChanged, why.into(), delay_seconds, budget))
     }
 
-    /// C5: the evaluator alone is launched again.
+    /// C5: an evaluator that Trackway launched is launched again, alone.
     pub(super) fn evaluator(&self) -> Option<Decision> {
         let Self { history, policy, last, jitter } = *self;
-        if last.reason != Reason::EvaluatorError {
+        if last.reason != Reason::EvaluatorError || last.kind != LaunchKind::Evaluate {
             return None;
         }
         if last.retry_outlook == Some(RetryOutlook::DoNotRetry) {
@@ -58,13 +56,8 @@ impl Case<'_> {
             return Some(stop(DecisionRule::EvaluatorBudgetSpent, why, FinalState::Blocked).over(budget));
         }
         let delay_seconds = policy.evaluator.delay_seconds(spent, jitter);
-        if has_something_to_evaluate(last) {
-            let why = "the evaluation failed: only the evaluator is launched again; the training attempt is not affected".to_owned();
-            let rule = DecisionRule::EvaluatorAlone;
-            return Some(Decision::RetryEvaluator { rule, why, delay_seconds, budget });
-        }
-        let why = "the evaluation inside the script failed before anything was committed";
-        Some(self.retry(DecisionRule::EvaluatorBeforeFirstCommit, why.into(), delay_seconds, budget))
+        let why = "the evaluation failed: only the evaluator is launched again; the training attempt is not affected".to_owned();
+        Some(Decision::RetryEvaluator { rule: DecisionRule::EvaluatorAlone, why, delay_seconds, budget })
     }
 
     /// C3: out of memory (or diverged) is retried only with the next entry of the plan.

@@ -70,8 +70,6 @@ closed_list!(
         DataChanged = "C4.data_changed",
         /// The evaluation alone is repeated.
         EvaluatorAlone = "C5.evaluator_alone",
-        /// The evaluation failed before anything was committed.
-        EvaluatorBeforeFirstCommit = "C5.evaluator_before_first_commit",
         /// The error is one of the evaluator's code or command, which a repetition does not change.
         EvaluatorSameEnd = "C5.same_end_expected",
         /// The evaluation failed as often as is allowed.

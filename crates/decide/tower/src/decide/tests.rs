@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use trackway_core::{RetryOutlook, Step};
+use trackway_core::{LaunchKind, RetryOutlook, Step};
 
 use super::*;
 
@@ -88,7 +88,8 @@ fn every_reason_meets_its_rule() {
         (Reason::Unhealthy, DecisionRule::SameEndExpected),
         (Reason::DataError, DecisionRule::DataUnchanged),
         (Reason::SchemaDrift, DecisionRule::DataUnchanged),
-        (Reason::EvaluatorError, DecisionRule::EvaluatorAlone),
+        // Only a launch of the evaluator ends so: `the_evaluator_has_a_budget_of_retries`.
+        (Reason::EvaluatorError, DecisionRule::UnknownReason),
         (Reason::CodeError, DecisionRule::SameEndExpected),
         (Reason::CheckpointError, DecisionRule::SameEndExpected),
     ];
@@ -197,21 +198,18 @@ fn ends_that_look_alike_are_counted() {
     assert_eq!(alike(&[text(hang, "a"), PastAttempt { in_force, ..text(hang, "a") }]), 1, "other settings");
 }
 
-/// Proves that the evaluator alone is launched again up to its limit, unless there is nothing that it could evaluate, and that a
-/// refilled budget is reported as such.
+/// Proves that an evaluator is launched again up to its limit, that a training never is from that budget, and that a refilled budget is
+/// reported as such.
 #[test]
 fn the_evaluator_has_a_budget_of_retries() {
     let policy = RetryPolicy::default();
-    let failed = |committed| ended(Reason::EvaluatorError, committed);
-    assert_eq!(after(&vec![failed(Some(10)); 3], &policy).rule(), DecisionRule::EvaluatorAlone);
-    assert_eq!(after(&vec![failed(Some(10)); 4], &policy).rule(), DecisionRule::EvaluatorBudgetSpent);
-    assert_eq!(after(&[failed(None)], &policy).rule(), DecisionRule::EvaluatorBeforeFirstCommit);
-    let evaluation = PastAttempt { kind: LaunchKind::Evaluate, ..failed(None) };
-    assert_eq!(after(std::slice::from_ref(&evaluation), &policy).rule(), DecisionRule::EvaluatorAlone);
-    let lasting = |of: PastAttempt| PastAttempt { retry_outlook: Some(RetryOutlook::DoNotRetry), ..of };
-    for wrong in [lasting(failed(Some(10))), lasting(failed(None)), lasting(evaluation)] {
-        assert_eq!(after(&[wrong], &policy).rule(), DecisionRule::EvaluatorSameEnd);
-    }
+    let failed = || PastAttempt { kind: LaunchKind::Evaluate, ..ended(Reason::EvaluatorError, None) };
+    assert_eq!(after(&vec![failed(); 3], &policy).rule(), DecisionRule::EvaluatorAlone);
+    assert_eq!(after(&vec![failed(); 4], &policy).rule(), DecisionRule::EvaluatorBudgetSpent);
+    let wrong = PastAttempt { retry_outlook: Some(RetryOutlook::DoNotRetry), ..failed() };
+    assert_eq!(after(&[wrong], &policy).rule(), DecisionRule::EvaluatorSameEnd);
+    let training = ended(Reason::EvaluatorError, Some(10));
+    assert_eq!(after(&[training], &policy).rule(), DecisionRule::UnknownReason);
     let why = |attempts: &[PastAttempt]| match after(attempts, &policy) {
         Decision::Retry { why, .. } => why,
         other => panic!("{other:?}"),

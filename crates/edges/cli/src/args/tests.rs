@@ -41,3 +41,98 @@ fn examples_fit_into_a_terminal() {
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
+
+/// Proves that every command that `explain` proposes is one that the command line accepts and that works in that state, for every
+/// combination of a state of the run, a reason, a kind of launch and what else is known.
+#[test]
+fn every_proposed_command_works_in_its_state() {
+    use trackway_core::{DiagnosisKind, LaunchKind, TerminationReason};
+    use trackway_inspect::explain::next::{NextFacts, commands, next};
+    use trackway_ledger::RunState;
+
+    let run_id: trackway_core::RunId = "run_01jz0000000000000000000001".parse().unwrap();
+    let attempt_id = "att_01jz0000000000000000000001".parse().unwrap();
+    let reasons = std::iter::once(None).chain(TerminationReason::ALL.iter().copied().map(Some));
+    let mut seen = std::collections::BTreeSet::new();
+    for (state, reason, kind) in reasons.flat_map(|reason| {
+        RunState::ALL
+            .iter()
+            .flat_map(move |state| LaunchKind::ALL.iter().map(move |kind| (*state, reason, *kind)))
+    }) {
+        // The advice about a training that an older version called so is that of another reason.
+        if reason == Some(TerminationReason::EvaluatorError) && kind == LaunchKind::Train {
+            continue;
+        }
+        for flags in 0..64_u32 {
+            let is = |bit: u32| flags & (1 << bit) != 0;
+            let facts = NextFacts {
+                run_id,
+                subject_run_id: run_id,
+                attempt_id,
+                state,
+                kind,
+                reason,
+                is_followed: is(0),
+                committed_step: is(1).then_some(40),
+                reads_none: is(2),
+                has_evaluate: is(3),
+                unmet_evaluation: is(4).then(|| "eval_01jz0000000000000000000001".to_owned()),
+                last_good: is(5).then_some(run_id),
+                diagnosis: (is(5) && reason.is_some() && kind == LaunchKind::Train)
+                    .then_some(DiagnosisKind::Hang),
+                way_back: (reason == Some(TerminationReason::NumericDivergence)
+                    && is(1)
+                    && state == RunState::Failed
+                    && kind == LaunchKind::Train)
+                    .then(|| {
+                        format!(
+                            "to continue: trackway rollback {run_id} --to-step 20 && trackway resume {run_id}"
+                        )
+                    }),
+                lacks_run_file: is(0) && kind == LaunchKind::Train,
+            };
+            for action in next(&facts) {
+                for words in commands(&action) {
+                    let parsed = super::parse(words.iter().map(Into::into))
+                        .unwrap_or_else(|error| panic!("`{action}` of {facts:?}: {error}"));
+                    seen.insert(words[1].clone());
+                    assert!(works(&parsed.command, &facts), "`{action}` does not work: {facts:?}");
+                }
+            }
+        }
+    }
+    for word in [
+        "resume", "watch", "stop", "explain", "diagnose", "eval", "compare", "rollback", "init", "checkpoint",
+    ] {
+        assert!(seen.contains(word), "{word} is never proposed: {seen:?}");
+    }
+}
+
+/// What each command requires of a run.
+fn works(command: &super::Command, facts: &trackway_inspect::explain::next::NextFacts) -> bool {
+    use super::{Command, EvalCommand};
+    use trackway_core::LaunchKind;
+    use trackway_engine::run::may_resume;
+    use trackway_ledger::RunState;
+
+    let is_training = facts.kind == LaunchKind::Train;
+    match command {
+        Command::Resume(_) => may_resume(facts.kind, facts.state, facts.reason),
+        Command::Watch(_) | Command::Stop(_) => facts.state == RunState::Running,
+        Command::Diagnose(_) => is_training && facts.reason.is_some(),
+        Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),
+        Command::Init(_) => is_training && facts.state.is_final(),
+        Command::Eval(command) => match &**command {
+            EvalCommand::Run(_) => !is_training || (facts.has_evaluate && facts.committed_step.is_some()),
+            EvalCommand::Show(_) => facts.unmet_evaluation.is_some(),
+            _ => false,
+        },
+        // They read what is there, and say so where there is nothing.
+        Command::Explain(_)
+        | Command::Compare(_)
+        | Command::Data(_)
+        | Command::Checkpoint(_)
+        | Command::Rehearse(_) => true,
+        _ => false,
+    }
+}

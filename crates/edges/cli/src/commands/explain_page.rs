@@ -29,6 +29,8 @@ use crate::units::{bytes, counted, duration, known, metric, short_hash};
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
 const METRICS_MAX: usize = 12;
+/// Most changes of a difference that are shown.
+const CHANGES_MAX: usize = 24;
 const ARTIFACTS_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
@@ -37,6 +39,7 @@ const STACKS_MAX: usize = 16;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
+    page.since_last_good.iter().for_each(|diff| difference(printer, diff));
     if let Some(attempt) = &page.attempt {
         why(printer, page, attempt);
         attempts(printer, page);
@@ -45,9 +48,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         tried(printer, page, attempt);
     }
     listed(printer, "Pre-flight", &page.preflight, preflight);
-    for diff in [&page.parent_diff, &page.config_diff, &page.data_diff].into_iter().flatten() {
-        difference(printer, diff);
-    }
+    page.parent_diff.iter().for_each(|diff| difference(printer, diff));
     listed(printer, "Same config, data and seed", &page.same_inputs, same_inputs);
     listed(printer, "Found while it ran", &page.detections, detections);
     listed(printer, "Diagnosed", &page.diagnoses, explain_diagnosis::diagnoses);
@@ -70,6 +71,13 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     listed(printer, "Last lines", &page.last_lines, last_lines);
     next(printer, &page.next_actions);
+}
+
+/// Ten lines: cause, evidence, checkpoint, what changed, cost, what to do.
+pub fn print_short(printer: Printer, page: &Explanation) {
+    for line in &page.short {
+        printer.line(format!("{:<12}{}", line.name, line.text));
+    }
 }
 
 fn heading(printer: Printer, page: &Explanation) {
@@ -309,9 +317,12 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         let hash = short_hash(&set.data_sha256);
         fact(printer, "data", format!("{}: {files}{rows}, {size}, {hash}", set.name));
     }
+    optional(printer, "", page.data.doubt.clone());
     let resumed = attempt.resumed_from_step.map(|step| {
-        let manifest = attempt.resumed_from_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
-        format!("from step {step} (manifest {manifest})")
+        match attempt.resumed_from_manifest_sha256.as_deref().map(short_hash) {
+            Some(manifest) => format!("from step {step} (manifest {manifest})"),
+            None => format!("from step {step}, of a checkpoint that is not the run's"),
+        }
     });
     optional(printer, "resumed", resumed);
     if let Some(place) = &page.placement {
@@ -331,31 +342,24 @@ fn placed(printer: Printer, place: &AttemptPlacement) {
     optional(printer, "devices", place.devices.clone());
 }
 
-fn difference(printer: Printer, diff: &Diff) {
-    section(printer, &format!("Against {} ({})", diff.label, diff.against));
+pub(super) fn difference(printer: Printer, diff: &Diff) {
+    section(printer, &format!("Changed since {} ({})", diff.label, diff.against));
     if diff.changes.is_empty() {
-        printer.line("  no difference");
+        printer.line(format!("  {}", diff.without_changes()));
     }
-    for change in &diff.changes {
-        let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
-        printer.line(format!("  {}: {} → {}", change.key, side(&change.before), side(&change.after)));
+    for change in diff.changes.iter().take(CHANGES_MAX) {
+        fact(printer, change.kind.as_str(), change.sentence());
+    }
+    more(printer, diff.changes.len().saturating_sub(CHANGES_MAX));
+    for unknown in &diff.unknown {
+        fact(printer, "not known", &unknown.why);
     }
 }
 
 fn same_inputs(printer: Printer, runs: &[SameInputsRun]) {
     for same in runs {
-        let result = if same.state != RunState::Completed {
-            Shown::default()
-        } else if same.differing_metrics.is_empty() {
-            ": same result".into()
-        } else {
-            let differing: Vec<String> = same
-                .differing_metrics
-                .iter()
-                .map(|(name, there, here)| format!("{name} {} there, {} here", metric(*there), metric(*here)))
-                .collect();
-            printer.tone(Tone::Warning, format!(": another result: {}", differing.join("; ")))
-        };
+        let tone = if same.differing_metrics.is_empty() { Tone::Dim } else { Tone::Warning };
+        let result = printer.tone(tone, format!(": {}", same.sentence()));
         printer.line(Shown::from(format!("  {} {}", same.run_id, same.state)) + result);
     }
 }
@@ -538,7 +542,11 @@ fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
 fn cost(printer: Printer, page: &Explanation) {
     section(printer, "Cost");
     let cost = &page.cost;
-    let took = cost.wall_seconds.map_or_else(|| "still running".into(), duration);
+    let running = || {
+        cost.running_seconds
+            .map_or_else(|| "not known".into(), |so_far| format!("{} so far", duration(so_far)))
+    };
+    let took = cost.wall_seconds.map_or_else(running, duration);
     let cpu = cost.cpu_seconds.map(|seconds| format!(", {} of CPU", duration(seconds))).unwrap_or_default();
     let gpu = cost.gpu_seconds.filter(|seconds| *seconds > 0.0);
     let gpu = gpu.map(|seconds| format!(", {:.2} GPU hours", seconds / 3600.0)).unwrap_or_default();
@@ -556,7 +564,7 @@ fn cost(printer: Printer, page: &Explanation) {
         fact(printer, "beside", format!("{} in {launched}{usd}", duration(beside.wall_seconds)));
     }
     let lost = cost.lost_steps.filter(|lost| *lost > 0);
-    optional(printer, "lost", lost.map(|lost| format!("{lost} steps after the last committed checkpoint")));
+    optional(printer, "lost", lost.map(|lost| format!("{} that do not count", counted(lost, "step"))));
 }
 
 fn last_lines(printer: Printer, last: &[String]) {

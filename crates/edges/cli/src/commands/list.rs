@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use trackway_api::attempts::Attempt;
 use trackway_api::runs::Run;
-use trackway_core::RunId;
+use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::rows::{listed_attempt, listed_run};
 use trackway_flows::query;
@@ -39,7 +39,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     } else if found.runs.is_empty() {
         printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
-        table(&found, &tags, args, printer);
+        table(&found, &tags, args, context.clock.now(), printer);
         if let Some(next) = found.next {
             printer.note(format!("there are more runs; list them with the same options and --after {next}"));
         }
@@ -74,7 +74,7 @@ fn listed(found: &FoundRuns, tags: &Tags) -> Vec<Run> {
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
 
-fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, printer: Printer) {
+fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printer: Printer) {
     let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
     let mut header: Vec<&str> = match args.columns.is_empty() {
         true => usual.to_vec(),
@@ -91,7 +91,7 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, printer: Printer) {
     header.extend(has_tags.then_some("tags"));
     header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
-        let mut cells = run_cells(run);
+        let mut cells = run_cells(run, now);
         if !args.columns.is_empty() {
             cells.truncate(1);
         }
@@ -123,7 +123,15 @@ fn cell(value: &serde_json::Value) -> String {
     }
 }
 
-fn run_cells(run: &RunRow) -> Vec<String> {
+/// How long a run took; of one that has not ended, how long ago it was started.
+fn took(run: &RunRow, now: Timestamp) -> String {
+    match run.started_at.filter(|_| !run.state.is_final()) {
+        Some(started) => format!("{} so far", duration(now.seconds_since(started).max(0.0))),
+        None => duration(run.wall_seconds),
+    }
+}
+
+fn run_cells(run: &RunRow, now: Timestamp) -> Vec<String> {
     vec![
         run.run_id.to_string(),
         run.name.clone(),
@@ -131,7 +139,7 @@ fn run_cells(run: &RunRow) -> Vec<String> {
         run.attempt_count.to_string(),
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),
-        duration(run.wall_seconds),
+        took(run, now),
         timestamp(run.created_at),
     ]
 }

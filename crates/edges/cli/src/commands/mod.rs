@@ -85,7 +85,10 @@ pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Exit 
     if printer.is_json() {
         printer.document(&found);
     } else if args.html.is_none() {
-        explain_page::print(printer, &found);
+        match args.short {
+            true => explain_page::print_short(printer, &found),
+            false => explain_page::print(printer, &found),
+        }
     }
     Ok(0)
 }

@@ -6,6 +6,7 @@ mod adopted;
 mod amendments;
 mod arguments;
 mod bad_input;
+mod changes;
 mod checkpoints;
 mod containers;
 mod coverage;

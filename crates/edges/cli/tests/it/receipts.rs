@@ -157,7 +157,7 @@ fn explain_tells_why() {
     assert_eq!(run["attempts"][0]["termination_reason"], "device_oom");
     let page = home.json(&["explain", "last"]);
     for key in [
-        "attempt", "run", "config_diff", "data_diff", "placement", "timeline", "termination", "checkpoints",
+        "attempt", "run", "since_last_good", "placement", "timeline", "termination", "checkpoints",
         "retries", "evaluations", "cost", "next_actions",
     ] {
         assert!(page.get(key).is_some(), "{key} is missing");

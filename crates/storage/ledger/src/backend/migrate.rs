@@ -19,7 +19,7 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 /// The first version that a later program brings forward; those before are from before the first release.
-const FIRST_VERSION: i64 = 23;
+pub(crate) const FIRST_VERSION: i64 = 23;
 
 /// The version that this program writes.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -147,6 +147,8 @@ mod tests {
              CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT;
              INSERT INTO schema_version VALUES ({FIRST_VERSION});
              {}
+             INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
+             VALUES ('run_00000000000000000000000001', 'r', 'planned', 'c', 1, 0, 0.0, 0.0, '{{}}');
              INSERT INTO checkpoints (run_id, attempt_id, step, epoch, object_prefix, state, location)
              VALUES ('run_1', 'att_1', 10, 1, 'step-10', 'suspect', 'train');",
             dialect::script(MIGRATIONS[0].source, Dialect::Sqlite)
@@ -156,6 +158,10 @@ mod tests {
         for _ in 0..2 {
             drop(Ledger::open(path.to_str().unwrap()).unwrap());
         }
+        let ledger = Ledger::open(path.to_str().unwrap()).unwrap();
+        let run_id = "run_00000000000000000000000001".parse().unwrap();
+        assert_eq!(ledger.run(run_id).unwrap().unwrap().name, "r");
+        assert_eq!(ledger.data_of_attempt("att_00000000000000000000000001".parse().unwrap()).unwrap(), []);
         let now = Connection::open(&path).unwrap();
         let kept = "SELECT unsafe_because IS NULL AND state = 'suspect' FROM checkpoints";
         assert!(now.query_row(kept, [], |row| row.get::<_, bool>(0)).unwrap());

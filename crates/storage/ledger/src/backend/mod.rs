@@ -11,6 +11,7 @@ mod postgres;
 mod rules;
 mod sqlite;
 
+pub(crate) use self::migrate::FIRST_VERSION;
 pub(crate) use self::migrate::SCHEMA_VERSION;
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;

@@ -15,9 +15,9 @@ use crate::error::{ErrorKind, LedgerError};
 use crate::find::{AttemptFilter, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow, Decision,
-    DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
-    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
+    AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
+    DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
+    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
 use crate::resolve::Found;
 
@@ -547,7 +547,16 @@ fn data_comes_back(ledger: &Ledger) {
     let used = ledger.validation_set("d1").unwrap().unwrap();
     assert_eq!((used.run_count, used.config_count, used.first_used_at), (1, 1, at(2)));
     assert_eq!(ledger.validation_set("d2").unwrap(), None);
-    assert_eq!(ledger.data_snapshots_of_run(reader.run_id).unwrap(), [("train".to_owned(), snapshot)]);
+    assert_eq!(ledger.data_snapshot("d1").unwrap(), Some(snapshot));
+    assert_eq!(ledger.data_snapshot("d9").unwrap(), None);
+    let attempt = new_attempt(&reader, 1, LaunchKind::Train);
+    let RunDataRow { run_id, name, path, data_sha256, role } =
+        ledger.data_of_run(reader.run_id).unwrap().remove(0);
+    let read = AttemptDataRow { attempt_id: attempt.attempt_id, run_id, name, path, data_sha256, role };
+    for _ in 0..2 {
+        ledger.insert_launch(&attempt, std::slice::from_ref(&read)).unwrap();
+    }
+    assert_eq!(ledger.data_of_attempt(attempt.attempt_id).unwrap(), [read]);
 }
 
 /// A reference has one meaning: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none

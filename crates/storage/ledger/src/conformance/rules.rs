@@ -194,7 +194,7 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
     for table in [
         "events", "amendments", "run_amendments", "data_snapshots", "data_snapshot_files", "run_data",
-        "retries",
+        "attempt_data", "retries",
     ] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
         let column = if table.starts_with("data_") { "size_bytes = 0" } else { "run_id = run_id" };

@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use trackway_core::{RunId, Timestamp};
+use trackway_core::{AttemptId, RunId, Timestamp};
 
 use crate::value::record;
 
@@ -59,6 +59,25 @@ record!(
         /// Its path in the run file.
         path: String,
         /// Its content.
+        data_sha256: String,
+        /// What it was used for: train, validation or test.
+        role: Option<String>,
+    }
+);
+
+record!(
+    /// Which data sets an attempt was launched on, as they were then. Append-only. Attempts of schema version 23 have none: their run's sets
+    /// are in `run_data`, and `training_attempts.data_sha256` shows whether they were still the same.
+    AttemptDataRow, "attempt_data", key ["attempt_id", "name"], {
+        /// The attempt, or another launch.
+        attempt_id: AttemptId,
+        /// Its run.
+        run_id: RunId,
+        /// The data set's name in the run file.
+        name: String,
+        /// Its path in the run file.
+        path: String,
+        /// Its content: rows, files and bytes are in `data_snapshots`.
         data_sha256: String,
         /// What it was used for: train, validation or test.
         role: Option<String>,

@@ -18,7 +18,7 @@ mod rung;
 
 use crate::value::{Record, Table};
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
-pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, ValidationSetRow};
+pub use data::{AttemptDataRow, DataSnapshotFileRow, DataSnapshotRow, RunDataRow, ValidationSetRow};
 pub use detection::DetectionRow;
 pub use diagnosis::DiagnosisRow;
 pub use evaluation::{
@@ -57,6 +57,7 @@ pub const TABLES: &[&Table] = &[
     DataSnapshotRow::TABLE,
     DataSnapshotFileRow::TABLE,
     RunDataRow::TABLE,
+    AttemptDataRow::TABLE,
     EvaluationRow::TABLE,
     EvaluationMetricRow::TABLE,
     EvaluationSliceRow::TABLE,

@@ -18,6 +18,7 @@ use trackway_tower::ladder::{
 };
 
 use crate::Context;
+use crate::attempt_data::SetsRead;
 use crate::error::{AppError, ErrorKind};
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
@@ -119,7 +120,7 @@ pub(crate) fn judge_rung(
     };
     let found = evidence::evidence_of_rung(context, row, events)?;
     let not_opened = found.opened.training_not_opened(&data_of(run)?);
-    let proof = prove(rung, &found.cuts, &not_opened, rows_of_training(context, run)?);
+    let proof = prove(rung, &found.cuts, &not_opened, rows_of_training(context, run, row)?);
     let Some(text) = &ladder.promote else {
         return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
     };
@@ -134,14 +135,14 @@ pub(crate) fn judge_rung(
     Ok(Some(Judged { judgement, next }))
 }
 
-/// The rows of all training data of a run; none where those of one set were not counted.
-fn rows_of_training(context: &Context, run: &RunRow) -> Result<Option<u64>, AppError> {
-    let sets = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
-    let snapshots = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run.run_id))?;
-    let training = sets.iter().filter(|set| set.role.as_deref() == Some(DataRole::Train.as_str()));
-    let rows = training
-        .map(|set| snapshots.iter().find(|(name, _)| *name == set.name)?.1.rows)
-        .collect::<Option<Vec<u64>>>();
+/// The rows of all training data of an attempt; none where those of one set were not counted, or are not known.
+fn rows_of_training(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Option<u64>, AppError> {
+    let SetsRead { sets, doubt } = context.sets_read(run, Some(attempt))?;
+    if doubt.is_some() {
+        return Ok(None);
+    }
+    let training = sets.iter().filter(|(set, _)| set.role.as_deref() == Some(DataRole::Train.as_str()));
+    let rows = training.map(|(_, snapshot)| snapshot.rows).collect::<Option<Vec<u64>>>();
     Ok(rows.filter(|rows| !rows.is_empty()).map(|rows| rows.iter().sum()))
 }
 

@@ -54,13 +54,11 @@ pub fn gather(
     closed: &ClosedRecords,
     files: &AttemptLayout,
 ) -> Result<TerminationEvidence, AppError> {
-    let mut evidence = TerminationEvidence::new(row.kind);
+    let mut evidence = TerminationEvidence::of_launch(row.kind);
     evidence.own_actions = actions::read(files)?;
     evidence.progress.last_step = closed.last_step;
     evidence.ranks.clone_from(&closed.ranks);
     evidence.non_finite_loss = non_finite_loss(&closed.summaries);
-    evidence.progress.handshake_seen =
-        closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
     let asked_to_end = [EventKind::MaxStepsReached.as_str(), EventKind::RehearsalTargetReached.as_str()];
     evidence.progress.reached_last_step =
         closed.events.iter().any(|event| asked_to_end.contains(&&*event.kind));

@@ -95,6 +95,8 @@ impl Attempt {
         let placement = launcher.launch(&self.spec(script), &Redactor::from_own_environment()).unwrap();
         self.engine.hide(hidden_polls);
         let watched = Watched {
+            resume: None,
+            wrong_resume: &|_| {},
             placement: &placement,
             files: launcher.files(&placement).unwrap(),
             channel: launcher.channel(&placement).unwrap(),

@@ -54,6 +54,19 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         fact("cost", &|at| of[at].cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default());
     }
     section("Runs", runs, &labels, printer);
+    for (other, diff) in labels[1..].iter().zip(&comparison.changes) {
+        printer.line(printer.tone(Tone::Bold, format!("Changed from {} to {other}", labels[0])));
+        if diff.changes.is_empty() {
+            printer.line(format!("  {}", diff.without_changes()));
+        }
+        for change in &diff.changes {
+            printer.line(format!("  {:<12}{}", change.kind.as_str(), change.sentence()));
+        }
+        for unknown in &diff.unknown {
+            printer.line(format!("  {:<12}{}", "not known", unknown.why));
+        }
+        printer.line("");
+    }
     for (title, rows) in [
         ("Parameters", &comparison.parameters),
         ("Settings", &comparison.config),

@@ -1,0 +1,137 @@
+//! What to do next, as sentences with commands. Pure: facts in, only commands that work in that state out.
+
+use trackway_core::{AttemptId, DiagnosisKind, LaunchKind, RunId, Step, TerminationReason};
+use trackway_engine::run::may_resume;
+use trackway_flows::diagnose::promise;
+use trackway_ledger::RunState;
+use trackway_tower::next_actions;
+
+/// What is known of an attempt and its run.
+#[derive(Debug, Clone)]
+pub struct NextFacts {
+    /// The run.
+    pub run_id: RunId,
+    /// The run that its advice is about: of an evaluation the evaluated one.
+    pub subject_run_id: RunId,
+    /// The attempt that is explained.
+    pub attempt_id: AttemptId,
+    /// The state of the run.
+    pub state: RunState,
+    /// What the launch was for.
+    pub kind: LaunchKind,
+    /// Why it ended, as its advice is given; none while it runs.
+    pub reason: Option<TerminationReason>,
+    /// Whether another attempt followed it.
+    pub is_followed: bool,
+    /// The step that a resume would continue from.
+    pub committed_step: Option<Step>,
+    /// Whether the script read no checkpoint when it was last to continue from one.
+    pub reads_none: bool,
+    /// Whether the plan has `[evaluate]`.
+    pub has_evaluate: bool,
+    /// The evaluation of the newest weights, where it failed or does not pass its gates.
+    pub unmet_evaluation: Option<String>,
+    /// The last good run of the name before it.
+    pub last_good: Option<RunId>,
+    /// What another launch would show the cause of.
+    pub diagnosis: Option<DiagnosisKind>,
+    /// How a run that diverged continues from before it did.
+    pub way_back: Option<String>,
+    /// Whether the run can have a run file and has none.
+    pub lacks_run_file: bool,
+}
+
+/// What to do, most useful first.
+#[must_use]
+pub fn next(facts: &NextFacts) -> Vec<String> {
+    let NextFacts { run_id, attempt_id, kind, .. } = *facts;
+    let Some(reason) = facts.reason else {
+        return match facts.state {
+            RunState::Running => vec![
+                format!("follow it: trackway watch {run_id}"),
+                format!("end it after a checkpoint: trackway stop {run_id}"),
+            ],
+            _ => vec![format!("see how it ended: trackway explain {run_id}")],
+        };
+    };
+    let mut actions = Vec::new();
+    if facts.is_followed {
+        actions.push(format!("see its result: trackway explain {run_id}"));
+    }
+    if facts.state == RunState::Waiting && kind == LaunchKind::Train {
+        actions.push(format!("launch its next attempt: trackway resume {run_id}"));
+    }
+    if let Some(kind) = facts.diagnosis {
+        actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind)));
+    }
+    match facts.unmet_evaluation.as_ref().filter(|_| reason.is_success()) {
+        Some(id) => {
+            actions.push(format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"));
+        }
+        None => actions.extend(next_actions(reason).iter().map(|line| with_run(line, facts.subject_run_id))),
+    }
+    if reason.is_success() && facts.state == RunState::Completed && kind == LaunchKind::Train {
+        actions.extend(after_success(facts));
+    }
+    actions.extend(resume(facts, reason));
+    actions.extend(facts.way_back.clone());
+    if facts.lacks_run_file && facts.state.is_final() {
+        actions.push(format!("for retries and checks, write its run file: trackway init --from {run_id}"));
+    }
+    actions
+}
+
+/// The advice of the runbook about this run.
+pub(crate) fn with_run(line: &str, run_id: RunId) -> String {
+    line.replace(" RUN`", &format!(" {run_id}`"))
+}
+
+fn after_success(facts: &NextFacts) -> Vec<String> {
+    let NextFacts { run_id, .. } = *facts;
+    let is_evaluated =
+        facts.has_evaluate && facts.committed_step.is_some() && facts.unmet_evaluation.is_none();
+    let evaluate = is_evaluated.then(|| format!("evaluate its checkpoint: trackway eval run {run_id}"));
+    let compare = facts
+        .last_good
+        .map(|good| format!("compare it with the run before: trackway compare {good} {run_id}"));
+    evaluate.into_iter().chain(compare).collect()
+}
+
+/// How to continue a run that has ended before its work was done, where something is left to continue from. The last checkpoint of a
+/// training that diverged is one of what it became, and `way_back` names one from before.
+fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
+    let run_id = facts.run_id;
+    let may = may_resume(facts.kind, facts.state, Some(reason)) && facts.state.is_final();
+    if !may || reason.is_success() || reason == TerminationReason::NumericDivergence {
+        return None;
+    }
+    let is_of_data = matches!(reason, TerminationReason::DataError | TerminationReason::SchemaDrift);
+    let first = if is_of_data { "when the data, its schema or the code is repaired, " } else { "" };
+    match (facts.committed_step, facts.reads_none) {
+        (Some(step), true) => Some(format!(
+            "{first}name the script's option to continue in `checkpoint.resume`, since it read no checkpoint; else it begins again, though step {step} is committed: trackway resume {run_id}"
+        )),
+        (Some(step), false) => {
+            Some(format!("{first}to continue from the checkpoint of step {step}: trackway resume {run_id}"))
+        }
+        (None, _) if is_of_data => Some(format!("{first}to launch it again: trackway resume {run_id}")),
+        (None, _) => None,
+    }
+}
+
+/// The commands in a sentence: words after `trackway`, to the end of the code or of the line.
+#[must_use]
+pub fn commands(action: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (place, _) in action.match_indices("trackway ") {
+        let is_word = place == 0 || action[..place].ends_with([' ', '`']);
+        let is_code = action[..place].ends_with('`');
+        let rest = &action[place..];
+        let end = if is_code { rest.find('`') } else { rest.find([';', ',']) };
+        let text = rest[..end.unwrap_or(rest.len())].split(" && ").next().unwrap_or_default();
+        if is_word {
+            found.push(text.split_whitespace().map(str::to_owned).collect());
+        }
+    }
+    found
+}

@@ -1,0 +1,33 @@
+//! The values of a JSON document by their keys.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Every leaf of a JSON document by its key, with dots between the levels and `[n]` for places of lists.
+#[must_use]
+pub fn leaves(value: &Value) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    collect(value, String::new(), &mut found);
+    found
+}
+
+fn collect(value: &Value, key: String, found: &mut BTreeMap<String, String>) {
+    match value {
+        // An empty table is not shown: the keys it gets or loses are.
+        Value::Object(members) => {
+            for (name, member) in members {
+                let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                collect(member, inner, found);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (place, item) in items.iter().enumerate() {
+                collect(item, format!("{key}[{place}]"), found);
+            }
+        }
+        _ => {
+            found.insert(key, value.to_string());
+        }
+    }
+}

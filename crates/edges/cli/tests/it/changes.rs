@@ -1,0 +1,360 @@
+//! What changed since the last good run, as the commands show it.
+
+use serde_json::Value;
+
+use crate::harness::Home;
+
+const SCRIPT: &str = "import json, sys\n\
+    c = json.load(open(sys.argv[1]))\n\
+    for step in range(1, c['steps'] + 1):\n    print(f\"step {step} loss {c['loss']}\")\n";
+const RUN_FILE: &str = "[run]\nname = \"r\"\nseed = 1\ncommand = [\"python3\", \"t.py\", \"c.json\"]\n";
+
+/// A home with a script, its configuration and its run file, and the first run of it.
+fn trained(extra: &str) -> Home {
+    let home = Home::new();
+    home.write("t.py", SCRIPT);
+    home.write("c.json", r#"{"steps": 10, "loss": 0.1}"#);
+    home.write("r.toml", &format!("{RUN_FILE}{extra}"));
+    run(&home, 0);
+    home
+}
+
+fn run(home: &Home, code: i32) {
+    let answer = home.trackway(&["run", home.path().join("r.toml").to_str().unwrap()]);
+    assert_eq!(answer.code, code, "{}", answer.stderr);
+}
+
+/// Kind and sentence of each change.
+fn changes(diff: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("–").to_owned();
+    let line = |change: &Value| {
+        let lines = change.get("lines").map(|it| format!(" +{} −{}", it["added"], it["removed"]));
+        format!(
+            "{} {} {} {}{}",
+            text(&change["kind"]),
+            text(&change["key"]),
+            text(&change["before"]),
+            text(&change["after"]),
+            lines.unwrap_or_default()
+        )
+    };
+    diff["changes"].as_array().unwrap_or_else(|| panic!("{diff}")).iter().map(line).collect()
+}
+
+/// Proves that `explain`, `compare` and `postmortem` name the script with its lines and the keys of its configuration that changed since the
+/// last good run, first of all, and that runs of other lengths are not called the same result.
+#[test]
+fn an_edited_script_and_configuration_are_named() {
+    let home = trained("");
+    home.write("c.json", r#"{"steps": 20, "loss": 9.5}"#);
+    home.write("t.py", &format!("{SCRIPT}# one line more\n"));
+    run(&home, 0);
+    let page = home.json(&["explain", "last"]);
+    let found = changes(&page["since_last_good"]);
+    assert!(found.contains(&"file c.json: loss 0.1 9.5".to_owned()), "{found:?}");
+    assert!(found.contains(&"file c.json: steps 10 20".to_owned()), "{found:?}");
+    assert!(
+        found.iter().any(|line| line.starts_with("script t.py ") && line.ends_with(" +1 −0")),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 3, "{found:?}");
+    let same = &page["same_inputs"][0];
+    assert_eq!(same["not_comparable"], "`loss` ends at step 10 there, at step 20 here", "{same}");
+    assert_eq!(same["other_inputs"], serde_json::json!(["script", "file"]));
+    let text = home.trackway(&["explain", "last"]).stdout;
+    let first = text.lines().position(|line| line.starts_with("Changed since the last good run"));
+    assert!(first.is_some_and(|place| place <= 3), "{text}");
+    assert!(!text.contains("no difference") && !text.contains("same last value"), "{text}");
+    assert!(text.contains("not known   code that the script imports: not in a git repository"), "{text}");
+    let ids: Vec<String> = home
+        .sql("select run_id from runs order by created_at")
+        .iter()
+        .map(|row| row["run_id"].as_str().unwrap().to_owned())
+        .collect();
+    let compared = home.json(&["compare", &ids[0], &ids[1]]);
+    assert_eq!(changes(&compared["changes"][0]), found);
+    let report = home.json(&["postmortem", "last"]);
+    assert_eq!(changes(&report["inputs"]["since_last_good"]), found);
+    let page = home.path().join("page.html");
+    home.trackway(&["explain", "last", "--html", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    let at = |word: &str| page.find(&format!("<h2>{word}</h2>")).unwrap_or_else(|| panic!("no {word}"));
+    assert!(at("What changed") < at("Attempts"));
+}
+
+/// Proves that nothing is called different where nothing is, that the bytes of a file which are gone are named as missing, and that the same
+/// result is one of metrics that were compared.
+#[test]
+fn what_is_gone_is_not_known() {
+    let home = trained("");
+    run(&home, 0);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(changes(&page["since_last_good"]), Vec::<String>::new());
+    let same = &page["same_inputs"][0];
+    assert_eq!((&same["compared_count"], &same["not_comparable"]), (&1.into(), &Value::Null), "{same}");
+    home.write("c.json", r#"{"steps": 10, "loss": 0.1, "new": 1}"#);
+    run(&home, 0);
+    for kept in std::fs::read_dir(home.state().join("sources")).unwrap() {
+        let path = kept.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("file-") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let page = home.json(&["explain", "last"]);
+    let found = changes(&page["since_last_good"]);
+    assert!(found.len() == 1 && found[0].starts_with("file c.json "), "{found:?}");
+    let unknown = page["since_last_good"]["unknown"].as_array().unwrap();
+    assert!(
+        unknown.iter().any(|it| it["why"] == "what changed in `c.json`: its bytes are not kept"),
+        "{unknown:?}"
+    );
+}
+
+/// Proves that commits and what is not committed are compared file by file.
+#[test]
+fn commits_and_uncommitted_changes_are_named() {
+    let home = Home::new();
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let done = std::process::Command::new("git")
+            .current_dir(home.path())
+            .args(identity)
+            .args(arguments)
+            .output();
+        assert!(done.unwrap().status.success(), "{arguments:?}");
+    };
+    home.write("t.py", "import model\nprint('step 1 loss 1')\n");
+    home.write("model.py", "a = 1\n");
+    home.write("other.py", "b = 1\n");
+    home.write("r.toml", "[run]\nname = \"r\"\ncommand = [\"python3\", \"-B\", \"t.py\"]\n");
+    home.write(".gitignore", "/home\n/.trackway\n");
+    git(&["init", "-q"]);
+    git(&["add", "t.py", "model.py", "other.py", "r.toml", ".gitignore"]);
+    git(&["commit", "-q", "-m", "first"]);
+    run(&home, 0);
+    home.write("model.py", "a = 1\nc = 2\n");
+    git(&["commit", "-q", "-a", "-m", "second"]);
+    home.write("other.py", "b = 2\n");
+    run(&home, 0);
+    let found = changes(&home.json(&["explain", "last"])["since_last_good"]);
+    assert!(found.iter().any(|line| line.starts_with("commit commit ")), "{found:?}");
+    assert!(
+        found.iter().any(|line| line.starts_with("code model.py ") && line.ends_with(" +1 −0")),
+        "{found:?}"
+    );
+    assert!(found.contains(&"uncommitted other.py – +1 −1".to_owned()), "{found:?}");
+}
+
+/// Proves that an error of an evaluation inside the script is the training's: its code must change, and no evaluator is launched.
+#[test]
+fn an_evaluation_inside_the_script_is_the_training() {
+    let home = Home::new();
+    home.write(
+        "t.py",
+        "def evaluate(step):\n    raise ValueError('shapes (400,15) and (16,32) not aligned')\n\
+         for step in range(1, 21):\n    print(f'step {step} loss {1 / step}')\nevaluate(20)\n",
+    );
+    home.write("r.toml", "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n");
+    run(&home, 4);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(page["termination"]["reason"], "code_error", "{}", page["termination"]);
+    assert_eq!((&page["run"]["state"], page["attempts"].as_array().unwrap().len()), (&"failed".into(), 1));
+    let text = home.trackway(&["explain", "last"]).stdout;
+    for words in ["The evaluation failed", "the training attempt is good", "trackway eval run", "valuator"] {
+        assert!(!text.contains(words), "{words}:\n{text}");
+    }
+}
+
+/// Proves that the data of an attempt is what it read, and not what its run began with, wherever it is named: in its own table, `explain`,
+/// `compare`, `export`, `reproduce` and the ledger that is made again.
+#[test]
+fn the_data_of_an_attempt_is_what_it_read() {
+    let home = Home::new();
+    let script =
+        "if [ $(wc -l < t.csv) = 3 ]; then echo '5,6' >> t.csv; kill -9 $$; fi; echo 'step 1 loss 0.5'";
+    home.write("t.csv", "a,b\n1,2\n3,4\n");
+    home.write(
+        "r.toml",
+        &format!(
+            "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[data.train]\npath = \"t.csv\"\n\
+             [retry]\nunknown = {{ attempts = 1, backoff = \"0s\" }}\n"
+        ),
+    );
+    run(&home, 0);
+    let query = "select a.attempt_number, s.rows from attempt_data d join training_attempts a on a.attempt_id = d.attempt_id \
+                 join data_snapshots s on s.data_sha256 = d.data_sha256 order by 1";
+    let read = serde_json::json!([{ "attempt_number": 1, "rows": 2 }, { "attempt_number": 2, "rows": 3 }]);
+    assert_eq!(Value::from(home.sql(query)), read);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!((&page["data"]["sets"][0]["rows"], &page["data"]["doubt"]), (&3.into(), &Value::Null));
+    let found = changes(&page["parent_diff"]);
+    assert!(found.iter().any(|line| line.starts_with("data train 2 rows, ")), "{found:?}");
+    let first = page["attempts"][0]["attempt_id"].as_str().unwrap();
+    assert_eq!(home.json(&["explain", first])["data"]["sets"][0]["rows"], 2);
+    let exported = home.json(&["export", "last", "--out", "tables"]);
+    assert!(
+        exported["files"].as_array().unwrap().iter().any(|file| file["table"] == "data" && file["rows"] == 2)
+    );
+    let attempt = page["attempt"]["attempt_id"].as_str().unwrap();
+    let rebuilt = home.json(&["reproduce", attempt, "--out", "again"]);
+    let missing = rebuilt["missing"].to_string();
+    assert!(!missing.contains("is not what the attempt read"), "{missing}");
+    let of_first = home.json(&["reproduce", first, "--out", "first"]);
+    assert!(of_first["missing"].to_string().contains("is not what the attempt read"), "{of_first}");
+    std::fs::remove_file(home.state().join("ledger.db")).unwrap();
+    for rest in ["ledger.db-wal", "ledger.db-shm"] {
+        std::fs::remove_file(home.state().join(rest)).ok();
+    }
+    home.json(&["doctor", "rebuild"]);
+    assert_eq!(Value::from(home.sql(query)), read, "rebuilt");
+}
+
+/// Proves that the data of the next run is compared with what the good attempt read, not with what its run began with.
+#[test]
+fn the_last_good_data_is_that_of_the_attempt() {
+    let home = Home::new();
+    let rows = |value: &dyn Fn(usize) -> String| {
+        (0..200).fold("a,b\n".to_owned(), |text, row| format!("{text}{},{}\n", value(row), row % 7))
+    };
+    let script =
+        "if [ ! -e done ]; then touch done; cp other.csv t.csv; kill -9 $$; fi; echo 'step 1 loss 0.5'";
+    home.write("t.csv", &rows(&|row| row.to_string()));
+    home.write("other.csv", &rows(&|row| format!("{row}.5")));
+    home.write(
+        "r.toml",
+        &format!(
+            "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[data.train]\npath = \"t.csv\"\n\
+             [retry]\nunknown = {{ attempts = 1, backoff = \"0s\" }}\n"
+        ),
+    );
+    run(&home, 0);
+    let report = home.json(&["preflight", home.path().join("r.toml").to_str().unwrap()]);
+    let text = report.to_string();
+    assert!(!text.contains("in the last good run"), "{text}");
+}
+
+/// Proves that a run which its data blocked is not resumed on the same data, code and settings, and says their digests; that repaired data
+/// opens it, passes pre-flight again and lets it continue from its last commit; and that data which pre-flight blocks does not.
+#[test]
+fn repaired_data_opens_a_blocked_run() {
+    let home = Home::new();
+    let script = "import json, os, pickle\n\
+        s = pickle.load(open('ck.pkl', 'rb'))['step'] if os.path.exists('ck.pkl') else 0\n\
+        while s < 40:\n    s += 1\n    print(f'step {s} loss 0.5', flush=True)\n    \
+        if s % 10 == 0: pickle.dump({'step': s, 'weights': [0.1], 'optimizer': [0.1]}, open('ck.pkl', 'wb'))\n    \
+        if s == 30 and 'bad' in open('t.csv').read():\n        import time; time.sleep(3)\n        raise RuntimeError('pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3')\n";
+    home.write("t.py", script);
+    home.write("t.csv", "a,b\n1,2\nbad,4\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[data.train]\npath = \"t.csv\"\nrules = [\"b < 9\"]\n\
+         [checkpoint]\nadopt = [\"ck.pkl\"]\n",
+    );
+    run(&home, 4);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(
+        (&page["termination"]["reason"], &page["run"]["state"]),
+        (&"data_error".into(), &"blocked".into()),
+        "{page}"
+    );
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("did not change: data ") && refused.stderr.contains("script "),
+        "{}",
+        refused.stderr
+    );
+    home.write("t.csv", "a,b\n1,2\n3,10\n");
+    let blocked = home.trackway(&["resume", "last"]);
+    assert_eq!(blocked.code, 3, "{}", blocked.stderr);
+    assert!(blocked.stderr.contains("not launched: pre-flight blocks it"), "{}", blocked.stderr);
+    assert_eq!(home.sql("select * from training_attempts").len(), 1);
+    home.write("t.csv", "a,b\n1,2\n3,4\n");
+    let resumed = home.trackway(&["resume", "last"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("changed since it ended in `data_error`: data ("), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("pre-flight again"), "{}", resumed.stderr);
+    let attempts =
+        home.sql("select resumed_from_step, first_step from training_attempts order by attempt_number");
+    assert_eq!(
+        attempts[1]["resumed_from_step"],
+        attempts[1]["first_step"].as_u64().unwrap() - 1,
+        "{attempts:?}"
+    );
+    let events = home.sql("select kind from events where kind = 'preflight_repeated'");
+    assert_eq!(events.len(), 2);
+}
+
+/// Proves that data which is repaired while the attempt that it stops ends lets the run continue, that data which stopped an attempt before does not,
+/// and that the retry passes pre-flight again.
+#[test]
+fn data_that_changed_is_tried_once() {
+    let end = "echo 'pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3' >&2; exit 1";
+    let home = Home::new();
+    let file = |script: &str, rules: &str| {
+        format!(
+            "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[data.train]\npath = \"t.csv\"\n{rules}"
+        )
+    };
+    let repaired = format!("if grep -q 9 t.csv; then printf 'a,b\\\\n1,2\\\\n' > t.csv; {end}; fi");
+    home.write("t.csv", "a,b\n1,9\n");
+    home.write("r.toml", &file(&repaired, ""));
+    run(&home, 0);
+    let rules = |home: &Home| -> Vec<Value> {
+        home.sql("select rule from retries order by at").into_iter().map(|row| row["rule"].clone()).collect()
+    };
+    assert_eq!(rules(&home), ["C4.data_changed", "finished"]);
+    assert_eq!(home.sql("select * from events where kind = 'preflight_repeated'").len(), 1);
+
+    let home = Home::new();
+    let back = format!(
+        "if grep -q 9 t.csv; then printf 'a,b\\\\n1,2\\\\n' > t.csv; else printf 'a,b\\\\n1,9\\\\n' > t.csv; fi; {end}"
+    );
+    home.write("t.csv", "a,b\n1,9\n");
+    home.write("r.toml", &file(&back, ""));
+    run(&home, 4);
+    assert_eq!(rules(&home), ["C4.data_changed", "C4.data_seen_before"]);
+
+    let home = Home::new();
+    let worse = format!("if grep -q 9 t.csv; then printf 'a,b\\\\n1,99\\\\n' > t.csv; {end}; fi");
+    home.write("t.csv", "a,b\n1,9\n");
+    home.write("r.toml", &file(&worse, "rules = [\"b < 10\"]\n"));
+    run(&home, 3);
+    assert_eq!(home.sql("select * from training_attempts").len(), 1, "pre-flight blocks the retry");
+}
+
+/// Proves that a script which does not continue from its checkpoint is reported at its first steps, not at its end, and is ended there where the
+/// run file wants it.
+#[test]
+fn a_wrong_resume_is_said_at_its_first_step() {
+    let home = Home::new();
+    home.write(
+        "s.py",
+        "import pickle, time, sys\nfor s in range(1, 121):\n    time.sleep(.05)\n    print(f'step {s} loss {1 / s}', flush=True)\n    \
+         if s % 20 == 0: pickle.dump({'step': s, 'weights': [0.1], 'optimizer': [0.1]}, open('checkpoint.pkl', 'wb'))\n    \
+         if s == 70 and len(sys.argv) < 2: time.sleep(4); sys.exit(1)\n",
+    );
+    let file = |policy: &str| {
+        format!(
+            "[run]\nname = \"r\"\ncommand = [\"python3\", \"s.py\"]\n[checkpoint]\nadopt = [\"checkpoint.pkl\"]\n{policy}"
+        )
+    };
+    home.write("r.toml", &file("on_wrong_resume = \"stop\"\n"));
+    run(&home, 4);
+    let resumed = home.trackway(&["resume", "last"]);
+    let said = "the script began with step 1, and not after step";
+    assert!(resumed.stderr.contains(said), "{}", resumed.stderr);
+    let last = home.sql("select last_step, termination_reason, termination_rule from training_attempts order by attempt_number desc");
+    assert_eq!(last[0]["termination_rule"], "own_action.wrong_resume", "{last:?}");
+    assert!(last[0]["last_step"].as_u64().unwrap() < 120, "{last:?}");
+    let timeline = home.json(&["explain", "last"])["timeline"].clone();
+    let at = |kind: &str| {
+        timeline
+            .as_array()
+            .unwrap()
+            .iter()
+            .rposition(|event| event["kind"] == kind)
+            .unwrap_or_else(|| panic!("{kind}: {timeline}"))
+    };
+    assert!(at("wrong_resume") < at("ended"));
+}
