@@ -1,6 +1,7 @@
 //! What must hold when things are killed, stopped, or in each other's way.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Child;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
