@@ -124,7 +124,12 @@ impl Neighbours {
         seen: &mut Sightings,
     ) {
         let is_known = self.standing.get(&stat.pid).is_some_and(|one| one.start_ticks == stat.start_ticks);
-        if is_known || self.standing.len() >= NEIGHBOURS_MAX {
+        if is_known {
+            return;
+        }
+        if self.standing.len() >= NEIGHBOURS_MAX {
+            // What is not followed may have written.
+            seen.wrote_beside(&who, from_ns.unwrap_or(now_ns), now_ns);
             return;
         }
         let count = count_of(stat, self.in_memory);
