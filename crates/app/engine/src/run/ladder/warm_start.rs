@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::{AttemptId, CheckpointUse, RunId, Step};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, RunRow};
 
@@ -49,7 +49,8 @@ impl WarmStart {
             return Self::of_another_run(context, run);
         };
         let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &before.to_string());
-        let why = match view(&root)?.resume_target() {
+        let view = view(&root)?;
+        let why = match view.resume_target() {
             Ok(Some(loaded)) => {
                 return Ok(Some(Self {
                     run_id: None,
@@ -59,6 +60,9 @@ impl WarmStart {
                     step: loaded.step,
                     manifest_sha256: loaded.info.manifest_sha256,
                 }));
+            }
+            Ok(None) if !view.skipped().is_empty() => {
+                format!("every checkpoint in `{}` is unsafe", root.display())
             }
             Ok(None) => format!("`{}` holds no committed checkpoint", root.display()),
             Err(error) => error.to_string(),
@@ -78,7 +82,12 @@ impl WarmStart {
         let view = view(&chosen.root)?;
         let loaded = chosen.number.map_or_else(|| view.resume_target(), |number| view.load(number).map(Some));
         let why = match loaded {
-            Ok(Some(_)) => return Ok(Some(chosen)),
+            Ok(Some(loaded)) => match loaded.info.unsafe_evidence {
+                Some(found) if !loaded.info.state.may_be_used(CheckpointUse::Start, false) => {
+                    format!("it is unsafe by now: {}", found.why)
+                }
+                _ => return Ok(Some(chosen)),
+            },
             Ok(None) => "it holds no committed checkpoint".to_owned(),
             Err(error) => error.to_string(),
         };
