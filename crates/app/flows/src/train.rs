@@ -170,7 +170,7 @@ fn check_again(
         return Ok(());
     }
     let report = check(context, (&prepared.job, &prepared.capture, None), selection, &Unheard)?;
-    let message = format!("pre-flight again, since {}: {}", why.trim_start_matches("since "), report.verdict);
+    let message = format!("pre-flight again: {}; {why}", report.verdict);
     let findings =
         report.checks.iter().filter(|check| report.blocks(check)).flat_map(|check| &check.findings);
     let found: Vec<&str> = findings.map(|finding| finding.message.as_str()).collect();

@@ -298,9 +298,11 @@ fn since_last_good(
     run: &RunRow,
     attempt: Option<&AttemptRow>,
 ) -> Result<Option<Diff>, AppError> {
-    let Some(good) = good_runs(context, &run.name, Some(run.created_at))?.into_iter().next() else {
-        return Ok(None);
+    let good = match run.kind {
+        LaunchKind::Train => good_runs(context, &run.name, Some(run.created_at))?.into_iter().next(),
+        _ => None,
     };
+    let Some(good) = good else { return Ok(None) };
     let last = context.attempts_of_kind(good.run_id, good.kind)?.pop();
     let (before, after) = (Inputs::of(context, &good, last.as_ref())?, Inputs::of(context, run, attempt)?);
     let named = (good.run_id.to_string(), "the last good run".into());

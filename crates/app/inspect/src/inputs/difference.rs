@@ -71,6 +71,7 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
         found.value(InputKind::Machine, key, (then, now));
     }
     found.value(InputKind::Rung, "rung", (&before.rung, &after.rung));
+    found.changes.sort_by_key(|change| change.kind);
     found
 }
 

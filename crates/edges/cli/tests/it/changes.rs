@@ -247,7 +247,7 @@ fn repaired_data_opens_a_blocked_run() {
     home.write("t.csv", "a,b\n1,2\nbad,4\n");
     home.write(
         "r.toml",
-        "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[data.train]\npath = \"t.csv\"\nrules = [\"b < 9\"]\n\
+        "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[data.train]\npath = \"t.csv\"\nrules = [\"b < 9\"]\n[preflight]\nseverity = { \"data.schema\" = \"block\" }\n\
          [checkpoint]\nadopt = [\"ck.pkl\"]\n",
     );
     run(&home, 4);
@@ -318,7 +318,10 @@ fn data_that_changed_is_tried_once() {
     let home = Home::new();
     let worse = format!("if grep -q 9 t.csv; then printf 'a,b\\\\n1,99\\\\n' > t.csv; {end}; fi");
     home.write("t.csv", "a,b\n1,9\n");
-    home.write("r.toml", &file(&worse, "rules = [\"b < 10\"]\n"));
+    home.write(
+        "r.toml",
+        &file(&worse, "rules = [\"b < 10\"]\n[preflight]\nseverity = { \"data.schema\" = \"block\" }\n"),
+    );
     run(&home, 3);
     assert_eq!(home.sql("select * from training_attempts").len(), 1, "pre-flight blocks the retry");
 }

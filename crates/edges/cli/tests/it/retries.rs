@@ -107,7 +107,7 @@ fn changed_data_shows_in_the_receipt_of_the_retry() {
     assert_eq!(home.sql("select * from data_snapshots").len(), 2);
     let page = home.json(&["explain", "last"]);
     let changes = page["parent_diff"]["changes"].as_array().unwrap();
-    assert!(changes.iter().any(|change| change["key"] == "data"), "{changes:?}");
+    assert!(changes.iter().any(|change| change["kind"] == "data" && change["key"] == "train"), "{changes:?}");
 
     let home = Home::new();
     home.write("t.csv", "a,b\n1,2\n");
