@@ -173,7 +173,7 @@ pub struct RunsGcArgs {
     /// Of the runs named with --run, also the checkpoints on this disk
     #[arg(long, requires = "runs")]
     pub checkpoints: bool,
-    /// Also files of scripts that were moved out of their way before a resume; else they are listed and kept
+    /// Also what was moved out of a script's way before a resume; else it is listed and kept
     #[arg(long)]
     pub quarantine: bool,
     /// Only runs that ended at least this long ago, such as `90d`
