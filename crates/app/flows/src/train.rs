@@ -178,6 +178,8 @@ fn check_again(
         serde_json::json!({ "contract_sha256": prepared.contract_sha256(), "found": found.join("; ") });
     let at = context.clock.now();
     let event = EventRow {
+        // It may be repeated more than once.
+        event_id: format!("{run_id}:{}:{}", EventKind::PreflightRepeated, at.as_micros()),
         fields_json: Some(fields),
         ..EventRow::of_run(run_id, EventKind::PreflightRepeated, at, message.clone())
     };

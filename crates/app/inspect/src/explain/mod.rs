@@ -490,10 +490,6 @@ fn proposed_diagnosis(
     attempt: &AttemptRow,
     diagnoses: &[AttemptDiagnosis],
 ) -> Result<Option<DiagnosisKind>, AppError> {
-    // Without Trackway's recorder in the script nothing is observed.
-    if !uses_sdk(context, attempt)? {
-        return Ok(None);
-    }
     let of_attempt = diagnoses.iter().filter(|found| found.attempt_id == attempt.attempt_id);
     let is_done = |kind| {
         let of_kind = of_attempt.clone().filter(|found| found.kind == kind);
@@ -501,7 +497,10 @@ fn proposed_diagnosis(
             .map(|found| found.verdict)
             .any(|verdict| matches!(verdict, DiagnosisVerdict::Found | DiagnosisVerdict::NotObserved))
     };
-    Ok(diagnose::diagnosis_for(context, attempt)?.filter(|kind| !is_done(*kind)))
+    // Without Trackway's recorder in the script only stacks are seen.
+    let is_seen = uses_sdk(context, attempt)?;
+    let kind = diagnose::diagnosis_for(context, attempt)?;
+    Ok(kind.filter(|kind| (is_seen || *kind == DiagnosisKind::Hang) && !is_done(*kind)))
 }
 
 /// What the advice about an attempt depends on.

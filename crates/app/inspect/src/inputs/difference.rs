@@ -64,13 +64,13 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
         }
     }
     found.parameters(&before.parameters, &after.parameters);
-    found.value(InputKind::Image, "container image", (&before.image, &after.image));
-    for (key, then, now) in
-        [("hosts", &before.hosts, &after.hosts), ("devices", &before.devices, &after.devices)]
-    {
-        found.value(InputKind::Machine, key, (then, now));
+    // A run that was never launched was on no machine.
+    if before.rung.is_some() && after.rung.is_some() {
+        found.value(InputKind::Image, "container image", (&before.image, &after.image));
+        found.value(InputKind::Machine, "hosts", (&before.hosts, &after.hosts));
+        found.value(InputKind::Machine, "devices", (&before.devices, &after.devices));
+        found.value(InputKind::Rung, "rung", (&before.rung, &after.rung));
     }
-    found.value(InputKind::Rung, "rung", (&before.rung, &after.rung));
     found.changes.sort_by_key(|change| change.kind);
     found
 }

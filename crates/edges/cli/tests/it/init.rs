@@ -87,7 +87,7 @@ fn a_recorded_run_becomes_a_run_file() {
     );
     assert_eq!(
         last[0],
-        "trackway: next: `trackway resume last` continues from step 4; `trackway init --from last` writes a run file with its command, its data and its checkpoints, for retries and checks"
+        "trackway: next: `trackway resume last` continues from step 4 if the script reads its checkpoint, which its first step shows; `trackway init --from last` writes a run file with its command, its data and its checkpoints, for retries and checks"
     );
     let resumed = home.json(&["resume", "last"]);
     let next = &resumed["next"];
