@@ -118,7 +118,7 @@ fn inflict(root: &Path, path: &Path, damage: &Damage) -> Option<PathBuf> {
         }
         Damage::Duplicate { name } => {
             let stem = path.file_name().unwrap().to_str().unwrap();
-            let names = ["00000012.json".into(), format!("{stem}.copy"), format!(".{stem}"), "copy".into()];
+            let names = ["00000019.json".into(), format!("{stem}.copy"), format!(".{stem}"), "copy".into()];
             let copy = path.with_file_name(&names[*name]);
             std::fs::copy(path, &copy).unwrap();
             return Some(copy.strip_prefix(root).unwrap().to_owned());
@@ -138,14 +138,14 @@ proptest! {
         let copy = copy_of(&vector_root());
         let files = files_below(copy.path());
         let victim = index.get(&files).clone();
-        let last_entry = victim.ends_with("log/00000011.json");
+        let last_entry = victim.ends_with("log/00000018.json");
         let healthy = lines(&diagnosed(copy.path()));
         let Some(changed) = inflict(copy.path(), &victim, &damage) else { return Ok(()) };
         let changed = changed.to_str().unwrap();
         let diagnosis = diagnosed(copy.path());
         if last_entry && matches!(damage, Damage::Delete) {
             // The last entry is missed by what it was about: its number is named as where the log ends.
-            let missed = lines(&diagnosis).iter().any(|line| line.contains("the log ends before `log/00000011.json`"));
+            let missed = lines(&diagnosis).iter().any(|line| line.contains("the log ends before `log/00000018.json`"));
             prop_assert!(missed, "{:#?}", lines(&diagnosis));
         } else {
             let named = about(&diagnosis, changed);
