@@ -355,7 +355,7 @@ pickle.dump({"step": 20, "model": {"w": [0.5] * 1000}, "optimizer": {"m": 1}}, o
 fn a_file_with_everything_in_it_is_deployed() {
     let home = Home::new();
     home.write("t.py", ONE_FILE);
-    let class = |row: u32| if row % 2 == 0 { "a" } else { "b" };
+    let class = |row: u32| if row.is_multiple_of(2) { "a" } else { "b" };
     let rows = (0..40).map(|row| format!("{row},{0},{0}", class(row))).collect::<Vec<_>>().join("\\n");
     home.write(
         "eval.sh",
