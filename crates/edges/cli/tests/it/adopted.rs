@@ -355,7 +355,7 @@ pickle.dump({"step": 20, "model": {"w": [0.5] * 1000}, "optimizer": {"m": 1}}, o
 fn a_file_with_everything_in_it_is_deployed() {
     let home = Home::new();
     home.write("t.py", ONE_FILE);
-    let class = |row: u32| if row % 2 == 0 { "a" } else { "b" };
+    let class = |row: u32| if row.is_multiple_of(2) { "a" } else { "b" };
     let rows = (0..40).map(|row| format!("{row},{0},{0}", class(row))).collect::<Vec<_>>().join("\\n");
     home.write(
         "eval.sh",
@@ -387,22 +387,20 @@ fn a_file_with_everything_in_it_is_deployed() {
 /// of an optimizer alone becomes no version.
 #[test]
 fn names_of_the_script_are_those_of_an_export() {
-    let files = "save(step)\n        (OUT / f'checkpoint-{step}' / 'extra').mkdir()\n        \
-                 (OUT / f'checkpoint-{step}' / 'extra' / '.notes').write_text('m')\n        \
-                 (OUT / f'checkpoint-{step}' / 'origin.json').write_text('own')";
+    // Before its last file, which completes it.
+    let last = "    (folder / \"trainer_state.json\")";
+    let more = "    (folder / 'extra').mkdir()\n    (folder / 'extra' / '.notes').write_text('m')\n    \
+                (folder / 'origin.json').write_text('{}')\n";
     let home = home(LOOKS, "pass", FILE);
     home.write(
         "train.py",
-        &TRAIN
-            .replace("START", LOOKS)
-            .replace("END", "pass")
-            .replace("        save(step)", &format!("        {files}")),
+        &TRAIN.replace("START", LOOKS).replace("END", "pass").replace(last, &format!("{more}{last}")),
     );
     run(&home);
     assert_eq!(registry(&home, &["register", "own", "--run", "last"]).0, 0);
     assert_eq!(registry(&home, &["export", "own", "1", "ex"]).0, 0);
     let text = |name: &str| std::fs::read_to_string(home.path().join("ex").join(name)).unwrap_or_default();
-    assert_eq!((&*text("extra/.notes"), &*text("origin.json")), ("m", "own"));
+    assert_eq!((&*text("extra/.notes"), &*text("origin.json")), ("m", "{}"));
     assert!(text("trackway-origin.json").contains("checkpoint-60"), "{}", text("trackway-origin.json"));
     assert!(home.path().join("ex/model.safetensors").is_file());
 
