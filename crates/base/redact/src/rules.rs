@@ -215,7 +215,7 @@ fn commands() -> Vec<Rule> {
         Rule::new(
             "secret",
             &["password"],
-            r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}\s{1,4}password\s{1,4}([^\s"']{3,256})|^[+\-]?\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
+            r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}[\s"',]{1,8}password\s{1,4}([^\s"']{3,256})|^[+\-]?\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
             present,
         ),
         // Behind what a logger puts before each line.

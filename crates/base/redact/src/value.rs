@@ -84,5 +84,5 @@ pub(super) fn encoded_pair(value: &[u8]) -> bool {
     });
     let decoded: Vec<u8> = decoded.collect();
     let colon = decoded.iter().position(|byte| *byte == b':');
-    colon.is_some_and(|at| at > 0 && at + 1 < decoded.len()) && !decoded.iter().any(u8::is_ascii_control)
+    colon.is_some_and(|at| at > 0 && at + 1 < decoded.len() && decoded[..at].iter().all(u8::is_ascii_graphic))
 }

@@ -3,7 +3,6 @@
 //! A masked value is what is left of it and a mark made with the key of the home: equal values have equal marks, and without the key
 //! no guess can be tested. Profiles that were masked with different keys are compared without marks.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,13 +59,17 @@ impl Mask {
 
     /// The value as it is stored; `None`: as it is. A value that was cut ends in `…`.
     fn text(&self, text: &str, hash: u64) -> Option<String> {
-        let left = match self.redactor.text(&masked(text)) {
-            Cow::Owned(left) => left,
-            Cow::Borrowed(left) if left != text => left.to_owned(),
-            Cow::Borrowed(_) if has_cut_word(text) => HIDDEN.to_string(),
-            Cow::Borrowed(_) => return None,
-        };
-        Some(self.marked(&left, hash))
+        // The sign of the cut belongs to no secret.
+        let whole = cut(text).unwrap_or(text);
+        let mut left = self.redactor.text(&masked(whole)).into_owned();
+        let last_word = left.split_whitespace().last().map_or(0, str::len);
+        if cut(text).is_some() && last_word >= CUT_WORD_BYTES_MIN {
+            let blank = left.trim_end().char_indices().rev().find(|(_, letter)| letter.is_whitespace());
+            let kept = blank.map_or(0, |(at, letter)| at + letter.len_utf8());
+            left.truncate(kept);
+            left.push(HIDDEN);
+        }
+        (left != whole).then(|| self.marked(&left, hash))
     }
 
     fn marked(&self, left: &str, hash: u64) -> String {
@@ -84,10 +87,9 @@ impl Mask {
     }
 }
 
-/// Whether a value that was cut ends within a long word.
-fn has_cut_word(text: &str) -> bool {
-    let cut = text.strip_suffix(HIDDEN).filter(|kept| kept.len() + 4 > MAX_KEPT_BYTES);
-    cut.and_then(|kept| kept.split_whitespace().last()).is_some_and(|word| word.len() >= CUT_WORD_BYTES_MIN)
+/// A value that was cut, without the sign of it.
+fn cut(text: &str) -> Option<&str> {
+    text.strip_suffix(HIDDEN).filter(|kept| kept.len() + 4 > MAX_KEPT_BYTES)
 }
 
 /// A masked value without its mark; itself if it has none.
@@ -239,15 +241,15 @@ mod tests {
         assert_eq!(drifted(&theirs, &ours), Vec::<String>::new(), "the marks of two keys are not compared");
     }
 
-    /// Proves that the rest of a word that was cut is hidden, and that an ordinary value is not.
+    /// Proves that the rest of a word that was cut is hidden, that a key which was cut is none, and that an ordinary value is not hidden.
     #[test]
     fn cut_words_are_hidden() {
-        let cut = |text: &str| format!("{text}{HIDDEN}");
-        let long = format!("see {}", "a1".repeat(60));
-        assert!(has_cut_word(&cut(&long[..MAX_KEPT_BYTES])));
-        let prose = "a word ".repeat(20);
-        assert!(!has_cut_word(&cut(&prose[..MAX_KEPT_BYTES])));
-        assert!(!has_cut_word(&long[..MAX_KEPT_BYTES]));
+        let kept = |text: &str| mask(1).text(&format!("{}{HIDDEN}", &text[..MAX_KEPT_BYTES]), 7);
+        let hidden = kept(&format!("see {}", "a1".repeat(60))).unwrap();
+        assert!(hidden.starts_with("see … #"), "{hidden}");
+        let key = kept(&format!("-----BEGIN RSA {} KEY-----\n{}", "PRIVATE", "a1B2".repeat(30))).unwrap();
+        assert!(!key.contains("a1B2"), "{key}");
+        assert_eq!(kept(&"a word ".repeat(20)), None);
         assert_eq!(mask(1).text("cat", 7), None);
     }
 }

@@ -614,13 +614,14 @@ mod tests {
     fn of_trackways_variables_is_stored_what_the_table_says() {
         let redactor = Redactor::from_environment::<&str, &str>([]);
         let secret = "https://mm.example.org/hooks/s3cr3tpathvalue99";
+        let new = format!("{}NEW", Variable::PREFIX);
         let own: BTreeMap<String, String> = Variable::ALL
             .iter()
             .map(|variable| variable.as_str())
-            .chain(["TRACKWAY_NEW", "EDITOR", "LANG"])
+            .chain([new.as_str(), "EDITOR", "LANG"])
             .map(|name| (name.to_owned(), secret.to_owned()))
             .collect();
-        let passed = ["TRACKWAY_WEBHOOK", "TRACKWAY_NEW", "TRACKWAY_DECODING"].map(str::to_owned);
+        let passed = [Variable::Webhook.as_str(), &new, Variable::Decoding.as_str()].map(str::to_owned);
         let stored = stored_environment(&redactor, own.clone(), &passed, &own);
         for variable in Variable::ALL {
             let expected = match variable.stored_part() {
@@ -630,7 +631,7 @@ mod tests {
             };
             assert_eq!(stored.get(variable.as_str()).map(String::as_str), expected, "{variable}");
         }
-        assert!(!stored.contains_key("TRACKWAY_NEW"));
+        assert!(!stored.contains_key(&new));
         assert_eq!(Variable::Webhook.stored_part(), StoredPart::Host, "documented as a secret");
     }
 }

@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 use trackway_core::name::{Name, Named};
 use trackway_core::{ManualClock, Timestamp};
 use trackway_formats::runfile::DataSpec;
+use trackway_redact::Redactor;
 
 use super::*;
 use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
-use crate::{HashCache, Resolver};
+use crate::{HashCache, KEY_BYTES, Mask, Resolver};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -40,7 +42,7 @@ fn take(folder: &Path, label: Option<&str>) -> (Snapshot, Profile, u64) {
         watch: &UNWATCHED,
     };
     let kept = folder.join("kept");
-    let mask = SnapshotStore::new(&folder.join("masks")).mask().unwrap();
+    let mask = Mask::new([7; KEY_BYTES], Arc::new(Redactor::from_environment::<&str, &str>([])));
     let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
     let spec = DataSpec { path: "data".into(), ..DataSpec::default() };
     let (manifest, profile) =
