@@ -61,7 +61,7 @@ fn wide(pairs: &[u8], order: Order) -> Vec<u8> {
         let low = |shift: u32| 0x80 | ((unit >> shift) & 0x3f) as u8;
         match unit {
             ..ASCII_END => wide.push(unit as u8),
-            ..THREE_BYTES_FROM => wide.extend([0xc0 | (unit >> 6) as u8, low(0)]),
+            ASCII_END..THREE_BYTES_FROM => wide.extend([0xc0 | (unit >> 6) as u8, low(0)]),
             _ => wide.extend([0xe0 | (unit >> 12) as u8, low(6), low(0)]),
         }
     }

@@ -193,7 +193,7 @@ const SHOWN: [(&str, Shown); 9] = [
     ("text", |redactor, text| redactor.text(text).into_owned().into_bytes()),
     ("two halves", |redactor, text| {
         let middle = (text.len() / 2..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        streamed(redactor, &[text[..middle].as_bytes(), text[middle..].as_bytes()], true)
+        streamed(redactor, &[&text.as_bytes()[..middle], &text.as_bytes()[middle..]], true)
     }),
     ("a logger", |redactor, text| prefixed(redactor, text, "2026-11-28 10:00:00,123 INFO train: ")),
     ("a level", |redactor, text| prefixed(redactor, text, "INFO ")),

@@ -257,8 +257,8 @@ fn points_to(path: &Path) -> Option<PathBuf> {
 /// Whether its files show that it is a checkpoint, and not only a pattern.
 fn is_checkpoint(candidate: &Candidate) -> bool {
     let found = candidate.content().recognised;
-    found.layout != Layout::Unknown && found.confidence != LayoutConfidence::Guess
-        || found.step.is_some() && found.layout != Layout::Unknown
+    let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
+    found.layout != Layout::Unknown && is_clear
 }
 
 /// Why a candidate would mislead a script that looks for its newest checkpoint; none for one that is whole or cannot be judged.

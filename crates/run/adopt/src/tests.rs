@@ -411,7 +411,7 @@ fn what_cannot_be_read_is_not_damaged() {
     let mut adopter = world.adopter(1, &["out/*"]);
     let path = world.work("out/step-10.safetensors");
     write(&path, &tensors(100, 1));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         println!("skipped: every file can be read by this user");
         return;

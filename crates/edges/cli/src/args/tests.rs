@@ -54,6 +54,8 @@ fn every_proposed_command_works_in_its_state() {
     let attempt_id = "att_01jz0000000000000000000001".parse().unwrap();
     let reasons = std::iter::once(None).chain(TerminationReason::ALL.iter().copied().map(Some));
     let mut seen = std::collections::BTreeSet::new();
+    // The same commands come again and again, and parsing one takes a millisecond.
+    let mut parsed = std::collections::BTreeMap::new();
     for (state, reason, kind) in reasons.flat_map(|reason| {
         RunState::ALL
             .iter()
@@ -93,9 +95,11 @@ fn every_proposed_command_works_in_its_state() {
             };
             for action in next(&facts) {
                 for words in commands(&action) {
-                    let parsed = super::parse(words.iter().map(Into::into))
-                        .unwrap_or_else(|error| panic!("`{action}` of {facts:?}: {error}"));
                     seen.insert(words[1].clone());
+                    let parsed = parsed.entry(words).or_insert_with_key(|words: &Vec<String>| {
+                        super::parse(words.iter().map(Into::into))
+                            .unwrap_or_else(|error| panic!("`{action}` of {facts:?}: {error}"))
+                    });
                     assert!(works(&parsed.command, &facts), "`{action}` does not work: {facts:?}");
                 }
             }

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use trackway_adopt::{Patterns, Seen, Sightings, WrittenFile, processor_time};
@@ -121,8 +121,8 @@ struct Watch {
     neighbours: Neighbours,
     seen: Arc<Mutex<Sightings>>,
     clock: Arc<dyn Clock>,
-    begun: Instant,
-    scanned: Option<Instant>,
+    begun_micros: i64,
+    scanned_micros: Option<i64>,
 }
 
 impl Watch {
@@ -136,9 +136,9 @@ impl Watch {
             notices,
             region,
             seen,
+            begun_micros: clock.monotonic_micros(),
             clock,
-            begun: Instant::now(),
-            scanned: None,
+            scanned_micros: None,
         }
     }
 
@@ -182,7 +182,7 @@ impl Watch {
         if let Some(notices) = &mut self.notices {
             is_new = notices.take(&self.region);
         }
-        let rests = self.scanned.is_some_and(|at| at.elapsed() < SCAN_EVERY);
+        let rests = self.scanned_micros.is_some_and(|at| self.since(at) < SCAN_EVERY);
         match (ended || !rests, is_new) {
             (true, _) => self.scan(now_ns),
             (false, true) => {
@@ -202,11 +202,15 @@ impl Watch {
             &self.seen,
             &*self.clock,
         );
-        self.scanned = Some(Instant::now());
+        self.scanned_micros = Some(self.clock.monotonic_micros());
+    }
+
+    fn since(&self, micros: i64) -> Duration {
+        Duration::from_micros(u64::try_from(self.clock.monotonic_micros() - micros).unwrap_or(0))
     }
 
     fn rest(&self) -> Option<Duration> {
-        let allowed = BURST + self.begun.elapsed() / REST_PER_WORK;
+        let allowed = BURST + self.since(self.begun_micros) / REST_PER_WORK;
         let beyond = processor_time().saturating_sub(allowed);
         (!beyond.is_zero()).then(|| (beyond * REST_PER_WORK).min(Duration::from_secs(30)))
     }
