@@ -415,7 +415,7 @@ fn names_of_the_script_are_those_of_an_export() {
     assert_eq!(home.json(&["run", "optim.toml"])["state"], "completed");
     let refused = home.trackway(&["registry", "register", "optim", "--run", "last"]);
     assert!(
-        refused.code == 2 && refused.stderr.contains("holds no weights"),
+        refused.code == 6 && refused.stderr.contains("no committed checkpoint"),
         "{} {}",
         refused.code,
         refused.stderr
