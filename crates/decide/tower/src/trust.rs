@@ -156,6 +156,12 @@ impl LossRecord {
         self.curves.values().any(|curve| !curve.episodes.is_empty())
     }
 
+    /// Whether a loss was not to be trusted at this step or before, whatever it was later.
+    #[must_use]
+    pub fn was_bad_by(&self, step: Step) -> bool {
+        self.curves.values().flat_map(|curve| &curve.episodes).any(|episode| episode.first_step <= step)
+    }
+
     /// Why a checkpoint of this step is unsafe, by the losses; none: it is not.
     #[must_use]
     pub fn unsafe_at(&self, step: Step) -> Option<UnsafeEvidence> {
@@ -190,14 +196,15 @@ pub struct ReadTensors {
     pub non_finite: Option<(String, String)>,
 }
 
-/// Why a checkpoint is unsafe; none: it is not. The values in it count whatever the loss was; where none can be read, the loss decides.
+/// Why a checkpoint is unsafe; none: it is not. The loss decides; after it was good again, the values in the checkpoint do, as far as they can be read.
+/// Alone they show nothing: a buffer may hold any bits, and a loss that was finite throughout says that the model works.
 #[must_use]
 pub fn judge(step: Step, losses: &LossRecord, tensors: &ReadTensors) -> Option<UnsafeEvidence> {
     let by_loss = losses.unsafe_at(step);
     by_loss.or_else(|| {
-        let (tensor, value) = tensors.non_finite.clone()?;
+        let (tensor, value) = tensors.non_finite.clone().filter(|_| losses.was_bad_by(step))?;
         Some(UnsafeEvidence {
-            why: format!("its tensor `{tensor}` holds {value}"),
+            why: format!("the loss was good again, but its tensor `{tensor}` holds {value}"),
             found_by: "tensors".into(),
             first_step: None,
             value: Some(value),
@@ -446,14 +453,19 @@ mod tests {
         );
     }
 
-    /// Proves that the values in a checkpoint count without a loss, that the loss counts without values, and that any rank's loss counts.
+    /// Proves that the values in a checkpoint count once a loss was bad, and not alone, that the loss counts without values, and that any rank's loss
+    /// counts.
     #[test]
-    fn values_and_losses_count_each() {
+    fn values_count_after_a_bad_loss() {
         let (finite, unread) = (record(100, |_| (1.0, None)), ReadTensors::default());
         let lost = ReadTensors { non_finite: Some(("w".into(), "NaN".into())) };
         assert_eq!(judge(50, &finite, &unread), None);
-        assert_eq!(judge(50, &finite, &lost).unwrap().why, "its tensor `w` holds NaN");
-        assert_eq!(judge(50, &LossRecord::new(SAFE_AFTER, true), &lost).unwrap().found_by, "tensors");
+        assert_eq!(judge(50, &finite, &lost), None);
+        assert_eq!(judge(50, &LossRecord::new(SAFE_AFTER, true), &lost), None);
+        let recovered = record(200, |step| (if step == 20 { NAN } else { 1.0 }, None));
+        assert_eq!(judge(150, &recovered, &unread), None);
+        assert_eq!(judge(150, &recovered, &lost).unwrap().found_by, "tensors");
+        assert_eq!(judge(10, &recovered, &lost), None);
         let mut ranks = finite;
         ranks.take(3, "loss", 90, NAN);
         assert!(judge(95, &ranks, &unread).unwrap().why.contains("`loss` on rank 3 is NaN from step 90 on"));

@@ -70,7 +70,7 @@ pub(crate) fn mark_ended(
     let losses = recorded(context, row, &plan)?;
     let mut marked = mark_by_loss(context, row, &losses)?;
     if by_values {
-        marked.extend(mark_by_values(context, row)?);
+        marked.extend(mark_by_values(context, row, &losses)?);
     }
     if !marked.is_empty() {
         mirror_run(context, run, &std::collections::BTreeMap::new())?;
@@ -120,19 +120,17 @@ fn mark_by_loss(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Res
 }
 
 /// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one before.
-fn mark_by_values(context: &Context, row: &AttemptRow) -> Result<Marked, AppError> {
-    // It may be of an earlier attempt; by their losses those of each attempt are marked already.
-    let losses = LossRecord::new(SAFE_AFTER, false);
+fn mark_by_values(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Result<Marked, AppError> {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let (mut marked, mut budget_bytes) = (Vec::new(), LOOK_BYTES_MAX);
     for _ in 0..LOOKS_MAX {
         let view = view(&root)?;
         let newest = view.list().into_iter().rev().find(|info| info.on_branch && is_judged(info));
-        let Some(info) = newest else { break };
+        let Some(info) = newest.filter(|info| losses.was_bad_by(info.step)) else { break };
         let Ok(manifest) = view.manifest(info.number) else { break };
         let folder = Folder::new(view.root().join(&info.folder));
         let tensors = values_of(&folder, &manifest, &mut budget_bytes);
-        let Some(evidence) = judge(info.step, &losses, &tensors) else { break };
+        let Some(evidence) = judge(info.step, losses, &tensors) else { break };
         let set = set(context, row, vec![(info, evidence)])?;
         if set.is_empty() {
             break;
