@@ -119,7 +119,9 @@ impl Sightings {
     pub fn wrote_beside(&mut self, who: &str, from_ns: i64, until_ns: i64) {
         let same = self.others.iter_mut().rev().take(64).find(|one| one.who == who);
         match same {
-            Some(last) if from_ns <= last.until_ns => last.until_ns = until_ns.max(last.until_ns),
+            Some(last) if from_ns <= last.until_ns && last.from_ns <= until_ns => {
+                (last.from_ns, last.until_ns) = (from_ns.min(last.from_ns), until_ns.max(last.until_ns));
+            }
             _ => {
                 if self.others.len() == OTHERS_MAX {
                     self.others.remove(0);
@@ -252,9 +254,17 @@ mod tests {
         seen.wrote_beside("b", 200 * MS, 250 * MS);
         seen.wrote_beside("b", 250 * MS, 300 * MS);
         assert_eq!(seen.others().len(), 1, "one time without a gap");
+        // A count that covers a time which was known in part.
+        seen.wrote_beside("c", 600 * MS, 601 * MS);
+        seen.wrote_beside("c", 500 * MS, 700 * MS);
         seen.looked(1_000 * MS);
-        for (at, expected) in [(150, Company::Alone), (200, Company::With("b".into())), (400, Company::Alone)]
-        {
+        for (at, expected) in [
+            (150, Company::Alone),
+            (200, Company::With("b".into())),
+            (400, Company::Alone),
+            (510, Company::With("c".into())),
+            (690, Company::With("c".into())),
+        ] {
             assert_eq!(company(&seen, file(1, at)), expected, "written at {at}");
         }
         assert!(matches!(company(&seen, file(1, 10)), Company::NotKnown(why) if why.contains("before")));
