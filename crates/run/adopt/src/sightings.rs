@@ -176,9 +176,12 @@ impl Sightings {
             return Company::NotKnown("it belongs to another user".into());
         }
         let moments = files.iter().flat_map(|file| [file.modified_ns, file.changed_ns]);
-        match moments.clone().max().is_some_and(|last| last > looked_until_ns) && !is_last {
-            true => Company::NotYet,
-            false => company(&self.others, self.since_ns, moments).unwrap_or(Company::Alone),
+        // The time of a file is up to a tick before its write.
+        let last = moments.clone().max().unwrap_or(0);
+        match is_last {
+            true if last > looked_until_ns => Company::Ended,
+            false if last.saturating_add(TICK_NS) > looked_until_ns => Company::NotYet,
+            _ => company(&self.others, self.since_ns, moments).unwrap_or(Company::Alone),
         }
     }
 }
@@ -250,7 +253,7 @@ mod tests {
         assert!(matches!(company(&seen, file(1, 100)), Company::NotKnown(why) if why.contains("looked")));
         seen.looked(90 * MS);
         assert_eq!(company(&seen, file(1, 100)), Company::NotYet);
-        assert_eq!(seen.of(&[file(1, 100)], 0, true).company, Company::Alone, "the last look");
+        assert_eq!(seen.of(&[file(1, 100)], 0, true).company, Company::Ended, "after the last look");
         seen.wrote_beside("b", 200 * MS, 250 * MS);
         seen.wrote_beside("b", 250 * MS, 300 * MS);
         assert_eq!(seen.others().len(), 1, "one time without a gap");
