@@ -387,7 +387,8 @@ impl Adopter {
             Answer::Complete { because } => {
                 let recognised = content.recognised;
                 // Who wrote is looked at from time to time: what speaks for the attempt may be seen only after the file.
-                let is_early = owner.is_none() || !is_own && known.doubted != Some(fingerprint);
+                let is_doubted = !is_own && known.doubted != Some(fingerprint) && !facts.writers_ended;
+                let is_early = owner.is_none() || is_doubted;
                 let Some(owner) = owner.filter(|_| !is_early) else {
                     known.doubted = Some(fingerprint).filter(|_| !is_own);
                     look.is_waiting = true;

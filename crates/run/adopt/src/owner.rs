@@ -28,6 +28,8 @@ pub enum Company {
     NotKnown(String),
     /// It was not looked at since.
     NotYet,
+    /// Every process of the attempt had ended by then.
+    Ended,
 }
 
 /// What is known of the writer of a checkpoint.
@@ -115,6 +117,7 @@ pub fn owner(evidence: &Evidence) -> Option<Owner> {
     match company {
         Company::NotYet => None,
         Company::With(who) => unknown(format!("{who} wrote at the same time")),
+        Company::Ended => unknown("it was written after the attempt had ended".into()),
         Company::Alone if !kernel.unknown => own(ShownBy::Alone),
         _ if *is_named => own(ShownBy::Claim),
         Company::Alone => unknown("the process that wrote it had ended before it could be looked at".into()),
@@ -165,6 +168,7 @@ mod tests {
             (Evidence { company: with(), ..nothing() }, "unknown"),
             (named(Evidence { company: with(), ..nothing() }), "unknown"),
             (Evidence { company: Company::NotYet, ..nothing() }, "later"),
+            (named(Evidence { company: Company::Ended, ..nothing() }), "unknown"),
             (named(Evidence { company: Company::NotYet, ..nothing() }), "later"),
             (Evidence { open: own(), company: with(), ..nothing() }, "open"),
             (Evidence { kernel: own(), company: with(), ..nothing() }, "kernel"),

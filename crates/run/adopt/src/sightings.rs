@@ -119,7 +119,9 @@ impl Sightings {
     pub fn wrote_beside(&mut self, who: &str, from_ns: i64, until_ns: i64) {
         let same = self.others.iter_mut().rev().take(64).find(|one| one.who == who);
         match same {
-            Some(last) if from_ns <= last.until_ns => last.until_ns = until_ns.max(last.until_ns),
+            Some(last) if from_ns <= last.until_ns && last.from_ns <= until_ns => {
+                (last.from_ns, last.until_ns) = (from_ns.min(last.from_ns), until_ns.max(last.until_ns));
+            }
             _ => {
                 if self.others.len() == OTHERS_MAX {
                     self.others.remove(0);
@@ -174,9 +176,12 @@ impl Sightings {
             return Company::NotKnown("it belongs to another user".into());
         }
         let moments = files.iter().flat_map(|file| [file.modified_ns, file.changed_ns]);
-        match moments.clone().max().is_some_and(|last| last > looked_until_ns) && !is_last {
-            true => Company::NotYet,
-            false => company(&self.others, self.since_ns, moments).unwrap_or(Company::Alone),
+        // The time of a file is up to a tick before its write.
+        let last = moments.clone().max().unwrap_or(0);
+        match is_last {
+            true if last > looked_until_ns => Company::Ended,
+            false if last.saturating_add(TICK_NS) > looked_until_ns => Company::NotYet,
+            _ => company(&self.others, self.since_ns, moments).unwrap_or(Company::Alone),
         }
     }
 }
@@ -248,13 +253,21 @@ mod tests {
         assert!(matches!(company(&seen, file(1, 100)), Company::NotKnown(why) if why.contains("looked")));
         seen.looked(90 * MS);
         assert_eq!(company(&seen, file(1, 100)), Company::NotYet);
-        assert_eq!(seen.of(&[file(1, 100)], 0, true).company, Company::Alone, "the last look");
+        assert_eq!(seen.of(&[file(1, 100)], 0, true).company, Company::Ended, "after the last look");
         seen.wrote_beside("b", 200 * MS, 250 * MS);
         seen.wrote_beside("b", 250 * MS, 300 * MS);
         assert_eq!(seen.others().len(), 1, "one time without a gap");
+        // A count that covers a time which was known in part.
+        seen.wrote_beside("c", 600 * MS, 601 * MS);
+        seen.wrote_beside("c", 500 * MS, 700 * MS);
         seen.looked(1_000 * MS);
-        for (at, expected) in [(150, Company::Alone), (200, Company::With("b".into())), (400, Company::Alone)]
-        {
+        for (at, expected) in [
+            (150, Company::Alone),
+            (200, Company::With("b".into())),
+            (400, Company::Alone),
+            (510, Company::With("c".into())),
+            (690, Company::With("c".into())),
+        ] {
             assert_eq!(company(&seen, file(1, at)), expected, "written at {at}");
         }
         assert!(matches!(company(&seen, file(1, 10)), Company::NotKnown(why) if why.contains("before")));

@@ -65,9 +65,11 @@ pub(super) fn refuse_shared(
 }
 
 fn open_runs(context: &Context) -> Result<Vec<RunRow>, AppError> {
-    let in_state = |state| RunFilter { state: Some(state), ..RunFilter::default() };
-    let mut runs = context.ledger_read(|ledger| ledger.list_runs(&in_state(RunState::Running)))?;
-    runs.extend(context.ledger_read(|ledger| ledger.list_runs(&in_state(RunState::Waiting)))?);
+    let mut runs = Vec::new();
+    for state in [RunState::Planned, RunState::Running, RunState::Waiting] {
+        let in_state = RunFilter { state: Some(state), ..RunFilter::default() };
+        runs.extend(context.ledger_read(|ledger| ledger.list_runs(&in_state))?);
+    }
     Ok(runs)
 }
 

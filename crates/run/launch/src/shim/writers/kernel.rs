@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use nix::fcntl::AT_FDCWD;
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
 use trackway_adopt::{How, Sightings, Who};
+use trackway_core::Clock;
 
 use super::Region;
 use super::family::{Family, Kin};
@@ -33,7 +34,7 @@ impl Kernel {
     }
 
     /// Notes who wrote in the region since the last call.
-    pub fn take(&self, region: &Region, family: &mut Family, seen: &mut Sightings, now_ns: i64) {
+    pub fn take(&self, region: &Region, family: &mut Family, seen: &mut Sightings, clock: &dyn Clock) {
         while let Ok(events) = self.0.read_events() {
             if events.is_empty() {
                 return;
@@ -57,7 +58,8 @@ impl Kernel {
                 if let Ok(file) = fd.try_clone_to_owned().map(File::from)
                     && let Ok(found) = file.metadata()
                 {
-                    seen.saw(How::Kernel, (found.dev(), found.ino()), who, now_ns);
+                    // After the write, however long the events before it took.
+                    seen.saw(How::Kernel, (found.dev(), found.ino()), who, clock.now().as_nanos());
                 }
             }
         }

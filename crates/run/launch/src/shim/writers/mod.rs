@@ -177,7 +177,7 @@ impl Watch {
         if let Some(kernel) = &self.kernel {
             let (region, family) = (&self.region, &mut self.family);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            kernel.take(region, family, &mut seen, now_ns);
+            kernel.take(region, family, &mut seen, &*self.clock);
         }
         if let Some(notices) = &mut self.notices {
             is_new = notices.take(&self.region);
