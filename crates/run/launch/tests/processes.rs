@@ -294,7 +294,7 @@ fn a_script_that_forks_and_exits_is_followed() {
     assert!(exit.wall_seconds >= 0.3 && exit.wall_seconds < 20.0);
 }
 
-/// Proves that a process in a session of its own that holds the output of a script that succeeded ends with the attempt, and is named.
+/// Proves that a process in a separate session that holds the output of a script that succeeded ends with the attempt, and is named.
 fn a_daemon_with_the_output_does_not_keep_the_attempt() {
     let place = Place::new();
     let (exit, _) = place.sh("setsid sleep 1000 & echo early");

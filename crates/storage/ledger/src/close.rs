@@ -78,7 +78,7 @@ pub struct ClosedRecords {
     pub last_step: Option<Step>,
     /// The newest sign of life, by the script's clock.
     pub heartbeat_at: Option<Timestamp>,
-    /// When what runs beside the script recorded something last: the attempt went on at least until then.
+    /// When what runs beside the script recorded something last: the attempt ran at least until then.
     pub beside_at: Option<Timestamp>,
     /// How the ranks ended that reported themselves, one entry for each segment that names its rank.
     pub ranks: Vec<RankEnd>,

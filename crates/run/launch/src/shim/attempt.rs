@@ -190,7 +190,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Whether only processes in sessions of their own are left of a script that succeeded.
+    /// Whether only processes in separate sessions are left of a script that succeeded.
     fn is_apart(&self) -> bool {
         // The script leads a group in the session of the shim.
         let own = nix::unistd::getsid(None).map_or(0, Pid::as_raw);

@@ -4,8 +4,8 @@
 //!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a
 //!   row at a time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
-//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit; where only processes in sessions of
-//!   their own are left (a TensorBoard, a Ray, an agent), for a short time.
+//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit; where only processes in separate
+//!   sessions are left (a TensorBoard, a Ray, an agent), for a short time.
 //! - Every other remaining process gets SIGTERM, the grace period, SIGKILL.
 
 use nix::sys::signal::Signal;
@@ -16,7 +16,7 @@ use crate::exit_record::SignalReason;
 pub(super) const KILL_SECONDS_MAX: i64 = 30;
 /// Plain stop signals that are closer together than this are one request.
 const SAME_REQUEST_MICROS: i64 = 1_000_000;
-/// So long after the main process ended with code 0, what only processes in sessions of their own hold open keeps the attempt.
+/// So long after the main process ended with code 0, what only processes in separate sessions hold open keeps the attempt.
 pub(super) const APART_SECONDS: i64 = 15;
 /// How often SIGKILL is repeated, for processes that were being born during the last pass.
 const KILL_EVERY_MICROS: i64 = 50_000;
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(ending.next(61 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
-    /// Proves that processes that hold the output of a successful script continue, within the linger limit, those in sessions of their own for a
+    /// Proves that processes that hold the output of a successful script continue, within the linger limit, those in separate sessions for a
     /// short time, and that all others are ended at once.
     #[test]
     fn leftovers_linger_only_after_success_and_with_output() {
