@@ -153,7 +153,7 @@ def main():
         shown = collections.Counter()
         for event in adopted:
             fields = json.loads(event["fields_json"])
-            shown[fields["shown_by"]] += 1
+            shown[fields.get("shown_by")] += 1
             if not fields["path"].startswith((f"out-{event['name']}/", "sweep/")):
                 wrong.append(f"{event['name']} committed {fields['path']}")
         candidates = answer("sql", "--json", "select count(*) as n from events where kind = 'checkpoint_candidate'")[0]["n"]
