@@ -5,10 +5,12 @@ use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nix::unistd::Pid;
 use trackway_adopt::{
     Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, NotOwn, Steps, processor_time, yield_to_others,
 };
@@ -23,7 +25,7 @@ use trackway_system::SystemIds;
 
 use super::saves::FinishedSaves;
 use super::side::{Records, SideThread};
-use super::writers::Writers;
+use super::writers::{MainProcess, Writers};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -59,7 +61,10 @@ impl PrintedSteps {
 }
 
 /// The thread that looks. It is stopped once every process of the attempt has ended, and leaves what looked, to look once more.
-pub(super) struct Adopting(SideThread<Follower>);
+pub(super) struct Adopting {
+    thread: SideThread<Follower>,
+    main: MainProcess,
+}
 
 impl Adopting {
     /// Begins to look; to be called before the script starts. `None`: there is nothing to look for, or no thread can be had.
@@ -79,9 +84,10 @@ impl Adopting {
         steps: PrintedSteps,
         records: Records,
     ) -> Option<Self> {
+        let main = MainProcess::default();
         // The patterns were checked before the launch.
         let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
-        let writers = Writers::begin(launch, &patterns, Arc::clone(&records.clock));
+        let writers = Writers::begin(launch, &patterns, Arc::clone(&main), Arc::clone(&records.clock));
         let record = files.writers_json();
         let spec = AdopterSpec {
             patterns,
@@ -106,13 +112,18 @@ impl Adopting {
             contained(|| follower.follow(stopped)).ok();
             follower
         };
-        SideThread::begin("adopting", LAST_LOOK, work).map(Self)
+        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main })
+    }
+
+    /// The script has started.
+    pub fn started(&self, main: Pid) {
+        self.main.store(main.as_raw(), Ordering::SeqCst);
     }
 
     /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
     /// does it.
     pub fn finish(self) {
-        let Some(follower) = self.0.finish() else { return };
+        let Some(follower) = self.thread.finish() else { return };
         let finish = |_: &Receiver<()>| {
             contained(|| follower.finish()).ok();
         };

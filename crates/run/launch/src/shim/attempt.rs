@@ -136,6 +136,9 @@ impl<'a> Attempt<'a> {
         match spawned {
             Ok(pid) => {
                 self.main = Some(pid);
+                if let Some(adopting) = &self.adopting {
+                    adopting.started(pid);
+                }
                 self.any_left = true;
                 self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
                 // Only a help for readers: the first form of the file already shows that the attempt began.

@@ -521,7 +521,7 @@ fn imported_evaluation(home: &Home, forms: &[Form]) -> Vec<Answer> {
 fn imported(home: &Home, forms: &[Form]) -> Vec<Answer> {
     let run = home.path().join("mlruns/0/0b659c0aa9304cf5b4f814f35d76257f");
     let vector = repository().join("crates/storage/ledger/tests/vectors/import/mlruns/851881675368097242");
-    for folder in ["parameters", "tags", "metrics"] {
+    for folder in ["params", "tags", "metrics"] {
         std::fs::create_dir_all(run.join(folder)).unwrap();
     }
     std::fs::copy(vector.join("0b659c0aa9304cf5b4f814f35d76257f/meta.yaml"), run.join("meta.yaml")).unwrap();

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use trackway_formats::Variable;
 
@@ -33,10 +35,14 @@ struct Known {
     kin: Kin,
 }
 
+/// The main process of the attempt, once there is one: it may have ended before what it wrote is looked at.
+pub(in crate::shim) type MainProcess = Arc<AtomicI32>;
+
 /// What is known of processes.
 #[derive(Debug)]
 pub(super) struct Family {
     shim: i32,
+    main: MainProcess,
     attempt: String,
     ancestors: BTreeSet<ProcessIdentity>,
     program: Option<(u64, u64)>,
@@ -45,11 +51,11 @@ pub(super) struct Family {
 
 impl Family {
     /// Of the shim that calls it. `outside`: the process that is the attempt, if the shim did not start it.
-    pub fn of_this_process(attempt: String, outside: Option<ProcessIdentity>) -> Self {
+    pub fn of_this_process(attempt: String, outside: Option<ProcessIdentity>, main: MainProcess) -> Self {
         let shim = std::process::id() as i32;
         let above = parents(shim).into_iter().map(|stat| stat.identity());
         let (ancestors, program) = (above.collect(), program(shim));
-        let mut family = Self { shim, attempt, ancestors, program, known: HashMap::new() };
+        let mut family = Self { shim, main, attempt, ancestors, program, known: HashMap::new() };
         if let Some(identity) = outside
             && let Ok(Some(stat)) = ProcessStat::read(identity.pid)
             && identity.matches(&stat)
@@ -64,6 +70,7 @@ impl Family {
     pub fn kin(&mut self, pid: i32) -> Option<Kin> {
         match ProcessStat::read(pid).ok().flatten() {
             Some(stat) => Some(self.kin_of(&stat)),
+            None if pid == self.main.load(Ordering::SeqCst) => Some(Kin::Own),
             None => self.known.get(&pid).map(|known| known.kin.clone()),
         }
     }
@@ -165,7 +172,7 @@ mod tests {
     /// Proves that a child is the attempt's also when it has ended, that a process above is none of its writers, and that this process is Trackway's.
     #[test]
     fn processes_have_their_places() {
-        let mut family = Family::of_this_process("att_x".into(), None);
+        let mut family = Family::of_this_process("att_x".into(), None, MainProcess::default());
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id() as i32;
         assert_eq!(family.kin(pid), Some(Kin::Own));
@@ -178,7 +185,8 @@ mod tests {
         if let Some(parent) = parents(me).first() {
             assert_eq!(family.kin(parent.pid), Some(Kin::Ancestor));
         }
-        let mut other = Family { shim: 1, ..Family::of_this_process("att_x".into(), None) };
+        let mut other =
+            Family { shim: 1, ..Family::of_this_process("att_x".into(), None, MainProcess::default()) };
         let mut stranger = Command::new("sleep").arg("60").env("TRACKWAY_ATTEMPT", "att_y").spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
         let kin = other.kin(stranger.id() as i32);
@@ -186,5 +194,18 @@ mod tests {
         stranger.kill().unwrap();
         stranger.wait().unwrap();
         assert_eq!(family.kin(-1), None);
+    }
+
+    /// Proves that the main process belongs to the attempt though it ended before it was looked at.
+    #[test]
+    fn the_main_process_is_known_after_its_end() {
+        let mut ended = Command::new("true").spawn().unwrap();
+        let pid = ended.id() as i32;
+        ended.wait().unwrap();
+        let main = MainProcess::default();
+        let mut family = Family::of_this_process("att_x".into(), None, MainProcess::clone(&main));
+        assert_eq!(family.kin(pid), None);
+        main.store(pid, Ordering::SeqCst);
+        assert_eq!(family.kin(pid), Some(Kin::Own));
     }
 }

@@ -24,6 +24,7 @@ use super::side::SideThread;
 use crate::StoredLaunch;
 use crate::outside::awaited;
 use family::Family;
+pub(super) use family::MainProcess;
 use kernel::Kernel;
 use neighbours::{Neighbours, Notices};
 
@@ -62,7 +63,12 @@ pub(super) struct Writers {
 
 impl Writers {
     /// Begins to look; to be called before the script starts. Where no thread can be had nothing is seen.
-    pub fn begin(launch: &StoredLaunch, patterns: &Patterns, clock: Arc<dyn Clock>) -> Self {
+    pub fn begin(
+        launch: &StoredLaunch,
+        patterns: &Patterns,
+        main: MainProcess,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         // In a container the user of a file may be another one.
         let user = launch.container.is_none().then(|| nix::unistd::geteuid().as_raw());
         let seen = Arc::new(Mutex::new(Sightings::since(clock.now().as_nanos(), user)));
@@ -71,7 +77,7 @@ impl Writers {
             folders: patterns.region(),
             home: home.canonicalize().unwrap_or_else(|_| home.to_owned()),
         };
-        let family = Family::of_this_process(launch.attempt_id.to_string(), awaited(&launch.argv));
+        let family = Family::of_this_process(launch.attempt_id.to_string(), awaited(&launch.argv), main);
         let mut watch = Watch::new(region, family, Arc::clone(&seen), clock);
         let now_ns = watch.clock.now().as_nanos();
         contained(|| watch.scan(now_ns)).ok();
