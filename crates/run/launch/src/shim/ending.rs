@@ -103,7 +103,6 @@ impl Ending {
         self.kill_wanted |= is_second || self.grace_micros == 0;
         if self.stop_wanted_at.is_none() {
             (self.stop_wanted_at, self.group_gets) = (Some(now), Some((first, now)));
-            self.deadline = Some(now + self.grace_micros);
         }
     }
 
@@ -132,6 +131,7 @@ impl Ending {
     /// A script that ignores Ctrl-C, as background processes of a shell do, gets SIGTERM too.
     fn signal_group(&mut self, now: i64) -> Step {
         let Some((signal, _)) = self.group_gets.filter(|(_, at)| now >= *at) else { return Step::Wait };
+        self.deadline.get_or_insert(now + self.grace_micros);
         let then = (Signal::SIGTERM, now + self.grace_micros / 2);
         self.group_gets = (signal == Signal::SIGINT).then_some(then);
         Step::SignalGroup(signal)
