@@ -171,7 +171,7 @@ fn postgres_away_ctrl_c_still_works() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
     let url = cluster.url();
     let home = Home::new();
-    let script = "trap 'touch stopped; exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+    let script = "trap 'touch stopped; exit 0' INT; echo $$ > pid; while :; do sleep 0.05; done";
     let supervisor = home.spawn(&["--ledger", &url, "run", "--", "sh", "-c", script]);
     eventually("the script", || home.path().join("pid").exists().then_some(()));
     eventually("the attempt in the ledger", || {
