@@ -21,7 +21,7 @@ WORDS = {
     "amount": r"\bamounts?\b",
     "anew": r"\banew\b",
     "asked for": r"\b(ask|asks|asked|asking) for\b",
-    "chance": r"\bchances?\b",
+    "chance": r"\bchances?\b(?![ _]level)",
     "come to": r"\b(comes?|came) to\b",
     "drawn again": r"\bdrawn? (rows )?again\b",
     "everybody": r"\beverybody\b",
@@ -55,7 +55,8 @@ ANY = re.compile("|".join(WORDS.values()), re.IGNORECASE)
 NAMES = (
     "anew chance let_go mend nobody passed_over somebody stands take_up told twin twins whoever".split()
 )
-NAME_PATTERNS = {name: re.compile(rf"(?:^|_){name}(?=_|$)") for name in NAMES}
+# `chance level` is a term of the field.
+NAME_PATTERNS = {name: re.compile(rf"(?:^|_){name}(?=_|$)(?!_level)") for name in NAMES}
 ANY_NAME = re.compile("|".join(pattern.pattern for pattern in NAME_PATTERNS.values()))
 
 RUST_TOKEN = re.compile(

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::{
-    AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
+    AttemptId, Confidence, Domain, Health, HealthReport, LaunchKind, RetryOutlook, RunId, Step,
+    TerminationReason, Timestamp,
 };
 use trackway_ledger::AttemptState;
 
@@ -34,6 +35,10 @@ pub struct Attempt {
     pub termination_domain: Option<Domain>,
     /// Whether a retry may succeed.
     pub retry_outlook: Option<RetryOutlook>,
+    /// Whether what it computed is worth something; null in older receipts and before its end.
+    pub health: Option<Health>,
+    /// What that rests on.
+    pub health_report: Option<HealthReport>,
     /// The script's own exit code; null if a signal ended it.
     pub exit_code: Option<i32>,
     /// The signal that ended it.

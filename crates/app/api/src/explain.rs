@@ -6,7 +6,8 @@ use serde_json::Value;
 use trackway_core::checks::{Finding, Verdict};
 use trackway_core::text::{budgeted, counted};
 use trackway_core::{
-    AttemptId, Confidence, Domain, ProofId, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
+    AttemptId, Confidence, Domain, Health, HealthReport, ProofId, RetryOutlook, RunId, Step,
+    TerminationReason, Timestamp,
 };
 use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
@@ -30,7 +31,7 @@ pub struct Explanation {
     /// The explanation in at most ten lines.
     #[serde(default)]
     pub short: Vec<ShortLine>,
-    /// What changed since the last good run of the same name, which completed without a critical detection; null without one.
+    /// What changed since the last good run of the same name, which completed and is neither suspect nor broken; null without one.
     pub since_last_good: Option<Diff>,
     /// The attempt that is explained; of a run, its last one. Null: the run was never launched.
     pub attempt: Option<ExplainedAttempt>,
@@ -54,6 +55,9 @@ pub struct Explanation {
     pub timeline: Vec<TimelineEvent>,
     /// Why it ended; null while it runs.
     pub termination: Option<Termination>,
+    /// Whether what the attempt computed is worth something; null while it runs, and for launches that are no training.
+    #[serde(default)]
+    pub health: Option<ExplainedHealth>,
     /// The run's checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
     /// Why there is none; null if there is one, and while the attempt runs.
@@ -105,10 +109,50 @@ pub struct Explanation {
     pub next_actions: Vec<String>,
 }
 
+/// The health of an attempt, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedHealth {
+    /// Its health; null: its receipt is older than that.
+    pub health: Option<Health>,
+    /// What it rests on.
+    pub report: HealthReport,
+    /// Why a person vouches for the run all the same.
+    pub blessed_because: Option<String>,
+}
+
+impl ExplainedHealth {
+    /// `broken`, `unknown (older receipt)`.
+    #[must_use]
+    pub fn word(&self) -> String {
+        match (self.health, &self.blessed_because) {
+            (None, _) => "unknown (older receipt)".into(),
+            (Some(health), Some(_)) if !Health::is_good(Some(health)) => format!("{health}, but blessed"),
+            (Some(health), _) => health.to_string(),
+        }
+    }
+
+    /// What it rests on, as lines: its findings, else what was looked at; and what is missing.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let from = |step: Option<Step>| step.map(|step| format!(" from step {step} on")).unwrap_or_default();
+        let HealthReport { findings, looked_at, missing } = &self.report;
+        let mut lines: Vec<String> = findings
+            .iter()
+            .map(|found| format!("{}{}: {}", found.found_by, from(found.first_step), found.evidence))
+            .collect();
+        if findings.is_empty() && !looked_at.is_empty() {
+            lines.push(format!("nothing was found; looked at: {}", looked_at.join(", ")));
+        }
+        lines.extend(missing.iter().cloned());
+        lines.extend(self.blessed_because.iter().map(|why| format!("blessed: {why}")));
+        lines
+    }
+}
+
 /// A line of the short explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortLine {
-    /// What it is about: `run`, `cause`, `evidence`, `checkpoint`, `changed`, `cost`, `next`.
+    /// What it is about: `run`, `cause`, `evidence`, `health`, `checkpoint`, `changed`, `cost`, `next`.
     pub name: String,
     /// The line.
     pub text: String,

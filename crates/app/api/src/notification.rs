@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::detect::{DetectionSeverity, Detector};
 use trackway_core::registry::GateVerdict;
-use trackway_core::{RunId, Step, TerminationReason, Timestamp, closed_list};
+use trackway_core::{Health, RunId, Step, TerminationReason, Timestamp, closed_list};
 use trackway_ledger::RunState;
 
 /// The version of the document.
@@ -60,6 +60,9 @@ pub struct NotifiedRun {
     pub attempt_count: u32,
     /// Why the last attempt ended.
     pub termination_reason: Option<TerminationReason>,
+    /// Whether what the last attempt computed is worth something.
+    #[serde(default)]
+    pub health: Option<Health>,
     /// The step that a resume continues from.
     pub last_committed_step: Option<Step>,
     /// Wall seconds of all attempts that ended.

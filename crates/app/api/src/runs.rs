@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason, Timestamp, closed_list};
+use trackway_core::{AttemptId, Health, LaunchKind, RunId, Step, TerminationReason, Timestamp, closed_list};
 pub use trackway_ledger::{RunField, RunState, RungVerdict};
 use trackway_tower::gate::JudgedGate;
 
@@ -46,6 +46,8 @@ pub struct Run {
     pub attempt_count: u32,
     /// Why the last attempt ended.
     pub termination_reason: Option<TerminationReason>,
+    /// Whether what its last attempt computed is worth something; null in older receipts and before its end.
+    pub health: Option<Health>,
     /// The step that a resume continues from.
     pub last_committed_step: Option<Step>,
     /// Cost of all sealed attempts in USD.
@@ -132,6 +134,9 @@ pub struct RunOutcome {
     pub name: String,
     /// Its state; `running` and `waiting` when the supervisor detached.
     pub state: RunState,
+    /// Whether what its last attempt computed is worth something; null before its end.
+    #[serde(default)]
+    pub health: Option<Health>,
     /// Its attempts, oldest first.
     pub attempts: Vec<AttemptOutcome>,
     /// The rungs of its ladder that were launched, from the smallest; empty without `[ladder]`.

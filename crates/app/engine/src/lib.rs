@@ -11,6 +11,7 @@ pub mod control;
 pub mod deferred_seals;
 pub mod error;
 pub mod file_digest;
+pub mod good_runs;
 pub mod home;
 pub mod json_file;
 mod launchers;

@@ -58,6 +58,8 @@ pub enum Notice {
         detector: Detector,
         /// How bad it is.
         severity: DetectionSeverity,
+        /// The step at which it began: what worsens has the same.
+        first_step: Step,
         /// The step at which it was sure.
         step: Step,
         /// What was seen, and the likely cause.

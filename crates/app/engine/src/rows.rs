@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use trackway_api::attempts::Attempt;
 use trackway_api::runs::{Run, RunAmendment, RungSummary};
-use trackway_core::{Clock as _, LaunchKind, RunId, Rung, with_fields_of};
+use trackway_core::{Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
 use trackway_launch::{AttemptChannel, FolderChannel, Placement, Seen};
@@ -225,9 +225,16 @@ pub fn listed_attempt(row: AttemptRow) -> Attempt {
             termination_rule, termination_confidence, termination_domain, retry_outlook, exit_code, signal,
             started_at, ended_at, wall_seconds, gpu_seconds, cpu_seconds, peak_rss_bytes, cost_usd,
             resumed_from_step, last_step, last_committed_step, launcher, hosts, config_sha256, data_sha256,
-            seed, receipt_sha256,
-        ]
+            seed, receipt_sha256, health,
+        ],
+        health_report: health_report(&row),
     )
+}
+
+/// What the health of an attempt rests on; none in older receipts.
+#[must_use]
+pub fn health_report(row: &AttemptRow) -> Option<HealthReport> {
+    row.health_json.clone().and_then(|stored| serde_json::from_value(stored).ok())
 }
 
 /// A run as lists have it, without values and without the next page.
@@ -239,7 +246,7 @@ pub fn listed_run(row: RunRow) -> Run {
         [
             run_id, name, kind, state, model_family, owner, team, config_sha256, data_sha256, seed,
             created_at, started_at, ended_at, attempt_count, termination_reason, last_committed_step,
-            cost_usd, gpu_seconds, wall_seconds, run_file_path, note, hidden_at,
+            cost_usd, gpu_seconds, wall_seconds, run_file_path, note, hidden_at, health,
         ],
         tags: BTreeMap::new(),
         values: BTreeMap::new(),

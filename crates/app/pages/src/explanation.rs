@@ -83,6 +83,10 @@ fn lead(found: &Explanation) -> Markup {
         }
         @if let Some(note) = &run.note { p { (note) } }
         @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " (link(&it.runbook)) } }
+        @if let Some(health) = &found.health {
+            p { "Health: " b { (health.word()) } }
+            @for line in health.lines() { p.dim { (sentence(&line)) } }
+        }
         p { (cost(found)) }
         @for action in &found.next_actions { p { "→ " (sentence(action)) } }
         p.dim {

@@ -95,6 +95,32 @@ closed_list!(
 );
 
 closed_list!(
+    /// What the health of the attempt that wrote a version must be.
+    HealthRule, "rule about health", {
+        /// Anything but broken; an attempt that could not be looked at passes.
+        NotBroken = "not_broken",
+        /// Ok: something looked at its values, and nothing was found.
+        Ok = "ok",
+        /// Anything.
+        Any = "any",
+    }
+);
+
+closed_list!(
+    /// What the attempt that wrote a version must show for a promotion.
+    AttemptRequirement, "requirement of an attempt", {
+        /// It ended well: completed, or stopped early by a rule that counts as success.
+        EndedWell = "ended_well",
+        /// Pre-flight checked its run before the launch, and no check blocked or was skipped.
+        Preflight = "preflight",
+        /// Its data did not change while it ran.
+        DataUnchanged = "data_unchanged",
+        /// A resume of its config was proved to be equal.
+        ResumeProved = "resume_proved",
+    }
+);
+
+closed_list!(
     /// Whether gates must compare a version with the one in production.
     BaselineRule, "rule about the baseline", {
         /// As soon as there is a version in production.

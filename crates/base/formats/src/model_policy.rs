@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use toml::de::DeValue;
 use trackway_core::Rung;
-use trackway_core::registry::{BaselineRule, GateKind, ReceiptField};
+use trackway_core::registry::{AttemptRequirement, BaselineRule, GateKind, HealthRule, ReceiptField};
 
 use crate::flat_file::{FlatFile, Mistake, count, flag, list, text};
 use crate::runfile::{RunFileError, parse_duration};
@@ -15,9 +15,9 @@ use crate::runfile::{RunFileError, parse_duration};
 pub const POLICY_BYTES_MAX: usize = 1 << 16;
 
 /// Every key that a policy may hold; `docs/registry.md` describes each.
-pub const KEYS: [&str; 11] = [
+pub const KEYS: [&str; 13] = [
     "model", "approvals", "approval_lasts", "own_approval", "approvers", "gates", "baseline", "rung",
-    "receipt", "test_set_uses_max", "test_sets",
+    "receipt", "test_set_uses_max", "test_sets", "health", "attempt",
 ];
 
 /// What a policy file sets.
@@ -45,6 +45,10 @@ pub struct ModelPolicyFile {
     pub test_set_uses_max: Option<u32>,
     /// Further test sets, by name, on which it must have been evaluated and its gates must pass.
     pub test_sets: Option<BTreeSet<String>>,
+    /// What the health of the attempt that wrote it must be.
+    pub health: Option<HealthRule>,
+    /// What that attempt must show.
+    pub attempt: Option<BTreeSet<AttemptRequirement>>,
 }
 
 /// Reads a policy file. `name` is the file's name in messages.
@@ -64,6 +68,7 @@ impl ModelPolicyFile {
     pub fn text(&self) -> String {
         let quoted = |text: &str| Value::from(text).to_string();
         let baseline = self.baseline.map(|rule| quoted(rule.as_str()));
+        let health = self.health.map(|rule| quoted(rule.as_str()));
         let rung = self.rung.map(|rung| quoted(&rung.to_string()));
         let uses = self.test_set_uses_max.map(|uses| uses.to_string());
         let test_sets = self.test_sets.as_ref().map(listed);
@@ -79,6 +84,8 @@ impl ModelPolicyFile {
             ("receipt", self.receipt.as_ref().map(listed), "what its evaluation must have recorded"),
             ("test_set_uses_max", uses, "how often its test set may have been used"),
             ("test_sets", test_sets, "further test sets it must pass"),
+            ("health", health, "`not_broken`, `ok` or `any`: the health of the attempt that wrote it"),
+            ("attempt", self.attempt.as_ref().map(listed), "what that attempt must show"),
             ("approvals", approvals, "people who must approve it"),
             ("approvers", approvers, "who may approve; any person if empty"),
             ("approval_lasts", lasts, "how long an approval is valid"),
@@ -111,6 +118,13 @@ impl ModelPolicyFile {
             "receipt" => self.receipt = Some(words(value, "fields of a receipt", ReceiptField::ALL)?),
             "test_set_uses_max" => self.test_set_uses_max = Some(count(value)?),
             "test_sets" => self.test_sets = Some(names(value)?),
+            "health" => {
+                let known = text(value).ok().and_then(|word| word.parse().ok());
+                self.health = Some(known.ok_or_else(|| Mistake::value(one_of(HealthRule::ALL)))?);
+            }
+            "attempt" => {
+                self.attempt = Some(words(value, "requirements of an attempt", AttemptRequirement::ALL)?);
+            }
             _ => return Err(Mistake::Key),
         }
         Ok(())
@@ -176,7 +190,7 @@ mod tests {
         let text = "model = \"income\"\napprovals = 0\napproval_lasts = \"3d\"\nown_approval = true\n\
                     approvers = [\"ada\", \"ben\"]\ngates = [\"quality\", \"slice\", \"size\"]\n\
                     baseline = \"optional\"\nrung = \"10%\"\nreceipt = [\"task_set\"]\ntest_set_uses_max = 20\n\
-                    test_sets = [\"rare\"]\n";
+                    test_sets = [\"rare\"]\nhealth = \"ok\"\nattempt = [\"ended_well\", \"preflight\"]\n";
         let expected = ModelPolicyFile {
             model: Some("income".into()),
             approvals: Some(0),
@@ -189,6 +203,8 @@ mod tests {
             receipt: Some([ReceiptField::TaskSet].into()),
             test_set_uses_max: Some(20),
             test_sets: Some(["rare".to_owned()].into()),
+            health: Some(HealthRule::Ok),
+            attempt: Some([AttemptRequirement::EndedWell, AttemptRequirement::Preflight].into()),
         };
         assert_eq!(parse(text.as_bytes(), "p.toml").unwrap(), expected);
         assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));

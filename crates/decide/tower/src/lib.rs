@@ -24,6 +24,7 @@ pub mod detect;
 pub mod diagnosis;
 pub mod early_stop;
 pub mod gate;
+pub mod health;
 pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};

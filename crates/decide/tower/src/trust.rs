@@ -24,6 +24,10 @@ const LOSSES_MAX: usize = 8192;
 /// Episodes of one loss that are kept; later ones count as a part of the last.
 const EPISODES_MAX: usize = 1000;
 
+/// The name of the look at the whole curve that finds a model which guesses.
+pub const CHANCE_LEVEL: &str = "chance_level";
+const NON_FINITE: &str = Detector::NonFinite.as_str();
+
 /// When a loss was not to be trusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
@@ -31,8 +35,8 @@ pub struct Episode {
     pub first_step: Step,
     /// The loss there.
     pub value: f64,
-    /// What found it.
-    pub found_by: Detector,
+    /// What found it: the name of a detector, or of a look at the whole curve.
+    pub found_by: &'static str,
     /// From this step on checkpoints are safe again; none: it lasts.
     pub over_at: Option<Step>,
 }
@@ -145,6 +149,11 @@ impl LossRecord {
         }
     }
 
+    /// Takes what a look at the whole curve found: the loss was that of a guess from this step to the end.
+    pub fn take_chance_level(&mut self, first_step: Step, value: f64) {
+        self.curves.values_mut().for_each(|curve| curve.open(first_step, value, CHANCE_LEVEL));
+    }
+
     /// Nothing more is recorded: what could still have been explained is not.
     pub fn finish(&mut self) {
         self.curves.values_mut().for_each(LossCurve::finish);
@@ -172,7 +181,7 @@ impl LossRecord {
         let (episode, rank, name) = found.min_by_key(|(episode, rank, _)| (episode.first_step, *rank))?;
         let on_rank = if rank == 0 { String::new() } else { format!(" on rank {rank}") };
         let seen = match episode.found_by {
-            Detector::NonFinite => format!("is {}", episode.value),
+            NON_FINITE => format!("is {}", episode.value),
             _ => format!("is {:.4}, no better than without training,", episode.value),
         };
         let why = format!(
@@ -181,7 +190,7 @@ impl LossRecord {
         );
         Some(UnsafeEvidence {
             why,
-            found_by: episode.found_by.as_str().into(),
+            found_by: episode.found_by.into(),
             first_step: Some(episode.first_step),
             value: Some(episode.value.to_string()),
             of: Some(name.clone()),
@@ -235,7 +244,7 @@ impl LossCurve {
         }
         self.open_where_lost();
         let Some(open) = self.episodes.last_mut().filter(|episode| episode.over_at.is_none()) else { return };
-        if open.found_by != Detector::NonFinite && is_high {
+        if open.found_by != NON_FINITE && is_high {
             self.good_in_a_row = 0;
             return;
         }
@@ -252,7 +261,7 @@ impl LossCurve {
             return;
         }
         match scale {
-            None => self.open(step, value, Detector::NonFinite),
+            None => self.open(step, value, NON_FINITE),
             Some((at, _, true)) if at == step => self.leave_out(step, value),
             Some(_) => {
                 let pending =
@@ -270,7 +279,7 @@ impl LossCurve {
             self.leave_out(pending.first_step, pending.value);
         } else if step > pending.last_step {
             self.pending = None;
-            self.open(pending.first_step, pending.value, Detector::NonFinite);
+            self.open(pending.first_step, pending.value, NON_FINITE);
         }
     }
 
@@ -279,7 +288,7 @@ impl LossCurve {
         self.left_out += 1;
         let (first_step, first_value) = *self.left_out_since.get_or_insert((step, value));
         if self.left_out > OVERFLOWS_ALLOWED {
-            self.open(first_step, first_value, Detector::NonFinite);
+            self.open(first_step, first_value, NON_FINITE);
         }
     }
 
@@ -317,7 +326,7 @@ impl LossCurve {
             && self.high >= LASTING
             && !self.is_open()
         {
-            self.open(step, value, detector);
+            self.open(step, value, detector.as_str());
         }
     }
 
@@ -325,7 +334,7 @@ impl LossCurve {
         self.episodes.last().is_some_and(|episode| episode.over_at.is_none())
     }
 
-    fn open(&mut self, first_step: Step, value: f64, found_by: Detector) {
+    fn open(&mut self, first_step: Step, value: f64, found_by: &'static str) {
         self.good_in_a_row = 0;
         if self.is_open() {
             return;
@@ -339,7 +348,7 @@ impl LossCurve {
 
     fn finish(&mut self) {
         if let Some(pending) = self.pending.take() {
-            self.open(pending.first_step, pending.value, Detector::NonFinite);
+            self.open(pending.first_step, pending.value, NON_FINITE);
         }
     }
 }

@@ -34,7 +34,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use trackway_core::BatchRange;
 
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
@@ -61,7 +61,10 @@ pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
 pub use slices::SlicesArgs;
-pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
+pub use tracking::{
+    AmendArgs, AmendRunArgs, BlessArgs, CompareArgs, ImportArgs, RunExportArgs, RunsAction, RunsArgs,
+    RunsGcArgs,
+};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -209,6 +212,9 @@ pub struct RunArgs {
     /// Exit with the exit code of the script (128 + N for signal N)
     #[arg(long)]
     pub exit_with_child: bool,
+    /// Exit with 5 if the run completes with this health or a worse one
+    #[arg(long, value_name = "HEALTH", value_enum, conflicts_with = "exit_with_child")]
+    pub fail_on: Option<FailOnHealth>,
     /// Return when the first attempt is launched; the supervisor continues without the terminal, with its retries
     #[arg(long, conflicts_with = "exit_with_child")]
     pub detach: bool,
@@ -235,6 +241,17 @@ pub struct RunArgs {
     /// Command to run; it is not passed to a shell
     #[arg(last = true, value_name = "COMMAND")]
     pub argv: Vec<String>,
+}
+
+/// The best health at which a run that completed is a failure for its starter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOnHealth {
+    /// Broken alone
+    Broken,
+    /// Suspect or broken
+    Suspect,
+    /// Anything but ok
+    Unknown,
 }
 
 #[derive(Debug, Args)]
@@ -296,6 +313,9 @@ Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no ru
 pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
+    /// Exit with 5 if the run completes with this health or a worse one
+    #[arg(long, value_name = "HEALTH", value_enum)]
+    pub fail_on: Option<FailOnHealth>,
     /// Return when an attempt is running; the supervisor continues without the terminal, with its retries
     #[arg(long)]
     pub detach: bool,

@@ -18,7 +18,9 @@ use trackway_engine::home::Home;
 use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
-use args::{Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, SqlArgs};
+use args::{
+    Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, RunsAction, SqlArgs,
+};
 use exit::{Exit, Failure};
 use printer::Printer;
 use settings::{FoundFile, Settings};
@@ -101,7 +103,10 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
             commands::detach::start(std::env::args_os().skip(1), printer)
         }
         Command::Resume(resume) => commands::run::resume(&home()?, resume, printer),
-        Command::Runs(list) => commands::list::runs(&home()?, list, printer),
+        Command::Runs(list) => match &list.action {
+            Some(RunsAction::Bless(bless)) => commands::amend::bless(&home()?, bless, printer),
+            None => commands::list::runs(&home()?, list, printer),
+        },
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
         Command::Export(export) => commands::export::export(&home()?, export, printer),
         Command::Schema(schema) => commands::schema::schema(schema, printer),

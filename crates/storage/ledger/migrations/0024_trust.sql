@@ -15,3 +15,12 @@ CREATE INDEX attempt_data_by_data_sha256 ON attempt_data (data_sha256);
 
 -- Why a checkpoint is unsafe: what it holds is most likely lost, though its bytes are whole. Null: it is not, or was cleared.
 ALTER TABLE checkpoints ADD COLUMN unsafe_because text;
+
+-- Whether what an attempt computed is worth something, and what that rests on. Null: the receipt is older than this.
+ALTER TABLE training_attempts ADD COLUMN health text;
+ALTER TABLE training_attempts ADD COLUMN health_json text;
+ALTER TABLE launches ADD COLUMN health text;
+ALTER TABLE launches ADD COLUMN health_json text;
+
+-- The health of its last attempt.
+ALTER TABLE runs ADD COLUMN health text;

@@ -5,8 +5,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
 use trackway_core::{
-    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, LaunchKind, ProofId,
-    RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Health, LaunchKind,
+    ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 /// The type of a column, in terms of both backends.
@@ -248,6 +248,7 @@ word_field!(DetectionPolicy, DetectionPolicy::Note);
 word_field!(GateVerdict, GateVerdict::Inconclusive);
 word_field!(ModelStage, ModelStage::Candidate);
 word_field!(ModelChange, ModelChange::Register);
+word_field!(Health, Health::Unknown);
 word_field!(LaunchKind, LaunchKind::Train);
 word_field!(DiagnosisKind, DiagnosisKind::Numeric);
 word_field!(DiagnosisVerdict, DiagnosisVerdict::Incomplete);

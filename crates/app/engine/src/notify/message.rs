@@ -5,7 +5,7 @@ use trackway_api::notification::{
 };
 use trackway_core::registry::GateVerdict;
 use trackway_core::text::{counted, duration};
-use trackway_core::{Timestamp, with_fields_of};
+use trackway_core::{Health, Timestamp, with_fields_of};
 use trackway_ledger::RunRow;
 
 /// What is to be sent.
@@ -45,7 +45,7 @@ fn notified_run(run: &RunRow) -> NotifiedRun {
         NotifiedRun,
         &run,
         [
-            run_id, name, state, owner, team, attempt_count, termination_reason, last_committed_step,
+            run_id, name, state, owner, team, attempt_count, termination_reason, health, last_committed_step,
             wall_seconds, cost_usd,
         ],
     )
@@ -58,7 +58,10 @@ fn sentence(message: &Message, run: Option<&RunRow>) -> String {
         Message::End => {
             let reason = run.termination_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             let attempts = counted(u64::from(run.attempt_count), "attempt");
-            format!("run `{name}` {}{reason} after {attempts} in {}", run.state, duration(run.wall_seconds))
+            let doubtful = run.health.filter(|health| !Health::is_good(Some(*health)));
+            let health = doubtful.map(|health| format!(", and is {health}")).unwrap_or_default();
+            let took = duration(run.wall_seconds);
+            format!("run `{name}` {}{reason} after {attempts} in {took}{health}", run.state)
         }
         Message::Detection(found) => format!("run `{name}`: {}", found.message),
         Message::Gates(gates) => format!("run `{name}`: {}", of_gates(gates)),

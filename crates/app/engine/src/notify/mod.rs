@@ -5,11 +5,12 @@ mod delivery;
 mod message;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_api::notification::{Notification, NotifiedDetection, NotifiedGate};
 use trackway_api::runs::RunReport;
-use trackway_core::{Clock as _, RunId};
+use trackway_core::detect::Detector;
+use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::runfile::{NotifyOn, NotifySection};
 use trackway_formats::settings::is_web_address;
 use trackway_redact::Redactor;
@@ -37,6 +38,8 @@ pub struct Notifier<'a> {
     run_id: RunId,
     on: Vec<NotifyOn>,
     delivery: Option<Delivery>,
+    /// The detector and the first step of what was sent last: an episode that worsens is sent once.
+    episode: Mutex<Option<(Detector, Step)>>,
 }
 
 impl<'a> Notifier<'a> {
@@ -62,7 +65,8 @@ impl<'a> Notifier<'a> {
                 clock: Arc::clone(&context.clock),
             })
         });
-        Self { inner, run_id, on: section.cloned().unwrap_or_default().on, delivery }
+        let on = section.cloned().unwrap_or_default().on;
+        Self { inner, run_id, on, delivery, episode: Mutex::new(None) }
     }
 
     /// Sends how the run ended, and waits a little until everything has arrived.
@@ -145,7 +149,12 @@ pub fn send_test(
 impl Reporter for Notifier<'_> {
     fn notice(&self, notice: &Notice) {
         self.inner.notice(notice);
-        let Notice::Detected { detector, severity, step, text } = notice else { return };
+        let Notice::Detected { detector, severity, first_step, step, text } = notice else { return };
+        let episode = Some((*detector, *first_step));
+        let mut last = self.episode.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *last, episode) == episode {
+            return;
+        }
         if let Some(delivery) = self.delivery.as_ref().filter(|_| self.on.contains(&NotifyOn::Detection)) {
             let (detector, severity, step) = (*detector, *severity, *step);
             let found = NotifiedDetection { detector, severity, step, message: text.clone() };

@@ -28,6 +28,7 @@ use super::load_crash::step_back;
 use super::prepare::{Prepared, capture_surroundings, own_environment};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
+use super::replay::Replay;
 use super::{roll_back, trust};
 use crate::Context;
 use crate::capture::{Capture, EnvironmentLock, sources};
@@ -132,7 +133,8 @@ pub fn launch_next(
         adopted::adopt_what_is_left(context, prepared, previous, reporter)?;
         // What was committed just now was not judged yet, and a mark that failed is set now or nothing is launched.
         let is_new = !context.home.layout.attempt(previous.attempt_id).exit_json().exists();
-        let marked = trust::mark_ended(context, &prepared.run, previous, is_new)?;
+        let replay = Replay::of(context, &prepared.run, previous)?;
+        let marked = trust::mark_ended(context, &prepared.run, previous, is_new, &replay.losses)?;
         marked.into_iter().for_each(|text| reporter.note(text));
         tell_step_back(context, prepared, reporter);
     } else {

@@ -26,6 +26,7 @@ mod policy;
 mod prepare;
 pub mod remote;
 mod reopen;
+mod replay;
 mod resume_watch;
 pub(crate) mod roll_back;
 pub mod seal;

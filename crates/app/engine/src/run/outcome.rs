@@ -16,6 +16,7 @@ pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError>
         run_id,
         name: run.name,
         state: run.state,
+        health: run.health,
         attempts: attempts.into_iter().map(attempt_outcome).collect(),
         rungs: context.rungs_of(run_id)?,
         remote: read_status(&context.home.layout.run(run_id)),

@@ -356,8 +356,8 @@ impl<'a> Supervisor<'a> {
         let enough = detection.detecting.enough();
         for finding in findings {
             let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
-            let Firing { detector, severity, step, .. } = finding.firing;
-            self.watched.reporter.notice(&Notice::Detected { detector, severity, step, text });
+            let Firing { detector, severity, first_step, step, .. } = finding.firing;
+            self.watched.reporter.notice(&Notice::Detected { detector, severity, first_step, step, text });
             if lives {
                 self.obey_policy(&finding);
             }

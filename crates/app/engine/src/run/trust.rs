@@ -8,17 +8,15 @@ use trackway_core::{Clock as _, LaunchKind, UnsafeEvidence};
 use trackway_formats::EventKind;
 use trackway_formats::checkpoint_manifest::{Kind, Manifest};
 use trackway_formats::runfile::Plan;
-use trackway_launch::FolderChannel;
 use trackway_layouts::{Entry, Folder, NonFinite, first_non_finite};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 use trackway_tower::trust::{LossRecord, ReadTensors, SAFE_AFTER, judge};
 
-use super::live_record::LiveRecord;
+use super::replay::begins;
 use crate::Context;
 use crate::checkpoints::{mirror_now, mirror_run, view};
 use crate::error::AppError;
 use crate::reporter::Reporter;
-use crate::stored::stored_plan;
 
 /// Bytes of checkpoints whose values are looked at when an attempt has ended, as far as they can be read without loading.
 const LOOK_BYTES_MAX: u64 = 4 << 30;
@@ -27,8 +25,7 @@ const LOOKS_MAX: usize = 8;
 
 /// The losses of an attempt, of which nothing was recorded yet.
 pub(super) fn losses_of(plan: &Plan, row: &AttemptRow) -> LossRecord {
-    let begins = row.resumed_from_step.is_none() && row.warm_start_step.is_none();
-    LossRecord::new(plan.checkpoint.safe_after.unwrap_or(SAFE_AFTER), begins)
+    LossRecord::new(plan.checkpoint.safe_after.unwrap_or(SAFE_AFTER), begins(row))
 }
 
 /// Marks the checkpoints of an attempt that runs, by what was recorded so far. A failure is tried again at the next look, and when the attempt
@@ -51,7 +48,7 @@ pub(super) fn mark_running(
     }
 }
 
-/// Marks the checkpoints of an attempt that ended, by all that it recorded and, with `by_values`, by the values in those that a resume could
+/// Marks the checkpoints of an attempt that ended, by all that it recorded (`losses`) and, with `by_values`, by the values in those that a resume could
 /// take. Doing it again adds nothing. Returns the messages.
 ///
 /// # Errors
@@ -61,16 +58,15 @@ pub(crate) fn mark_ended(
     run: &RunRow,
     row: &AttemptRow,
     by_values: bool,
+    losses: &LossRecord,
 ) -> Result<Vec<String>, AppError> {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     if row.kind != LaunchKind::Train || !root.join("log").is_dir() {
         return Ok(Vec::new());
     }
-    let plan = stored_plan(run).ok().flatten().unwrap_or_default();
-    let losses = recorded(context, row, &plan)?;
-    let mut marked = mark_by_loss(context, row, &losses)?;
+    let mut marked = mark_by_loss(context, row, losses)?;
     if by_values {
-        marked.extend(mark_by_values(context, row, &losses)?);
+        marked.extend(mark_by_values(context, row, losses)?);
     }
     if !marked.is_empty() {
         mirror_run(context, run, &std::collections::BTreeMap::new())?;
@@ -89,23 +85,6 @@ pub(super) fn begins_again(skipped: &[Fallback]) -> Option<String> {
         "the training begins again: no committed checkpoint is safe; {step} is skipped ({})",
         newest.why
     ))
-}
-
-/// The losses that an attempt recorded, and what was found in them.
-fn recorded(context: &Context, row: &AttemptRow, plan: &Plan) -> Result<LossRecord, AppError> {
-    let mut record =
-        LiveRecord::of(Arc::new(FolderChannel::new(context.home.layout.attempt(row.attempt_id).folder())));
-    record.losses = Some(losses_of(plan, row));
-    let mut seen = None;
-    while seen.replace(record.facts.frame_count) != Some(record.facts.frame_count) {
-        record.look();
-    }
-    let mut losses = record.losses.take().expect("it was set above");
-    for detection in context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id))? {
-        losses.take_finding(detection.detector);
-    }
-    losses.finish();
-    Ok(losses)
 }
 
 type Marked = Vec<(CheckpointInfo, UnsafeEvidence)>;

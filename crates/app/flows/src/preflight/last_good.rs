@@ -2,18 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use trackway_core::detect::DetectionSeverity;
-use trackway_core::{RunId, Timestamp};
+use trackway_core::RunId;
 use trackway_data::profile::Profile;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
+use trackway_engine::good_runs::good_runs;
 use trackway_formats::runfile::DataRole;
-use trackway_ledger::{RunDataRow, RunFilter, RunRow, RunState};
+use trackway_ledger::{RunDataRow, RunRow};
 
 use crate::data::snapshot::{profile_of_data, store};
-
-/// Completed runs that are looked at, newest first.
-const RUNS_MAX: usize = 20;
 
 /// What there is to compare with.
 pub enum LastGood {
@@ -33,8 +30,7 @@ pub enum LastGood {
     },
 }
 
-/// Looks for what the newest good run of a name had in place of a data set: a run that completed, and in which no detector found
-/// anything critical.
+/// Looks for what the newest good run of a name had in place of a data set.
 ///
 /// # Errors
 /// When the ledger or a stored profile cannot be read.
@@ -83,32 +79,6 @@ fn data_of(context: &Context, run: &RunRow) -> Result<Vec<RunDataRow>, AppError>
     let read = context.sets_read(run, last.as_ref())?;
     let sets = read.sets.into_iter().filter(|_| read.doubt.is_none());
     Ok(sets.map(|(set, _)| set).collect())
-}
-
-/// The newest runs of a name that completed, and in which no detector found anything critical; `before`: those that are older.
-///
-/// # Errors
-/// When the ledger cannot be read.
-pub fn good_runs(
-    context: &Context,
-    run_name: &str,
-    before: Option<Timestamp>,
-) -> Result<Vec<RunRow>, AppError> {
-    let filter = RunFilter {
-        name: Some(run_name.to_owned()),
-        state: Some(RunState::Completed),
-        created_before: before,
-        limit: Some(RUNS_MAX),
-        ..RunFilter::default()
-    };
-    let mut good = Vec::new();
-    for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
-        let detections = context.ledger_read(|ledger| ledger.detections_of_run(run.run_id))?;
-        if detections.iter().all(|found| found.severity != DetectionSeverity::Critical) {
-            good.push(run);
-        }
-    }
-    Ok(good)
 }
 
 /// The data set of a run with the same name, or else the only one with the same role.

@@ -296,6 +296,8 @@ pub fn write_model_policy(name: &str, policy: &Policy, path: &Path) -> Result<()
         receipt: Some(policy.receipt.clone()),
         test_set_uses_max: policy.test_set_uses_max,
         test_sets: Some(policy.test_sets.clone()),
+        health: Some(policy.health),
+        attempt: Some(policy.attempt.clone()),
     };
     let written = File::create_new(path).and_then(|mut created| created.write_all(file.text().as_bytes()));
     written.and_then(|()| give_to_user(path)).map_err(|error| match error.kind() {
@@ -334,6 +336,8 @@ fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
         receipt: file.receipt.unwrap_or(usual.receipt),
         test_set_uses_max: file.test_set_uses_max,
         test_sets: file.test_sets.unwrap_or_default(),
+        health: file.health.unwrap_or(usual.health),
+        attempt: file.attempt.unwrap_or(usual.attempt),
     })
 }
 

@@ -14,6 +14,7 @@ use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRo
 use trackway_tower::gate::JudgedGate;
 use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts, TestSetFacts};
 
+use super::attempt::attempt_facts;
 use super::{Model, artifact};
 use crate::baseline::{PROBES, section_of};
 use crate::gates::{self, is_verified};
@@ -62,6 +63,7 @@ pub(super) fn evidence(
         rung: version.rung.parse().ok(),
         damage,
         unsafe_because: artifact::unsafe_because(context, version),
+        attempt: attempt_facts(context, version)?,
         evaluation: evaluation.as_ref().map(|row| evaluation_facts(context, row)).transpose()?,
         gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
         test_sets,

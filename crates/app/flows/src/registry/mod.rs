@@ -4,6 +4,7 @@
 //! compare-and-swap: a process that read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
 
 mod artifact;
+mod attempt;
 mod card;
 mod change;
 mod deploy;

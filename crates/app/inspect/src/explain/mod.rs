@@ -19,8 +19,8 @@ use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
     AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, CostBeside,
-    Diff, ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
-    RecordedCheck, ResumeProofSummary, RetryDecision,
+    Diff, ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedHealth, ExplainedRun, Explanation,
+    MachineSummary, RecordedCheck, ResumeProofSummary, RetryDecision,
 };
 use trackway_core::checks::{Finding, Severity};
 use trackway_core::{
@@ -29,8 +29,9 @@ use trackway_core::{
 use trackway_engine::Context;
 use trackway_engine::attempt_data::SetsRead;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::good_runs::{blessed_because, good_runs};
 use trackway_engine::reporter::Stream;
-use trackway_engine::rows::rung_of;
+use trackway_engine::rows::{health_report, rung_of};
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
 use trackway_engine::stored::stored_plan;
@@ -39,13 +40,13 @@ use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
-use trackway_flows::preflight::last_good::good_runs;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_formats::EventKind;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
-    ArtifactRow, AttemptRow, DataSnapshotRow, EventRow, Found, RetryRow, RunCostRow, RunDataRow, RunRow,
+    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, RetryRow, RunCostRow,
+    RunDataRow, RunRow,
 };
 
 use self::attempts::{attempt_line, parent_diffs};
@@ -116,6 +117,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         placement: None,
         timeline: timeline::timeline(&[], &events, &[]),
         termination: None,
+        health: None,
         no_checkpoint_why: None,
         save_requests: None,
         checkpoints: Vec::new(),
@@ -159,7 +161,8 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let evaluations = evaluate::evaluations_of(context, run.run_id)?;
     let way_back = way_back_action(context, run, attempt, &attempts, &detections)?;
     let facts = next_facts(context, (run, attempt), &retries, &events, &evaluations)?;
-    let facts = NextFacts { diagnosis, way_back, ..facts };
+    let health = health_card(context, run, attempt)?;
+    let facts = NextFacts { diagnosis, way_back, health: health.clone(), ..facts };
     Ok(Explanation {
         run: run_card(context, run)?,
         short: Vec::new(),
@@ -173,6 +176,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),
         termination: termination(attempt),
+        health: health.clone(),
         resume_step: checkpoints
             .iter()
             .find(|line| line.state == CheckpointState::Committed)
@@ -207,6 +211,22 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         attempts: lines,
         rungs: context.rungs_of(run.run_id)?,
     })
+}
+
+/// The health of a training that has ended.
+fn health_card(
+    context: &Context,
+    run: &RunRow,
+    attempt: &AttemptRow,
+) -> Result<Option<ExplainedHealth>, AppError> {
+    if attempt.kind != LaunchKind::Train || attempt.state != AttemptState::Sealed {
+        return Ok(None);
+    }
+    Ok(Some(ExplainedHealth {
+        health: attempt.health,
+        report: health_report(attempt).unwrap_or_default(),
+        blessed_because: blessed_because(context, run)?,
+    }))
 }
 
 /// Why there is no checkpoint at all, where that is so.
@@ -535,6 +555,7 @@ fn next_facts(
         last_good: last_good.map(|good| good.run_id),
         diagnosis: None,
         way_back: None,
+        health: None,
         lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
     })
 }

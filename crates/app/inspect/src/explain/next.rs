@@ -1,10 +1,15 @@
 //! What to do next, as sentences with commands. Pure: facts in, only commands that work in that state out.
 
-use trackway_core::{AttemptId, DiagnosisKind, LaunchKind, RunId, Step, TerminationReason};
+use trackway_api::explain::ExplainedHealth;
+use trackway_core::{AttemptId, DiagnosisKind, Health, LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::run::may_resume;
 use trackway_flows::diagnose::promise;
 use trackway_ledger::RunState;
+use trackway_tower::health::advice;
 use trackway_tower::next_actions;
+
+/// Findings about which advice is given.
+const DOUBTS_MAX: usize = 2;
 
 /// What is known of an attempt and its run.
 #[derive(Debug, Clone)]
@@ -33,6 +38,8 @@ pub struct NextFacts {
     pub unmet_evaluation: Option<String>,
     /// The last good run of the name before it.
     pub last_good: Option<RunId>,
+    /// The health of the attempt.
+    pub health: Option<ExplainedHealth>,
     /// What another launch would show the cause of.
     pub diagnosis: Option<DiagnosisKind>,
     /// How a run that diverged continues from before it did.
@@ -64,10 +71,14 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if let Some(kind) = facts.diagnosis {
         actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind)));
     }
+    let doubts = doubts(facts, reason);
+    let is_doubted = !doubts.is_empty();
+    actions.extend(doubts);
     match facts.unmet_evaluation.as_ref().filter(|_| reason.is_success()) {
         Some(id) => {
             actions.push(format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"));
         }
+        None if is_doubted => {}
         None => actions.extend(next_actions(reason).iter().map(|line| with_run(line, facts.subject_run_id))),
     }
     if reason.is_success() && facts.state == RunState::Completed && kind == LaunchKind::Train {
@@ -78,6 +89,23 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if facts.lacks_run_file && facts.state.is_final() {
         actions.push(format!("for retries and checks, write its run file: trackway init --from {run_id}"));
     }
+    actions
+}
+
+/// What to do about a training that ended well and whose health is suspect or broken: its findings come before anything else.
+fn doubts(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
+    let doubted = facts.health.as_ref().filter(|health| {
+        reason.is_success() && !Health::is_good(health.health) && health.blessed_because.is_none()
+    });
+    let Some(ExplainedHealth { health: Some(health), report, .. }) = doubted else { return Vec::new() };
+    let mut actions: Vec<String> = report
+        .findings
+        .iter()
+        .take(DOUBTS_MAX)
+        .map(|found| format!("it is {health} by `{}`: {}", found.found_by, advice(&found.found_by)))
+        .collect();
+    actions
+        .push(format!("if it is good all the same, say so: trackway runs bless {} --why TEXT", facts.run_id));
     actions
 }
 

@@ -35,6 +35,10 @@ fn short(page: &Explanation) -> Vec<ShortLine> {
     if let Some(evidence) = page.termination.as_ref().and_then(|termination| termination.evidence.first()) {
         line("evidence", format!("{}: {}", evidence.place(), evidence.text));
     }
+    if let Some(health) = &page.health {
+        let found = health.lines().into_iter().next().map(|found| format!(": {found}")).unwrap_or_default();
+        line("health", format!("{}{found}", health.word()));
+    }
     line("checkpoint", checkpoint(page));
     line("changed", changed(page));
     if page.attempt.is_some() {

@@ -31,7 +31,7 @@ mod tests;
 mod validation;
 mod window;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
@@ -81,6 +81,8 @@ pub struct Detectors {
     seen_before: SeenBefore,
     agreements: [Agreement; COMPARED.len()],
     episodes: [Episodes; Detector::ALL.len()],
+    /// Of each detector the last finding.
+    last_found: BTreeMap<Detector, Firing>,
     /// The first and the greatest step of the training so far.
     steps: Option<(Step, Step)>,
     /// Nothing of the attempt that began was seen yet.
@@ -281,6 +283,13 @@ impl Detectors {
         }
     }
 
+    /// The last finding of each detector whose episode is not over.
+    #[must_use]
+    pub fn standing(&self) -> Vec<Firing> {
+        let is_open = |detector: Detector| self.episodes[detector as usize].open > 0;
+        self.last_found.values().filter(|firing| is_open(firing.detector)).cloned().collect()
+    }
+
     /// The same settings, with nothing seen: for a training that begins from nothing.
     #[must_use]
     pub fn restarted(&self) -> Self {
@@ -349,14 +358,14 @@ impl Detectors {
         }
     }
 
-    fn report(&self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
+    fn report(&mut self, look: Look, found: Anomaly, firings: &mut Vec<Firing>) {
         let Look { detector, rank, metric, sample } = look;
         let symptom = symptom_of_detector(detector);
         let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
         let numeric = is_numeric(detector);
         let beside = known.filter(|_| numeric).map(Rank::beside).unwrap_or_default();
         let reported_cause = known.filter(|_| numeric).and_then(|rank| rank.reported_cause(found.first_step));
-        firings.push(Firing {
+        let firing = Firing {
             detector,
             severity: found.severity,
             rank,
@@ -369,7 +378,9 @@ impl Detectors {
             evidence: format!("{}{beside}", found.evidence),
             cause: reported_cause.unwrap_or_else(|| symptom.causes.into()),
             advice: symptom.try_first.into(),
-        });
+        };
+        self.last_found.insert(detector, firing.clone());
+        firings.push(firing);
     }
 }
 

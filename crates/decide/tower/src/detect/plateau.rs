@@ -1,18 +1,21 @@
 //! A loss that does not fall from the beginning on.
 //!
 //! Only the beginning counts: a run that has learned and then stays level has converged, and nothing is wrong with
-//! that. Blocks of 50 steps are compared with the first one. It fires when the loss of the last blocks is certainly not
-//! lower by the wanted fraction, with the noise of both taken into account; while the noise is too large for that, it
-//! waits.
+//! that. Blocks of values are compared with the first one: 50 of them, or fewer where a script records its loss every so many steps only. It fires
+//! when the loss of the last blocks is certainly not lower by the wanted fraction, with the noise of both taken into account; while the noise is
+//! too large for that, it waits.
 
+use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Warn;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 
-/// Steps of one block.
+/// Values of one block.
 const BLOCK: u32 = 50;
-/// The first steps are compared with the rest of the first block: a quick learner is done within it.
+/// Values of a block that spans many steps.
+const SPARSE_BLOCK: u32 = 10;
+/// The first values are compared with the rest of the first block: a quick learner is done within it.
 const HEAD: u32 = 5;
 /// Standard errors by which a block must be lower to have learned for certain.
 const CERTAIN: f64 = 4.0;
@@ -47,7 +50,12 @@ pub(super) struct Plateau {
     seen: u32,
     head: Mean,
     first: Mean,
+    /// Whether the first block is complete.
+    begun: bool,
     block: Mean,
+    /// The first step, and that before the block that is being filled.
+    first_step: Step,
+    block_step: Step,
     settled: bool,
 }
 
@@ -58,20 +66,28 @@ impl Plateau {
             return None;
         }
         self.seen += 1;
+        if self.seen == 1 {
+            (self.first_step, self.block_step) = (sample.step, sample.step);
+        }
         if self.seen <= HEAD {
             self.head.push(sample.value);
             return None;
         }
-        let target = if self.seen <= BLOCK { &mut self.first } else { &mut self.block };
-        target.push(sample.value);
-        if !self.seen.is_multiple_of(BLOCK) {
+        let block = if self.begun { &mut self.block } else { &mut self.first };
+        block.push(sample.value);
+        let in_block = block.count + if self.begun { 0 } else { HEAD };
+        let block_steps = sample.step.saturating_sub(self.block_step);
+        let is_long = block_steps >= u64::from(rule.patience) / 2 && in_block >= SPARSE_BLOCK;
+        if in_block < BLOCK && !is_long {
             return None;
         }
+        self.block_step = sample.step;
         self.judge(rule, sample)
     }
 
     fn judge(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
-        let (from, to) = if self.seen == BLOCK { (self.head, self.first) } else { (self.first, self.block) };
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        let (from, to) = if is_first { (self.head, self.first) } else { (self.first, self.block) };
         let fall = from.mean - to.mean;
         let error = (from.error_squared() + to.error_squared()).sqrt();
         let wanted = rule.threshold * from.mean.abs();
@@ -79,25 +95,26 @@ impl Plateau {
             self.settled = true;
             return None;
         }
+        let steps = sample.step.saturating_sub(self.first_step) + 1;
+        let is_over = steps >= u64::from(rule.patience);
         let quiet = 2.0 * error < AT_MOST * wanted;
         let flat = quiet && fall < wanted && fall + 2.0 * error < AT_MOST * wanted;
-        if self.seen >= rule.patience.max(2 * BLOCK) && flat {
+        if is_over && !is_first && flat {
             self.settled = true;
             return Some(DetectorChange::fires(Anomaly {
                 severity: Warn,
-                first_step: sample.step.saturating_sub(u64::from(self.seen) - 1),
+                first_step: self.first_step,
                 value: Some(fall / from.mean.abs()),
                 threshold: rule.threshold,
                 evidence: format!(
-                    "the loss began at {} and is {} after {} steps, noise ± {}",
+                    "the loss began at {} and is {} after {steps} steps, noise ± {}",
                     number(self.first.mean),
                     number(to.mean),
-                    self.seen,
                     number(error)
                 ),
             }));
         }
-        if self.seen < rule.patience {
+        if !is_over {
             self.block = Mean::default();
         }
         None

@@ -173,6 +173,25 @@ fn a_plateau_is_a_run_that_never_learned() {
     assert_eq!(run(|step| if step < 20 { 2.3 } else { 0.7 }), []);
 }
 
+/// Proves that the steps of a plateau are steps of the training, however often its loss is recorded.
+#[test]
+fn a_plateau_is_counted_in_steps() {
+    for every in [10, 50] {
+        let run = |level: fn(Step) -> f64| {
+            let mut rng = SplitMix64::new(7);
+            fired(&stream(
+                (0..3000)
+                    .filter(|step| step % every == 0)
+                    .map(|step| (step, vec![(0, "loss", level(step) + 0.02 * normal(&mut rng))])),
+            ))
+        };
+        let found = run(|_| 2.3);
+        assert!(matches!(found[..], [(Detector::Plateau, 499..1500)]), "every {every}: {found:?}");
+        assert_eq!(run(|step| 2.3 - step as f64 * 3e-4), [], "every {every}");
+        assert_eq!(run(|step| if step < 200 { 2.3 } else { 0.7 }), [], "every {every}");
+    }
+}
+
 /// Proves that a validation loss which rises while the training loss falls is reported, and that noise, and both
 /// rising, are not.
 #[test]

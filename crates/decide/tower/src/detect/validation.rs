@@ -73,20 +73,24 @@ impl Validation {
         });
         self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM).change(
             |first_step| {
-                let training = training.map_or("unknown".into(), number);
-                let against = match untrained {
-                    Some((_, untrained)) => format!("an untrained model has {}", number(untrained)),
-                    None => format!("its best was {} at step {}", number(best.loss), best.step),
+                let (now, training) = (number(sample.value), training.map_or("unknown".into(), number));
+                let evidence = match untrained {
+                    Some((_, begin)) => format!(
+                        "the validation loss is {now}; the training loss is {training}, and was {} on average at its beginning",
+                        number(begin)
+                    ),
+                    None => format!(
+                        "the validation loss is {now}, its best was {} at step {}; the training loss is {training}",
+                        number(best.loss),
+                        best.step
+                    ),
                 };
                 Anomaly {
                     severity: Warn,
                     first_step,
                     value: Some(sample.value / best.loss),
                     threshold: rule.threshold,
-                    evidence: format!(
-                        "the validation loss is {}, {against}; the training loss is {training}",
-                        number(sample.value)
-                    ),
+                    evidence,
                 }
             },
         )

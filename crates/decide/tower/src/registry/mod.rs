@@ -9,10 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
-use trackway_core::registry::{BaselineRule, GateKind, ModelChange, ModelStage, ReceiptField};
+use trackway_core::registry::{
+    AttemptRequirement, BaselineRule, GateKind, HealthRule, ModelChange, ModelStage, ReceiptField,
+};
 
 pub use promotion::{
-    Approval, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, TestSetFacts, refusals,
+    Approval, AttemptFacts, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, TestSetFacts,
+    refusals,
 };
 
 /// The number of a version, from 1.
@@ -63,6 +66,10 @@ pub struct Policy {
     pub test_set_uses_max: Option<u32>,
     /// The further test sets on which it must have been evaluated, beside those of its run file.
     pub test_sets: BTreeSet<String>,
+    /// What the health of the attempt that wrote it must be.
+    pub health: HealthRule,
+    /// What that attempt must show.
+    pub attempt: BTreeSet<AttemptRequirement>,
 }
 
 impl Default for Policy {
@@ -94,6 +101,8 @@ impl Default for Policy {
             .into(),
             test_set_uses_max: None,
             test_sets: BTreeSet::new(),
+            health: HealthRule::NotBroken,
+            attempt: BTreeSet::new(),
         }
     }
 }

@@ -3,14 +3,16 @@
 //! | to | requires |
 //! |---|---|
 //! | candidate, archived | nothing |
-//! | staging | files that verify, a complete evaluation of exactly these weights |
+//! | staging | files that verify, an attempt of the health that the policy requires, a complete evaluation of exactly these weights |
 //! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's policy names, compared with the version that is in production now; trained on as much of the data as the policy requires; a test set that was not used more often than it permits; the same of each further test set that its run file or the policy names; as many approvals as it requires, of exactly this version and these verdicts, that have not expired |
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, ReceiptField};
+use trackway_core::registry::{
+    AttemptRequirement, BaselineRule, GateKind, GateVerdict, HealthRule, ModelStage, ReceiptField,
+};
 use trackway_core::text::quoted_list;
-use trackway_core::{RunId, Rung, Timestamp, closed_list};
+use trackway_core::{Health, RunId, Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
 use crate::gate::how_to_verify;
@@ -37,6 +39,8 @@ pub struct PromotionFacts {
     pub damage: Option<String>,
     /// Why its checkpoint is unsafe; `None`: it is not.
     pub unsafe_because: Option<String>,
+    /// The attempt that wrote it; `None`: the ledger does not have it.
+    pub attempt: Option<AttemptFacts>,
     /// Its newest evaluation that ended.
     pub evaluation: Option<EvaluationFacts>,
     /// The newest receipt of gates over that evaluation.
@@ -49,6 +53,19 @@ pub struct PromotionFacts {
     pub approvals: Vec<Approval>,
     /// What is in production.
     pub production: Option<Version>,
+}
+
+/// The attempt that wrote a version.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AttemptFacts {
+    /// Its health; `None`: its receipt is older than that.
+    pub health: Option<Health>,
+    /// What was found in what it computed.
+    pub findings: Vec<String>,
+    /// A person vouches for its run.
+    pub is_blessed: bool,
+    /// What it shows of what a policy may require.
+    pub shown: BTreeSet<AttemptRequirement>,
 }
 
 /// An evaluation.
@@ -114,6 +131,10 @@ closed_list!(
         Damaged = "registry.damaged",
         /// What its checkpoint holds is most likely lost.
         Unsafe = "registry.unsafe_checkpoint",
+        /// The attempt that wrote it is not of the health that the policy requires.
+        Health = "registry.health",
+        /// The attempt that wrote it does not show what the policy requires.
+        Attempt = "registry.attempt",
         /// It was not evaluated, or the evaluation did not complete.
         NotEvaluated = "registry.not_evaluated",
         /// The evaluation is of other weights.
@@ -150,6 +171,8 @@ impl RefusalRule {
         matches!(
             self,
             Self::IncompleteReceipt
+                | Self::Health
+                | Self::Attempt
                 | Self::MissingGate
                 | Self::NotCompared
                 | Self::Rung
@@ -179,7 +202,13 @@ fn refusal(rule: RefusalRule, why: impl Into<String>, next: impl Into<String>) -
 /// All reasons against it; none: it may be promoted.
 #[must_use]
 pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
-    let first = [damaged(facts), unsafe_checkpoint(facts), unevaluated(facts, policy)];
+    let first = [
+        damaged(facts),
+        unsafe_checkpoint(facts),
+        unhealthy(facts, policy),
+        unshown(facts, policy),
+        unevaluated(facts, policy),
+    ];
     match to {
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
         ModelStage::Staging => first.into_iter().flatten().collect(),
@@ -235,6 +264,46 @@ fn unsafe_checkpoint(facts: &PromotionFacts) -> Option<Refusal> {
     let next =
         "register a safe checkpoint, or clear this one: trackway checkpoint clear RUN --step N --why TEXT";
     Some(refusal(RefusalRule::Unsafe, why, next))
+}
+
+fn unhealthy(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
+    let attempt = facts.attempt.clone().unwrap_or_default();
+    let is_met = match policy.health {
+        HealthRule::Any => true,
+        HealthRule::NotBroken => attempt.health != Some(Health::Broken),
+        HealthRule::Ok => attempt.health == Some(Health::Ok),
+    };
+    if is_met || attempt.is_blessed {
+        return None;
+    }
+    let health = attempt.health.map_or("unknown (its receipt is older)", |health| health.as_str());
+    let found = match attempt.findings.first() {
+        Some(found) => format!(": {found}"),
+        None => String::new(),
+    };
+    let next = format!(
+        "look at it: trackway explain {}; vouch for it: trackway runs bless {} --why TEXT",
+        facts.run_id, facts.run_id
+    );
+    Some(refusal(
+        RefusalRule::Health,
+        format!("the health of the attempt that wrote it is {health}{found}"),
+        next,
+    ))
+}
+
+fn unshown(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
+    let shown = facts.attempt.as_ref().map(|attempt| attempt.shown.clone()).unwrap_or_default();
+    let missing: Vec<&AttemptRequirement> = policy.attempt.difference(&shown).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let why = format!("the attempt that wrote it does not show {}", quoted_list(missing));
+    Some(refusal(
+        RefusalRule::Attempt,
+        why,
+        "register a checkpoint of a run that does, or change `attempt` in the policy",
+    ))
 }
 
 /// The command that evaluates these weights.

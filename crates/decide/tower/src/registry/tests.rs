@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use trackway_core::Rung;
 use trackway_core::registry::GateVerdict;
+use trackway_core::{Health, Rung};
 
 use super::*;
 
@@ -102,6 +102,7 @@ fn facts() -> PromotionFacts {
         rung: Some(Rung::FULL),
         damage: None,
         unsafe_because: None,
+        attempt: Some(AttemptFacts { health: Some(Health::Ok), ..AttemptFacts::default() }),
         evaluation: Some(EvaluationFacts {
             evaluation_id: "ev".into(),
             manifest_sha256: "abc".into(),
@@ -150,6 +151,13 @@ fn a_stage_asks_for_its_evidence() {
             vec!["registry.unsafe_checkpoint"],
             vec!["registry.unsafe_checkpoint"],
         ),
+        (
+            without(&|it| it.attempt.as_mut().unwrap().health = Some(Health::Broken)),
+            vec!["registry.health"],
+            vec!["registry.health"],
+        ),
+        (without(&|it| it.attempt.as_mut().unwrap().health = Some(Health::Unknown)), vec![], vec![]),
+        (without(&|it| it.attempt = None), vec![], vec![]),
         (without(&|it| it.evaluation = None), vec!["registry.not_evaluated"], vec!["registry.not_evaluated"]),
         (
             evaluation(&|it| it.completed = false),
@@ -295,4 +303,33 @@ fn an_older_policy_is_strict() {
     let expected = Policy { approvals: 2, approval_seconds: 60.0, own_approval: true, ..Policy::default() };
     assert_eq!(policy, expected);
     assert_eq!(Policy::default().approval_seconds, 604_800.0, "a week");
+}
+
+/// Proves that a policy may demand a health that is ok and more of the attempt, that a person who vouches for a run is believed about its health
+/// alone, and that an older receipt proves nothing.
+#[test]
+fn a_policy_looks_at_the_attempt() {
+    let strict = Policy {
+        health: HealthRule::Ok,
+        attempt: [AttemptRequirement::EndedWell, AttemptRequirement::Preflight].into(),
+        ..Policy::default()
+    };
+    let of = |attempt: Option<AttemptFacts>| {
+        let facts = PromotionFacts { attempt, ..facts() };
+        rules(ModelStage::Staging, &facts, &strict)
+    };
+    let shown: BTreeSet<AttemptRequirement> =
+        [AttemptRequirement::EndedWell, AttemptRequirement::Preflight].into();
+    let attempt = |health, is_blessed| {
+        Some(AttemptFacts { health, is_blessed, shown: shown.clone(), ..AttemptFacts::default() })
+    };
+    assert!(of(attempt(Some(Health::Ok), false)).is_empty());
+    for health in [None, Some(Health::Unknown), Some(Health::Suspect), Some(Health::Broken)] {
+        assert_eq!(of(attempt(health, false)), ["registry.health"]);
+        assert!(of(attempt(health, true)).is_empty());
+    }
+    assert_eq!(of(None), ["registry.health", "registry.attempt"]);
+    let any = Policy { health: HealthRule::Any, ..Policy::default() };
+    let broken = PromotionFacts { attempt: attempt(Some(Health::Broken), false), ..facts() };
+    assert!(rules(ModelStage::Production, &broken, &any).is_empty());
 }

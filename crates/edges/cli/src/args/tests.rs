@@ -65,7 +65,7 @@ fn every_proposed_command_works_in_its_state() {
         if reason == Some(TerminationReason::EvaluatorError) && kind == LaunchKind::Train {
             continue;
         }
-        for flags in 0..64_u32 {
+        for flags in 0..128_u32 {
             let is = |bit: u32| flags & (1 << bit) != 0;
             let facts = NextFacts {
                 run_id,
@@ -80,6 +80,7 @@ fn every_proposed_command_works_in_its_state() {
                 has_evaluate: is(3),
                 unmet_evaluation: is(4).then(|| "eval_01jz0000000000000000000001".to_owned()),
                 last_good: is(5).then_some(run_id),
+                health: (is(6) && reason.is_some() && kind == LaunchKind::Train).then(suspect),
                 diagnosis: (is(5) && reason.is_some() && kind == LaunchKind::Train)
                     .then_some(DiagnosisKind::Hang),
                 way_back: (reason == Some(TerminationReason::NumericDivergence)
@@ -93,7 +94,9 @@ fn every_proposed_command_works_in_its_state() {
                     }),
                 lacks_run_file: is(0) && kind == LaunchKind::Train,
             };
+            let is_doubted = facts.health.is_some() && reason.is_some_and(TerminationReason::is_success);
             for action in next(&facts) {
+                assert!(!is_doubted || !action.contains("no action is needed"), "{facts:?}");
                 for words in commands(&action) {
                     seen.insert(words[1].clone());
                     let parsed = parsed.entry(words).or_insert_with_key(|words: &Vec<String>| {
@@ -106,9 +109,23 @@ fn every_proposed_command_works_in_its_state() {
         }
     }
     for word in [
-        "resume", "watch", "stop", "explain", "diagnose", "eval", "compare", "rollback", "init", "checkpoint",
+        "resume", "watch", "stop", "explain", "diagnose", "eval", "compare", "rollback", "init",
+        "checkpoint", "runs",
     ] {
         assert!(seen.contains(word), "{word} is never proposed: {seen:?}");
+    }
+}
+
+/// The health of a run in which something was found.
+fn suspect() -> trackway_api::explain::ExplainedHealth {
+    use trackway_core::{Health, HealthFinding, HealthReport};
+    let evidence = "`loss` began at 2.3 and is 2.3 at the end".to_owned();
+    let finding =
+        HealthFinding { found_by: "plateau".into(), health: Health::Suspect, first_step: Some(1), evidence };
+    trackway_api::explain::ExplainedHealth {
+        health: Some(Health::Suspect),
+        report: HealthReport { findings: vec![finding], ..HealthReport::default() },
+        blessed_because: None,
     }
 }
 
@@ -126,6 +143,7 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
         Command::Diagnose(_) => is_training && facts.reason.is_some(),
         Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),
         Command::Init(_) => is_training && facts.state.is_final(),
+        Command::Runs(_) => is_training && facts.health.is_some(),
         Command::Eval(command) => match &**command {
             EvalCommand::Run(_) => !is_training || (facts.has_evaluate && facts.committed_step.is_some()),
             EvalCommand::Show(_) => facts.unmet_evaluation.is_some(),

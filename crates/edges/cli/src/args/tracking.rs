@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::TypedValueParser as _;
+use clap::{Args, Subcommand};
 use trackway_api::export::ExportFormat;
 use trackway_ledger::ForeignTool;
 
@@ -18,7 +18,13 @@ use trackway_ledger::ForeignTool;
 
 Names are columns of `runs` (docs/ledger.md), metrics (the last value; prefix `min.`, `max.` or `first.` for another one), \
 `param.NAME` and `tag.NAME`. Quote names with special characters in backticks.")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// Show the health of each run: whether what it computed is worth something
+    #[arg(long)]
+    pub health: bool,
     /// SQL condition on columns, metrics, parameters and tags
     #[arg(long = "where", value_name = "CONDITION")]
     pub condition: Option<String>,
@@ -37,6 +43,27 @@ pub struct RunsArgs {
     /// Include hidden runs
     #[arg(long)]
     pub all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// Vouch for a run whose health is suspect or broken: it counts as good again
+    Bless(BlessArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway runs bless last --why 'the loss is flat because the model is a finished one'
+  trackway amend last --untag blessed        # takes it back")]
+pub struct BlessArgs {
+    /// Run: id, unique part of an id, name, or `last`
+    pub run: String,
+    /// Why it is good all the same; recorded as its tag `blessed`
+    #[arg(long, value_name = "TEXT")]
+    pub why: String,
+    /// Who vouches for it [default: the login]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
 }
 
 #[derive(Debug, Args)]

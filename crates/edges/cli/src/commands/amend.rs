@@ -3,13 +3,14 @@
 use trackway_api::runs::{AmendedRun, RunAmendment, RunField};
 use trackway_core::name::Named;
 use trackway_engine::Context;
+use trackway_engine::good_runs::BLESSED;
 use trackway_engine::person::person;
 use trackway_flows::amend::{self, AmendRequest};
 use trackway_flows::amend_run::{self, RunChanges};
 
 use super::given_name;
 use super::run::given;
-use crate::args::{AmendArgs, AmendRunArgs};
+use crate::args::{AmendArgs, AmendRunArgs, BlessArgs};
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
@@ -28,6 +29,21 @@ pub fn amend(context: &Context, args: &AmendArgs, printer: Printer) -> Exit {
             Ok(0)
         }
     }
+}
+
+/// Vouches for a run: it counts as good whatever its health is.
+pub fn bless(context: &Context, args: &BlessArgs, printer: Printer) -> Exit {
+    if args.why.trim().is_empty() {
+        return Err(Failure::usage("--why is empty", "say why the run is good, for those who read it later"));
+    }
+    let changes = RunChanges {
+        tags: [(BLESSED.to_owned(), args.why.clone())].into(),
+        author: args.by.clone().or_else(person).unwrap_or_else(|| "unknown".into()),
+        ..RunChanges::default()
+    };
+    let changed = amend_run::amend_run(context, context.resolve_run(&args.run)?, &changes)?;
+    printer.answer(&changed, || show_run(&changed, printer));
+    Ok(0)
 }
 
 fn amend_attempt(context: &Context, subject: &str, request: &AmendRequest, printer: Printer) -> Exit {

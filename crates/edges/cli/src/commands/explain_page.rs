@@ -4,16 +4,16 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
-    Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Diff, ExplainedAttempt, Explanation,
-    MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, Termination,
+    Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Diff, ExplainedAttempt, ExplainedHealth,
+    Explanation, MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, Termination,
     TimelineEvent, exit_status,
 };
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
 use trackway_api::runs::{RunAmendment, RungSummary};
-use trackway_core::TerminationReason;
 use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
+use trackway_core::{Health, TerminationReason};
 use trackway_ledger::RunState;
 
 use super::evaluate::{evaluator_name, few_metrics, gate_summary};
@@ -197,6 +197,20 @@ fn why(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
     }
     optional(printer, "status", exit_status(attempt.exit_code, attempt.signal));
+    page.health.iter().for_each(|health| healthy(printer, health));
+}
+
+/// Whether what it computed is worth something, and what that rests on.
+fn healthy(printer: Printer, health: &ExplainedHealth) {
+    let tone = match health.health {
+        Some(Health::Ok) => Tone::Good,
+        Some(Health::Broken) => Tone::Bad,
+        _ => Tone::Warning,
+    };
+    fact(printer, "health", printer.tone(tone, health.word()));
+    for line in health.lines() {
+        fact(printer, "", line);
+    }
 }
 
 fn ended(printer: Printer, termination: &Termination) {

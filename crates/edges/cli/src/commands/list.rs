@@ -76,6 +76,7 @@ fn listed(found: &FoundRuns, tags: &Tags) -> Vec<Run> {
 
 fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printer: Printer) {
     let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
+    let with_health = args.health;
     let mut header: Vec<&str> = match args.columns.is_empty() {
         true => usual.to_vec(),
         false => vec!["run"],
@@ -88,6 +89,7 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printe
     let is_usual = args.columns.is_empty();
     let has_tags = is_usual && tags.values().any(|tags| !tags.is_empty());
     let has_notes = is_usual && found.runs.iter().any(|run| run.note.is_some());
+    header.extend(with_health.then_some("health"));
     header.extend(has_tags.then_some("tags"));
     header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
@@ -96,6 +98,9 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printe
             cells.truncate(1);
         }
         cells.extend(shown.iter().map(|at| cell(&values[*at])));
+        if with_health {
+            cells.push(health_cell(run));
+        }
         if has_tags {
             cells.push(tags.get(&run.run_id).map(tag_cell).unwrap_or_default());
         }
@@ -106,6 +111,15 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printe
         cells
     });
     printer.table(&header, rows.collect());
+}
+
+/// The health of a run; of one that ended before there was such a thing that it is not known.
+fn health_cell(run: &RunRow) -> String {
+    match run.health {
+        Some(health) => health.to_string(),
+        None if run.state.is_final() && run.attempt_count > 0 => "unknown (older receipt)".into(),
+        None => String::new(),
+    }
 }
 
 /// `sweep=august team=search`

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trackway_api::registry::{Deployed, Model, ModelCard, ModelChanged, ModelDetails, ModelVersion};
 use trackway_core::Rung;
-use trackway_core::registry::{BaselineRule, GateVerdict, ModelStage};
+use trackway_core::registry::{BaselineRule, GateVerdict, HealthRule, ModelStage};
 use trackway_engine::Context;
 use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::registry;
@@ -391,6 +391,14 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
         "trained on at least {} of the data",
         Rung::new(policy.rung_fraction_min).unwrap_or(Rung::FULL)
     ));
+    lines.push(match policy.health {
+        HealthRule::NotBroken => "the attempt that wrote it must not be broken".into(),
+        HealthRule::Ok => "the attempt that wrote it must be ok".into(),
+        HealthRule::Any => "the health of the attempt that wrote it does not count".into(),
+    });
+    if !policy.attempt.is_empty() {
+        lines.push(format!("that attempt must show: {}", listed(&policy.attempt)));
+    }
     if !policy.receipt.is_empty() {
         lines.push(format!("the receipt of its evaluation must have: {}", listed(&policy.receipt)));
     }

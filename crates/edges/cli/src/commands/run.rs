@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use trackway_api::runs::{RunOutcome, RunReport};
-use trackway_core::RunId;
 use trackway_core::name::Named;
+use trackway_core::{Health, RunId};
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::preflight::PreflightReporter;
@@ -15,7 +15,7 @@ use super::evaluate::{few_metrics, gate_summary, unmet_lines};
 use super::given_name;
 use super::live;
 use super::preflight::selection;
-use crate::args::{ResumeArgs, RunArgs};
+use crate::args::{FailOnHealth, ResumeArgs, RunArgs};
 use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
 use crate::units::{counted, duration};
@@ -85,7 +85,7 @@ pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Prin
     let (report, printer) = supervised(context, (None, args.detached), printer, |reporter| {
         train::run(context, request, reporter)
     });
-    tell(&report?, args.exit_with_child, printer)
+    tell(&report?, (args.exit_with_child, args.fail_on), printer)
 }
 
 /// Does the work of a supervisor, with a terminal or without.
@@ -107,12 +107,17 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
         train::resume(context, run, args.accepts.why().as_deref(), reporter)
     });
-    tell(&report?, false, printer)
+    tell(&report?, (false, args.fail_on), printer)
 }
 
-fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Exit {
+fn tell(
+    report: &RunReport,
+    (exit_with_child, fail_on): (bool, Option<FailOnHealth>),
+    printer: Printer,
+) -> Exit {
     printer.answer(report, || print(report, printer));
-    Ok(exit_code(report, exit_with_child))
+    let is_refused = report.outcome.state == RunState::Completed && fails(fail_on, report.outcome.health);
+    Ok(if is_refused { REFUSED } else { exit_code(report, exit_with_child) })
 }
 
 fn print(report: &RunReport, printer: Printer) {
@@ -134,10 +139,24 @@ fn print(report: &RunReport, printer: Printer) {
         gate_summary(evaluation).into_iter().for_each(|gates| printer.note(gates));
         unmet_lines(evaluation).iter().for_each(|unmet| printer.note(format!("  {unmet}")));
     }
+    let doubtful = outcome.health.filter(|health| !Health::is_good(Some(*health)));
+    if let (Some(health), true) = (doubtful, outcome.state == RunState::Completed) {
+        printer.note(format!("its health is {health}: see why with: trackway explain {}", outcome.run_id));
+    }
     if outcome.state != RunState::Completed {
         printer.note(format!("see why with: trackway explain {}", outcome.run_id));
     }
     report.next.iter().flat_map(|next| &next.lines).for_each(|line| printer.note(line));
+}
+
+/// Whether a run of this health is a failure for its starter.
+fn fails(fail_on: Option<FailOnHealth>, health: Option<Health>) -> bool {
+    match fail_on {
+        None => false,
+        Some(FailOnHealth::Broken) => health == Some(Health::Broken),
+        Some(FailOnHealth::Suspect) => !Health::is_good(health),
+        Some(FailOnHealth::Unknown) => health != Some(Health::Ok),
+    }
 }
 
 /// What shells add to a signal's number.

@@ -30,6 +30,7 @@ mod exports;
 mod faults;
 mod hangs;
 mod harness;
+mod health;
 mod imports;
 mod init;
 mod install;

@@ -1,7 +1,7 @@
 use serde_json::Value as Json;
 use trackway_core::{
-    AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
-    with_fields_of,
+    AttemptId, Confidence, Domain, Health, LaunchKind, RetryOutlook, RunId, Step, TerminationReason,
+    Timestamp, with_fields_of,
 };
 
 use crate::value::{ColumnKind, Record, Table, Value, record, words};
@@ -193,6 +193,10 @@ record!(
         data_not_opened: Option<String>,
         /// Samples of one update of the weights, over all ranks, as its callback counted them.
         effective_batch: Option<u64>,
+        /// Whether what it computed is worth something: ok, suspect, broken or unknown; null in older receipts.
+        health: Option<Health>,
+        /// What that rests on: findings, the metrics that were looked at, what is missing.
+        health_json: Option<Json>,
     }
 );
 

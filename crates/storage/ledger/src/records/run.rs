@@ -1,6 +1,6 @@
 use serde_json::Value as Json;
 use trackway_core::name::Name;
-use trackway_core::{LaunchKind, RunId, Step, TerminationReason, Timestamp};
+use trackway_core::{Health, LaunchKind, RunId, Step, TerminationReason, Timestamp};
 
 use crate::value::{Record, record, words};
 
@@ -87,6 +87,8 @@ record!(
         note: Option<String>,
         /// Since when lists leave it out (`trackway amend RUN --hide`); null: they show it.
         hidden_at: Option<Timestamp>,
+        /// The health of its last attempt: ok, suspect, broken or unknown; null in older receipts.
+        health: Option<Health>,
     }
 );
 

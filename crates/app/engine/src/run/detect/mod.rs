@@ -161,6 +161,11 @@ impl Detecting {
         self.detectors.tick(quiet_seconds, &mut self.firings);
     }
 
+    /// What was found and is not over.
+    pub fn standing(&self) -> Vec<Firing> {
+        self.detectors.standing()
+    }
+
     /// What was found since the last call.
     pub fn findings(&mut self) -> Vec<DetectorFinding> {
         let firings = std::mem::take(&mut self.firings);

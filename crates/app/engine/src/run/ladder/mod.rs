@@ -85,6 +85,12 @@ impl Judged {
         self.judgement.promoted.then_some(NextRung { rung, why })
     }
 
+    /// The same, and nothing is launched from it.
+    pub(crate) fn refused(self, why: &str) -> Self {
+        let why = format!("{why}; {}", self.judgement.why);
+        Self { judgement: Judgement { promoted: false, why, ..self.judgement }, ..self }
+    }
+
     /// Why it goes nowhere, for the verdict.
     pub(crate) fn refusal(&self) -> Option<String> {
         (!self.judgement.promoted).then(|| self.judgement.why.clone())

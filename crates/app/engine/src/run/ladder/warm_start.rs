@@ -12,6 +12,7 @@ use super::Ladder;
 use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::good_runs::unfit_because;
 use crate::json_file;
 use crate::rows::rung_of;
 
@@ -50,7 +51,18 @@ impl WarmStart {
         };
         let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &before.to_string());
         let view = view(&root)?;
-        let why = match view.resume_target() {
+        let target = view.resume_target();
+        let unfit = match &target {
+            Ok(Some(loaded)) => {
+                unfit_because(context, (run.run_id, loaded.info.attempt_id), CheckpointUse::Start)?
+            }
+            _ => None,
+        };
+        let why = match target {
+            Ok(Some(loaded)) if unfit.is_some() => {
+                let why = unfit.unwrap_or_default();
+                format!("the attempt that wrote step {} is broken: {why}", loaded.step)
+            }
             Ok(Some(loaded)) => {
                 return Ok(Some(Self {
                     run_id: None,

@@ -5,6 +5,7 @@
 
 mod engine_end;
 mod evidence;
+mod health;
 mod inputs;
 mod resumed;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
 use crate::run::launch::states_of_run;
 use crate::run::remote::fetch::FetchReport;
+use crate::run::replay::Replay;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
 use crate::stored::stored_plan;
 use crate::{Context, actions};
@@ -69,7 +71,8 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
     // Before the rows: they follow the log. What cannot be marked now is before the next launch.
-    let _ = run::trust::mark_ended(context, &run, &row, true);
+    let replay = Replay::of(context, &run, &row)?;
+    let _ = run::trust::mark_ended(context, &run, &row, true, &replay.losses);
     let given = RunSection::of_stored(&run.config_json);
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
     let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);
@@ -77,12 +80,17 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given, &steps))?;
     checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
+    let judged = match health::broken_because(context, &run, &row, &replay)?.filter(|_| judged.is_some()) {
+        Some(why) => judged.map(|judged| judged.refused(&format!("its health is broken: {why}"))),
+        None => judged,
+    };
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
     closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
+    health::note(context, &run, &mut row, &replay)?;
     let row = worked(context, row, &closed)?;
     let decided = decide(context, &row, judged.as_ref())?;
     let rung = match stored_plan(&run) {
@@ -256,6 +264,7 @@ impl RunAfter {
         run.ended_at = self.ended_at;
         run.started_at = run.started_at.or(last.and_then(|last| last.started_at));
         run.termination_reason = last.and_then(|last| last.termination_reason);
+        run.health = last.and_then(|last| last.health);
         // If the whole log was lost, the record still shows that something was committed: the next attempt must not
         // begin at step 0 silently.
         run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);

@@ -1,0 +1,121 @@
+//! What the health of an attempt is judged by: its record, its checkpoints, and where earlier good runs of its name ended.
+
+use trackway_checkpoint::{CheckpointInfo, CheckpointState};
+use trackway_core::{Health, HealthReport, LaunchKind, Step, TerminationReason};
+use trackway_formats::checkpoint_manifest::{Kind, Manifest};
+use trackway_ledger::{AttemptRow, RunRow};
+use trackway_tower::health::{EarlierEnd, HealthEvidence, judge};
+
+use crate::Context;
+use crate::checkpoints::view;
+use crate::error::AppError;
+use crate::good_runs::good_runs;
+use crate::run::replay::{Replay, begins};
+
+/// Earlier good runs that are looked at.
+const EARLIER_MAX: usize = 5;
+/// Steps between two checkpoints whose weights must differ.
+const APART_STEPS: Step = 10;
+
+/// Writes the health of a training into its row. Other launches have none: what they are for is their own verdict.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(super) fn note(
+    context: &Context,
+    run: &RunRow,
+    row: &mut AttemptRow,
+    replay: &Replay,
+) -> Result<(), AppError> {
+    let Some((health, report)) = judged(context, run, row, replay)? else { return Ok(()) };
+    let mut stored = serde_json::json!(report);
+    context.redactor.json(&mut stored);
+    (row.health, row.health_json) = (Some(health), Some(stored));
+    Ok(())
+}
+
+/// Why a rung must not lead to the next one: what its attempt computed is broken.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(super) fn broken_because(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    replay: &Replay,
+) -> Result<Option<String>, AppError> {
+    let judged = judged(context, run, row, replay)?;
+    let broken = judged.filter(|(health, _)| *health == Health::Broken);
+    Ok(broken.and_then(|(_, report)| report.findings.into_iter().next()).map(|found| found.evidence))
+}
+
+fn judged(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    replay: &Replay,
+) -> Result<Option<(Health, HealthReport)>, AppError> {
+    if row.kind != LaunchKind::Train || row.started_at.is_none() {
+        return Ok(None);
+    }
+    let earlier = match replay.curves.training_loss() {
+        Some((loss, _)) => earlier_ends(context, run, loss)?,
+        None => Vec::new(),
+    };
+    Ok(Some(judge(&HealthEvidence {
+        reason: row.termination_reason.unwrap_or(TerminationReason::Unknown),
+        last_step: row.last_step.max(replay.last_step),
+        from_the_beginning: begins(row),
+        curves: &replay.curves,
+        losses: &replay.losses,
+        standing: &replay.standing,
+        unmoved: unmoved(context, row),
+        earlier: &earlier,
+    })))
+}
+
+/// Where earlier good runs of the name ended, by this metric.
+fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<EarlierEnd>, AppError> {
+    let mut ends = Vec::new();
+    for good in good_runs(context, &run.name, Some(run.created_at))?.into_iter().take(EARLIER_MAX) {
+        let Some(last) = context.attempts_of(good.run_id)?.pop() else { continue };
+        let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
+        let summary = summaries.into_iter().find(|summary| summary.name == metric);
+        ends.extend(summary.and_then(|summary| {
+            let run = good.run_id.to_string();
+            Some(EarlierEnd { run, last_step: summary.last_step, last_value: summary.last_value? })
+        }));
+    }
+    Ok(ends)
+}
+
+/// That the first and the last checkpoint of the attempt hold the same weights, byte for byte. A log that cannot be read shows nothing.
+fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let view = root.join("log").is_dir().then(|| view(&root).ok()).flatten()?;
+    let own = |info: &&CheckpointInfo| {
+        let is_there = matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
+        info.attempt_id == row.attempt_id && is_there
+    };
+    let list = view.list();
+    let (first, last) = (list.iter().find(own)?, list.iter().rev().find(own)?);
+    if last.step < first.step + APART_STEPS {
+        return None;
+    }
+    let (before, after) = (view.manifest(first.number).ok()?, view.manifest(last.number).ok()?);
+    let weights = weights(&before);
+    (!weights.is_empty() && weights == self::weights(&after)).then(|| {
+        format!(
+            "the weights in the checkpoints of step {} and of step {} are the same",
+            first.step, last.step
+        )
+    })
+}
+
+/// The hashes of the files with weights alone, in an order that does not depend on names.
+fn weights(manifest: &Manifest) -> Vec<&str> {
+    let files = manifest.files.iter().filter(|file| file.kind == Kind::Weights);
+    let mut hashes: Vec<&str> = files.map(|file| &*file.blake3).collect();
+    hashes.sort_unstable();
+    hashes
+}

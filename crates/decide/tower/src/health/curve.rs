@@ -1,0 +1,144 @@
+//! A curve of any length in bounded memory: means of blocks, which are put together in pairs when there are too many.
+
+use trackway_core::Step;
+
+/// Blocks of one curve at most.
+const BLOCKS_MAX: usize = 64;
+
+/// Count, mean and squared deviations of values in a row (Welford 1962; put together as in Chan et al. 1979).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Part {
+    /// How many values.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    squares: f64,
+    /// The step of the last one.
+    pub last_step: Step,
+}
+
+impl Part {
+    fn push(&mut self, step: Step, value: f64) {
+        self.count += 1;
+        let delta = value - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (value - self.mean);
+        self.last_step = step;
+    }
+
+    fn with(self, other: Self) -> Self {
+        let count = self.count + other.count;
+        if count == 0 {
+            return self;
+        }
+        let delta = other.mean - self.mean;
+        let share = other.count as f64 / count as f64;
+        Self {
+            count,
+            mean: self.mean + delta * share,
+            squares: self.squares + other.squares + delta * delta * self.count as f64 * share,
+            last_step: self.last_step.max(other.last_step),
+        }
+    }
+
+    /// The standard error of the mean; infinite for a single value.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        let count = self.count as f64;
+        if self.count < 2 { f64::INFINITY } else { (self.squares / (count - 1.0) / count).sqrt() }
+    }
+}
+
+/// The finite values of one metric of one rank, in the order in which they came.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Curve {
+    blocks: Vec<Part>,
+    block_count: u64,
+    /// The first value, and its step.
+    pub first: Option<(Step, f64)>,
+    /// The last one.
+    pub last: Option<(Step, f64)>,
+    /// The least and the greatest one.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Curve {
+    /// Takes a value; one that is not finite is left out.
+    pub fn take(&mut self, step: Step, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        self.first.get_or_insert((step, value));
+        self.last = Some((step, value));
+        let (least, greatest) = self.range.unwrap_or((value, value));
+        self.range = Some((least.min(value), greatest.max(value)));
+        let block_count = self.block_count.max(1);
+        if self.blocks.last().is_none_or(|block| block.count >= block_count) {
+            if self.blocks.len() == BLOCKS_MAX {
+                self.blocks = self.blocks.chunks(2).map(|pair| pair[0].with(pair[1])).collect();
+                self.block_count = block_count * 2;
+            }
+            self.blocks.push(Part::default());
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(step, value);
+        }
+    }
+
+    /// How many values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.blocks.iter().map(|block| block.count).sum()
+    }
+
+    /// The values of at least the first `share` of the blocks.
+    #[must_use]
+    pub fn head(&self, share: f64) -> Part {
+        let wanted = (self.blocks.len() as f64 * share).ceil() as usize;
+        self.blocks.iter().take(wanted).fold(Part::default(), |sum, block| sum.with(*block))
+    }
+
+    /// The values of at least the last `share` of the blocks.
+    #[must_use]
+    pub fn tail(&self, share: f64) -> Part {
+        let wanted = (self.blocks.len() as f64 * share).ceil() as usize;
+        self.blocks.iter().rev().take(wanted).fold(Part::default(), |sum, block| sum.with(*block))
+    }
+
+    /// The least mean of a block.
+    #[must_use]
+    pub fn least_block(&self) -> f64 {
+        self.blocks.iter().map(|block| block.mean).fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the parts of a curve are those of all its values, however many there are.
+    #[test]
+    fn parts_are_those_of_all_values() {
+        for count in [1_u64, 5, 64, 65, 1000, 100_000] {
+            let mut curve = Curve::default();
+            curve.take(0, f64::NAN);
+            (1..=count).for_each(|step| curve.take(step, step as f64));
+            assert_eq!(curve.count(), count);
+            let all = curve.tail(1.0);
+            let mean = (count + 1) as f64 / 2.0;
+            assert!((all.mean - mean).abs() < 1e-6 * mean, "{count}: {}", all.mean);
+            assert_eq!((all.last_step, curve.range), (count, Some((1.0, count as f64))));
+            if count > 1 {
+                let error = ((count * (count + 1)) as f64 / 12.0 / count as f64).sqrt();
+                assert!((all.error() - error).abs() < 1e-6 * error, "{count}");
+            }
+            let half = curve.head(0.5);
+            assert!(
+                half.count >= count.div_ceil(2) && half.count <= count * 3 / 4 + 1,
+                "{count}: {}",
+                half.count
+            );
+            assert!(curve.blocks.len() <= BLOCKS_MAX);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The health of an attempt beside its ending, and what acts on it.
+
+use serde_json::Value;
+
+use crate::harness::{Answer, Home};
+
+/// Prints a line for every step; `body` computes it from `step` and the noise `n`.
+fn script(steps: u32, every: u32, body: &str) -> String {
+    format!(
+        "import json, math, pickle, random\nrandom.seed(3)\n\
+         for step in range(1, {steps} + 1):\n\
+         \x20   n = random.gauss(0, 1)\n\
+         \x20   {body}\n\
+         \x20   if step % {every} == 0: print(line, flush=True)\n"
+    )
+}
+
+fn run(home: &Home, text: &str, options: &[&str]) -> Answer {
+    home.write("t.py", text);
+    home.write("r.toml", "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n");
+    let file = home.path().join("r.toml");
+    home.trackway(&[&["run"], options, &[file.to_str().unwrap()]].concat())
+}
+
+fn findings(page: &Value) -> Vec<String> {
+    let found = page["health"]["report"]["findings"].as_array().unwrap_or_else(|| panic!("{page}"));
+    found.iter().map(|finding| finding["found_by"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Proves which health each kind of training has that ends by itself, often and seldom printed, and that only what is good reads that no action
+/// is needed.
+#[test]
+fn what_completed_is_not_taken_for_good() {
+    let falls = "line = f'step {step} loss {2.3 / (1 + step / 40) + 0.02 * n:.5f}'";
+    let guess = "line = f'step {step} loss {math.log(10) + 0.02 * n:.5f}'";
+    let exploded = "line = f'step {step} loss {0.9 if step < 3 else 5e17 if step < 20 else 548.0}'";
+    let flat = "line = f'step {step} loss {0.31 + 0.002 * n:.6f}'";
+    let overfit = "line = f'step {step} loss {0.02 / step:.6f} val_loss {4.0 + step / 1000:.5f}'";
+    let silent = "line = f'fitted {step}'";
+    let cases = [
+        (script(300, 1, falls), "ok", ""),
+        (script(300, 10, falls), "ok", ""),
+        (script(300, 10, guess), "broken", "chance_level"),
+        (script(300, 1, exploded), "broken", "loss_exploded"),
+        (script(300, 10, flat), "suspect", "plateau"),
+        (script(300, 10, overfit), "suspect", "generalization_gap"),
+        (script(300, 10, silent), "unknown", ""),
+    ];
+    for (text, health, found_by) in cases {
+        let home = Home::new();
+        let answer = run(&home, &text, &[]);
+        assert_eq!(answer.code, 0, "{text}{}", answer.stderr);
+        let page = home.json(&["explain", "last"]);
+        assert_eq!(page["health"]["health"], health, "{text}{page}");
+        let found = findings(&page);
+        assert_eq!(found.is_empty(), found_by.is_empty(), "{found:?}");
+        assert!(found.is_empty() || found.contains(&found_by.to_owned()), "{found:?}");
+        let next = page["next_actions"].to_string();
+        let is_good = matches!(health, "ok" | "unknown");
+        assert_eq!(next.contains("no action is needed"), is_good, "{next}");
+        assert_eq!(next.contains("trackway runs bless"), !is_good, "{next}");
+        let rows = home
+            .sql("select a.health, r.health as of_run from training_attempts a join runs r using (run_id)");
+        assert_eq!((&rows[0]["health"], &rows[0]["of_run"]), (&health.into(), &health.into()));
+        let listed = home.trackway(&["runs", "--health"]).stdout;
+        assert!(listed.contains(health), "{listed}");
+        let short = home.trackway(&["explain", "last", "--short"]).stdout;
+        assert!(short.contains(&format!("health      {health}")), "{short}");
+        assert_eq!(home.trackway(&["verify", "--all"]).code, 0);
+    }
+}
+
+/// Proves that a run which completes with a health that its starter refuses ends with 5, and that the health of a killed training counts as well.
+#[test]
+fn a_starter_refuses_a_health() {
+    let guess = script(300, 1, "line = f'step {step} loss {math.log(4) + 0.01 * n:.5f}'");
+    let falls = script(300, 1, "line = f'step {step} loss {2 / (1 + step / 40):.5f}'");
+    let silent = script(3, 1, "line = 'done'");
+    for (text, fail_on, code) in
+        [(&guess, "broken", 5), (&falls, "suspect", 0), (&silent, "suspect", 0), (&silent, "unknown", 5)]
+    {
+        let answer = run(&Home::new(), text, &["--fail-on", fail_on]);
+        assert_eq!(answer.code, code, "{fail_on}: {}", answer.stderr);
+    }
+    let home = Home::new();
+    let dies = format!("{falls}    if step == 250: raise KeyError('batch')\n");
+    assert_eq!(run(&home, &dies, &["--fail-on", "broken"]).code, 4);
+    assert_eq!(home.json(&["explain", "last"])["health"]["health"], "ok");
+}
+
+/// Proves that a run whose health is suspect is not what later ones are compared with, until a person vouches for it, and that a tag which the
+/// run was started with does not count as that.
+#[test]
+fn only_a_good_run_is_compared_with() {
+    let home = Home::new();
+    let falls = script(200, 1, "line = f'step {step} loss {2 / (1 + step / 40):.5f}'");
+    let flat = script(200, 1, "line = f'step {step} loss {0.31 + 0.001 * n:.6f}'");
+    run(&home, &falls, &[]);
+    let good = home.json(&["explain", "last"])["run"]["run_id"].clone();
+    run(&home, &flat, &["--tag", "blessed=yes"]);
+    let flat_run = home.json(&["explain", "last"])["run"]["run_id"].as_str().unwrap().to_owned();
+    run(&home, &falls, &[]);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(page["since_last_good"]["against"], good, "{}", page["since_last_good"]);
+    let refused = home.trackway(&["runs", "bless", &flat_run]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert_eq!(home.trackway(&["runs", "bless", &flat_run, "--why", "a finished model"]).code, 0);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(page["since_last_good"]["against"], *flat_run, "{}", page["since_last_good"]);
+    let blessed = home.json(&["explain", &flat_run]);
+    assert_eq!(blessed["health"]["blessed_because"], "a finished model");
+    assert!(blessed["next_actions"].to_string().contains("no action is needed"));
+}
+
+/// Proves that the checkpoints of a model that guesses are unsafe, that nothing is started from them, and that a version of a broken attempt is not
+/// promoted by the default policy.
+#[test]
+fn weights_of_a_broken_attempt_go_nowhere() {
+    let home = Home::new();
+    let guess = script(
+        300,
+        1,
+        "line = f'step {step} loss {math.log(10) + 0.02 * n:.5f}'\n    \
+         if step % 100 == 0: pickle.dump({'step': step, 'model': [0.5] * 100, 'optimizer': {}}, open('ckpt.pkl', 'wb'))",
+    );
+    assert_eq!(run(&home, &guess, &[]).code, 0);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!((&page["health"]["health"], &page["standing"]["safe_step"]), (&"broken".into(), &Value::Null));
+    let register = home.trackway(&["registry", "register", "m", "--run", "last"]);
+    assert_eq!(register.code, 2, "{}", register.stderr);
+    let accepted =
+        home.trackway(&["registry", "register", "m", "--run", "last", "--unsafe", "--why", "to look at it"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.stderr);
+    let promoted = home.trackway(&["registry", "promote", "m", "1", "--to", "staging"]);
+    assert_eq!(promoted.code, 5, "{}", promoted.stderr);
+    assert!(promoted.stderr.contains("registry.health") || promoted.stdout.contains("registry.health"));
+}
