@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted storm mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted storm smell mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -51,6 +51,10 @@ test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that ar
 storm: ## trainings in one folder that are killed and resumed at random: nobody's file is touched (TRACKWAY_STORM_SEED=1)
 	cargo build --locked -p trackway
 	python3 crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
+
+smell: ## failed runs with a known truth: what `explain` answers about each (SMELL="--kinds torch --show")
+	cargo build --locked --package trackway
+	python3 crates/edges/cli/tests/smell/smell.py --program $${CARGO_TARGET_DIR:-target}/debug/trackway $${SMELL:-}
 
 module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels

@@ -149,7 +149,7 @@ documents! {
     "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
     "amend-run": One of runs::AmendedRun,
-        by ["amend --name", "amend --note", "amend --tag", "amend --untag", "amend --hide", "amend --unhide"];
+        by ["amend --name", "amend --note", "amend --tag", "amend --untag", "amend --hide", "amend --unhide", "runs bless"];
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
     "reproduce": One of reproduce::Reproduction, by ["reproduce"];
     "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],

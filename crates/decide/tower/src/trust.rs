@@ -26,6 +26,8 @@ const EPISODES_MAX: usize = 1000;
 
 /// The name of the look at the whole curve that finds a model which guesses.
 pub const CHANCE_LEVEL: &str = "chance_level";
+/// The name of the look that finds a loss which exploded and did not come back.
+pub const LOSS_EXPLODED: &str = "loss_exploded";
 const NON_FINITE: &str = Detector::NonFinite.as_str();
 
 /// When a loss was not to be trusted.
@@ -149,9 +151,9 @@ impl LossRecord {
         }
     }
 
-    /// Takes what a look at the whole curve found: the loss was that of a guess from this step to the end.
-    pub fn take_chance_level(&mut self, first_step: Step, value: f64) {
-        self.curves.values_mut().for_each(|curve| curve.open(first_step, value, CHANCE_LEVEL));
+    /// Takes what a look at the whole curve found: from this step to the end the loss was not to be trusted.
+    pub fn take_look(&mut self, found_by: &'static str, first_step: Step, value: f64) {
+        self.curves.values_mut().for_each(|curve| curve.open(first_step, value, found_by));
     }
 
     /// Nothing more is recorded: what could still have been explained is not.

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use trackway_core::detect::Firing;
-use trackway_core::{LaunchKind, Step};
+use trackway_core::{LaunchKind, Rung, Step};
 use trackway_launch::FolderChannel;
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::health::Curves;
-use trackway_tower::trust::LossRecord;
+use trackway_tower::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 use super::detect::Detecting;
 use super::live_record::{LiveRecord, Sight};
@@ -53,13 +53,23 @@ impl Replay {
         for detection in context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id))? {
             losses.take_finding(detection.detector);
         }
-        if let Some(found) = curves.chance_level().filter(|_| begins(row)) {
-            let (_, loss) = curves.training_loss().and_then(|(_, curve)| curve.last).unwrap_or_default();
-            losses.take_chance_level(found.first_step.unwrap_or_default(), loss);
+        if begins(row) {
+            look(&curves, rung_of(row) == Rung::FULL, &mut losses);
         }
         losses.finish();
         let last_step = record.facts.last_step;
         Ok(Self { losses, curves, standing: detecting.standing(), last_step })
+    }
+}
+
+/// What looks at the whole curve find that spoils checkpoints.
+fn look(curves: &Curves, on_all_data: bool, losses: &mut LossRecord) {
+    if let Some(found) = curves.chance_level().filter(|_| on_all_data) {
+        let (_, loss) = curves.training_loss().and_then(|(_, curve)| curve.last).unwrap_or_default();
+        losses.take_look(CHANCE_LEVEL, found.first_step.unwrap_or_default(), loss);
+    }
+    if let Some((step, loss)) = curves.exploded_from() {
+        losses.take_look(LOSS_EXPLODED, step, loss);
     }
 }
 

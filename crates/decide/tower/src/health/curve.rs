@@ -2,6 +2,8 @@
 
 use trackway_core::Step;
 
+/// Times the first value that a value is far above it.
+pub(super) const FAR_ABOVE: f64 = 5.0;
 /// Blocks of one curve at most.
 const BLOCKS_MAX: usize = 64;
 
@@ -60,6 +62,8 @@ pub struct Curve {
     pub last: Option<(Step, f64)>,
     /// The least and the greatest one.
     pub range: Option<(f64, f64)>,
+    /// The first value that was far above the first one.
+    pub rose: Option<(Step, f64)>,
 }
 
 impl Curve {
@@ -68,7 +72,10 @@ impl Curve {
         if !value.is_finite() {
             return;
         }
-        self.first.get_or_insert((step, value));
+        let (_, first) = *self.first.get_or_insert((step, value));
+        if value > FAR_ABOVE * first {
+            self.rose.get_or_insert((step, value));
+        }
         self.last = Some((step, value));
         let (least, greatest) = self.range.unwrap_or((value, value));
         self.range = Some((least.min(value), greatest.max(value)));

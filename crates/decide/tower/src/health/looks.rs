@@ -4,8 +4,8 @@
 use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
-use super::curve::{Curve, Part};
-use crate::trust::CHANCE_LEVEL;
+use super::curve::{Curve, FAR_ABOVE, Part};
+use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED};
 
 /// Values that a look at a whole curve needs.
 const VALUES_MIN: u64 = 20;
@@ -23,8 +23,6 @@ const NEAR_GUESS: f64 = 0.015;
 const BETTER_THAN_GUESS: f64 = 1.3;
 /// Values of an accuracy that are looked at.
 const ACCURACIES_MIN: u64 = 5;
-/// Times the first loss from which the last one has exploded.
-const EXPLODED: f64 = 5.0;
 /// Times the first loss that it was in between, if it ends as high as it began.
 const EXPLODED_BETWEEN: f64 = 1000.0;
 /// Values of a loss that show that it exploded.
@@ -115,7 +113,7 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
     if curve.count() < EXPLODED_VALUES_MIN || least < 0.0 || first <= 0.0 {
         return None;
     }
-    let is_above = end.mean > EXPLODED * first;
+    let is_above = end.mean > FAR_ABOVE * first;
     let is_no_better = greatest > EXPLODED_BETWEEN * first && end.mean > 0.9 * first;
     (is_above || is_no_better).then(|| {
         let evidence = format!(
@@ -124,7 +122,7 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
             number(greatest),
             number(end.mean)
         );
-        finding("loss_exploded", Health::Broken, None, evidence)
+        finding(LOSS_EXPLODED, Health::Broken, curve.rose.map(|(step, _)| step), evidence)
     })
 }
 

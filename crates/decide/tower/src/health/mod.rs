@@ -19,7 +19,7 @@ pub use curve::{Curve, Part};
 pub use looks::EarlierEnd;
 
 use crate::symptom_of_detector;
-use crate::trust::{CHANCE_LEVEL, LossRecord};
+use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 /// Metrics whose curves are kept.
 const CURVES_MAX: usize = 1024;
@@ -64,6 +64,14 @@ impl Curves {
             .map(|(name, (_, curve))| (&**name, curve))
     }
 
+    /// From which step on the training loss has exploded, and its value there; none: it has not.
+    #[must_use]
+    pub fn exploded_from(&self) -> Option<(Step, f64)> {
+        let (name, loss) = self.training_loss()?;
+        looks::exploded(name, loss)?;
+        loss.rose
+    }
+
     /// That the model guesses, by its training loss and its accuracies.
     #[must_use]
     pub fn chance_level(&self) -> Option<HealthFinding> {
@@ -85,6 +93,8 @@ pub struct HealthEvidence<'a> {
     pub last_step: Option<Step>,
     /// Whether it began with nothing learned.
     pub from_the_beginning: bool,
+    /// Whether it trained on all of its data: on a small part of it a model need not leave the level of a guess.
+    pub on_all_data: bool,
     /// Its curves.
     pub curves: &'a Curves,
     /// Its losses, as far as they are not to be trusted.
@@ -117,7 +127,6 @@ pub fn judge(evidence: &HealthEvidence<'_>) -> (Health, HealthReport) {
 
 fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
     let mut found: Vec<HealthFinding> = evidence.standing.iter().map(of_firing).collect();
-    found.extend(lost(evidence));
     found.extend(stopped(evidence));
     let unmoved = evidence.unmoved.clone();
     found.extend(unmoved.map(|evidence| HealthFinding {
@@ -129,12 +138,18 @@ fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
     let curves = evidence.curves;
     if let Some(loss) = curves.training_loss() {
         if evidence.from_the_beginning {
-            found.extend(curves.chance_level().or_else(|| looks::unlearned(loss.0, loss.1)));
+            let guesses = curves.chance_level().map(|found| match evidence.on_all_data {
+                true => found,
+                false => HealthFinding { health: Health::Suspect, ..found },
+            });
+            found.extend(guesses.or_else(|| looks::unlearned(loss.0, loss.1)));
             found.extend(looks::exploded(loss.0, loss.1));
         }
         found.extend(looks::unlike_earlier(loss.0, loss.1, evidence.earlier));
     }
     found.extend(pairs(curves).filter_map(|(pair, is_loss)| looks::gap(pair, is_loss)));
+    // What a look found already is not said twice.
+    found.extend(lost(evidence));
     found
 }
 
@@ -234,7 +249,7 @@ pub fn advice(found_by: &str) -> &'static str {
         CHANCE_LEVEL => {
             "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the learning rate is not next to nothing"
         }
-        "loss_exploded" => {
+        LOSS_EXPLODED => {
             "lower the learning rate, or clip gradients; look at the data of the step at which the loss rose"
         }
         "generalization_gap" => {

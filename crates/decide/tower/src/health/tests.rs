@@ -25,6 +25,7 @@ fn judged(steps: u64, every: u64, metrics: &[(&str, &dyn Fn(u64) -> f64)]) -> (H
         reason: TerminationReason::Completed,
         last_step: Some(steps),
         from_the_beginning: true,
+        on_all_data: true,
         curves: &curves,
         losses: &losses,
         standing: &[],

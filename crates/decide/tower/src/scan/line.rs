@@ -69,10 +69,22 @@ static RETRIES_OVER: Pattern = Pattern::new(
     r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
 );
 
+static PYTHON_FRAME: Pattern = Pattern::new(r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file "[^"\n]+", line \d+(, in [^\n]*)?\s*$"#);
+
 /// Whether the line is source text rather than something that happened.
 pub(super) fn is_quoted_code(line: &[u8]) -> bool {
     (QUOTED_CODE.is_match(line) && !NO_COMMENT.is_match(line))
         || SETTINGS.is_match(&line[..line.len().min(80)])
+}
+
+/// Whether the line is a frame of a Python traceback: names of files, folders and functions say nothing about what happened.
+pub(super) fn is_frame(line: &[u8]) -> bool {
+    PYTHON_FRAME.is_match(line)
+}
+
+/// Whether the line is indented as the code below a frame is.
+pub(super) fn is_indented(line: &[u8]) -> bool {
+    line.starts_with(b"    ")
 }
 
 /// Whether the line, of which something matches at `start`, was logged below error level.

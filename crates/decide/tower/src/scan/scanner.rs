@@ -197,7 +197,9 @@ impl LogScanner {
             self.take_marker(signature.name, line, line_number);
             return;
         }
-        if line::is_quoted_code(line) && !matches!(signature.role, Role::Chain) {
+        let is_below_frame = line_number == self.traceback.last_frame() + 1 && line::is_indented(line);
+        let is_no_report = line::is_quoted_code(line) || line::is_frame(line) || is_below_frame;
+        if is_no_report && !matches!(signature.role, Role::Chain) {
             return;
         }
         let phases = self.traceback.phases_at(line_number).unwrap_or_default();

@@ -38,6 +38,22 @@ fn any_split_and_any_line_end_give_the_same_hits() {
     assert_eq!(found.line_number, 5);
 }
 
+/// Proves that neither the path of a frame nor its code line is evidence, whatever words are in them, and that the exception is.
+#[test]
+fn frames_are_no_evidence() {
+    let of = |folder: &str, code: &str| {
+        let log = format!(
+            "Traceback (most recent call last):\n  File \"/data/{folder}/t.py\", line 3, in <module>\n    {code}\n\
+             \x20   ~~~^^^^^\nKeyError: 'x'\n"
+        );
+        let evidence = LogScanner::scan(log.as_bytes());
+        evidence.hits.iter().map(|hit| hit.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("schema_drift", "row['x']"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
+    assert_eq!(of("nccl timeout", "row['x']"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
+    assert_eq!(of("run", "if row == 5: raise ValueError('shapes (4,) and (3,) not aligned')"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
+}
+
 /// Proves that megabytes without a newline, binary bytes and a hit across a block's edge neither lose the hit nor
 /// grow memory.
 #[test]

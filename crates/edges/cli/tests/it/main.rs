@@ -69,6 +69,7 @@ mod sdk;
 mod settings;
 mod shown;
 mod slices;
+mod smell;
 mod supervisors;
 mod telemetry;
 mod test_sets;

@@ -1,7 +1,7 @@
 //! What the health of an attempt is judged by: its record, its checkpoints, and where earlier good runs of its name ended.
 
 use trackway_checkpoint::{CheckpointInfo, CheckpointState};
-use trackway_core::{Health, HealthReport, LaunchKind, Step, TerminationReason};
+use trackway_core::{Health, HealthReport, LaunchKind, Rung, Step, TerminationReason};
 use trackway_formats::checkpoint_manifest::{Kind, Manifest};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::health::{EarlierEnd, HealthEvidence, judge};
@@ -10,6 +10,7 @@ use crate::Context;
 use crate::checkpoints::view;
 use crate::error::AppError;
 use crate::good_runs::good_runs;
+use crate::rows::rung_of;
 use crate::run::replay::{Replay, begins};
 
 /// Earlier good runs that are looked at.
@@ -66,6 +67,7 @@ fn judged(
         reason: row.termination_reason.unwrap_or(TerminationReason::Unknown),
         last_step: row.last_step.max(replay.last_step),
         from_the_beginning: begins(row),
+        on_all_data: rung_of(row) == Rung::FULL,
         curves: &replay.curves,
         losses: &replay.losses,
         standing: &replay.standing,
