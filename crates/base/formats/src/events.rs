@@ -50,6 +50,8 @@ closed_list!(
         CheckpointOtherResume = "checkpoint_other_resume",
         /// The attempt began at or before the step that it was to continue after; seen while it ran.
         WrongResume = "wrong_resume",
+        /// Variables of the supervisor's environment are not those of the attempt before.
+        VariablesChanged = "variables_changed",
         /// Before a launch it was put where the script looks for it: `path`, `step`.
         CheckpointPutBack = "checkpoint_put_back",
         /// Before a launch it was moved out of the script's way: `path`, `to`, `why`.

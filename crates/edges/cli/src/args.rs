@@ -312,7 +312,11 @@ Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no ru
   trackway resume last --detach")]
 pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
-    pub run: String,
+    #[arg(required_unless_present = "all")]
+    pub run: Option<String>,
+    /// Every run of this home that waits for its next attempt, or lost its supervisor; each without the terminal, as at boot
+    #[arg(long, conflicts_with_all = ["run", "unsafe_why", "fail_on", "detached"])]
+    pub all: bool,
     /// Exit with 5 if the run completes with this health or a worse one
     #[arg(long, value_name = "HEALTH", value_enum)]
     pub fail_on: Option<FailOnHealth>,

@@ -99,6 +99,9 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Eval(eval) => evaluate(eval, settings, printer),
         Command::Rehearse(it) => commands::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
         Command::Sql(sql) => query(sql, settings, printer),
+        Command::Resume(resume) if resume.all => {
+            commands::resume_all::resume_all(&home()?, std::env::args_os().skip(1), printer)
+        }
         Command::Resume(resume) if resume.detach => {
             commands::detach::start(std::env::args_os().skip(1), printer)
         }

@@ -52,6 +52,13 @@ impl Mask {
         Self { key: Key(key), redactor }
     }
 
+    /// Says whether a named value is the same as another one, and nothing else about it.
+    #[must_use]
+    pub fn digest(&self, name: &str, value: &str) -> String {
+        let text = format!("{name}={value}");
+        blake3::keyed_hash(&self.key.0, text.as_bytes()).to_hex()[..16].to_owned()
+    }
+
     /// Distinguishes keys, and says nothing about them.
     pub(crate) fn name(&self) -> String {
         blake3::keyed_hash(&self.key.0, b"the name of the key").to_hex()[..16].to_owned()

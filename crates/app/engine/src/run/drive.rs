@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use trackway_core::{Clock as _, LaunchKind, Rung, Step};
 use trackway_formats::EventKind;
-use trackway_formats::runfile::{Plan, PlanEntry};
+use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::{Observation, Seen};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
@@ -352,6 +352,7 @@ fn watch(
         limits: limits_of(limits(launched, &prepared.job.plan, beside), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
+        sigterm_preempts: prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted,
         losses: (row.kind == LaunchKind::Train).then(|| trust::losses_of(&prepared.job.plan, row)),
         resume: ResumeWatch::of(row.resumed_from_step, prepared.job.plan.checkpoint.on_wrong_resume),
         wrong_resume: &|text| {
@@ -538,6 +539,13 @@ fn after(
     }
     let asked = context.home.layout.run(prepared.run.run_id).stop();
     if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
+        let is_preempted = prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted
+            && context.cancel.stop_requests() > 0
+            && !context.cancel.is_interrupt();
+        if is_preempted {
+            reporter.note("preempted: `trackway resume --all` continues it, on this machine or another".into());
+            return Ok(Next::Rest);
+        }
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.note("stopped while waiting for the next attempt".into());

@@ -10,11 +10,13 @@ use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, with_fields_
 use trackway_data::FileStates;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
-use trackway_formats::{StoredPart, Variable, sha256_hex};
+use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
 use trackway_launch::{
     EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
-use trackway_ledger::{AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, KeptRows, RunRow};
+use trackway_ledger::{
+    AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, KeptRows, RunRow,
+};
 use trackway_redact::Redactor;
 
 use super::adopted::{self, Adoption};
@@ -29,7 +31,7 @@ use super::prepare::{Prepared, capture_surroundings, own_environment};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::replay::Replay;
-use super::{roll_back, trust};
+use super::{roll_back, trust, variables};
 use crate::Context;
 use crate::capture::{Capture, EnvironmentLock, sources};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
@@ -185,6 +187,13 @@ pub fn launch_next(
         _ => {}
     }
     report_started(&launched.row, named, warm_start.as_ref(), reporter);
+    let files = context.home.layout.attempt(launched.row.attempt_id);
+    if let Some(text) = previous.and_then(|previous| variables::changed_since(previous, &files)) {
+        let kind = EventKind::VariablesChanged;
+        let event = EventRow::of_attempt(&launched.row, kind, context.clock.now(), text.clone());
+        let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+        reporter.note(text);
+    }
     Ok(launched)
 }
 
@@ -286,8 +295,10 @@ fn store_capture(
     let path = AttemptLayout::new(&spec.directory).capture_json();
     let mut stored = serde_json::to_value(capture)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
+    let hashes = variables::own_hashes(context, &environment);
     stored["environment"] = serde_json::json!(environment);
     context.redactor.json(&mut stored);
+    stored[variables::FIELD] = serde_json::json!(hashes);
     trackway_files::make_folders(&spec.directory)
         .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
         .map_err(|error| AppError::file("write", &path, &error))

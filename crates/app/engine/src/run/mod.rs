@@ -38,6 +38,7 @@ pub mod supervision;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trust;
+pub mod variables;
 mod watchdog;
 
 pub use adopted::adopted_patterns;

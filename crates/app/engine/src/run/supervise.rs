@@ -50,6 +50,8 @@ pub struct Watched<'a> {
     pub grace_seconds: f64,
     /// How long it may be out of sight: [`super::sight::PATIENCE_SECONDS`] but in tests.
     pub patience_seconds: f64,
+    /// Whether the run file calls a SIGTERM from outside a preemption.
+    pub sigterm_preempts: bool,
     /// What its losses say about its checkpoints; none: nothing is marked.
     pub losses: Option<LossRecord>,
     /// What is waited for where the attempt is to continue from a checkpoint.
@@ -416,8 +418,11 @@ impl<'a> Supervisor<'a> {
             return;
         }
         let why = format!("{} to the supervisor", self.watched.cancel.last_signal());
+        let is_preemption = self.watched.sigterm_preempts && !self.watched.cancel.is_interrupt();
         if self.stop_requests_seen == 0 && requests == 1 {
-            self.stop(ActionKind::StopRequested, &why);
+            let kind =
+                if is_preemption { ActionKind::PreemptionNotice } else { ActionKind::StopRequested };
+            self.stop(kind, &why);
             self.watched.reporter.note("once more kills at once".into());
         } else {
             self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));

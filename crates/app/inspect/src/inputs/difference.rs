@@ -6,23 +6,18 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
 use trackway_engine::capture::{EnvironmentLock, Git};
+use trackway_engine::run::variables::may_change_training;
 
 use super::configuration::settings;
 use super::leaves::leaves;
 use super::lines::line_count;
 use super::patch::{PatchedFile, sections};
-use super::{Captured, DataSet, Inputs};
+use super::{Captured, DataSet, HASHED, Inputs};
 
 /// Characters of a hash that are shown.
 const HASH_LETTERS: usize = 12;
 /// What replaces a secret in what is stored.
 const REDACTED: &str = "[redacted";
-/// Variables that differ between launches and change no training: of the terminal, of Trackway and of schedulers.
-const OF_THE_LAUNCH: [&str; 13] = [
-    "TRACKWAY_", "TERM", "PWD", "SHELL", "TMPDIR", "HOSTNAME", "SLURM_", "SBATCH_", "PBS_", "LSB_", "OMPI_",
-    "PMI", "MASTER_PORT",
-];
-
 /// The bytes that are kept of what was hashed.
 pub(super) trait Kept {
     /// The text of a file by its BLAKE3; `None`: it is not kept, or no text.
@@ -360,10 +355,12 @@ impl Difference {
     }
 
     fn variables(&mut self, then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) {
+        // Attempts of older versions have no hashes.
+        let is_hashed = |value: &String| value.starts_with(HASHED);
+        let have_hashes = then.values().any(is_hashed) && now.values().any(is_hashed);
         let of_training = |all: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let counts = |name: &str| !OF_THE_LAUNCH.iter().any(|start| name.starts_with(start));
             all.iter()
-                .filter(|(name, _)| counts(name))
+                .filter(|(name, value)| may_change_training(name) && (have_hashes || !is_hashed(value)))
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect()
         };

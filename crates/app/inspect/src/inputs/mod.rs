@@ -148,6 +148,9 @@ pub(crate) fn compared(
     Diff { against, label, changes, unknown }
 }
 
+/// How a variable begins whose value is not stored.
+const HASHED: &str = "(a value with hash ";
+
 fn captured(attempt: &AttemptRow) -> Result<Captured, String> {
     let path = AttemptLayout::new(Path::new(&attempt.log_directory)).capture_json();
     let number = attempt.attempt_number;
@@ -156,7 +159,13 @@ fn captured(attempt: &AttemptRow) -> Result<Captured, String> {
     })?;
     let damaged = |error: serde_json::Error| format!("`{}` is damaged: {error}", path.display());
     let mut stored: Value = serde_json::from_slice(&text).map_err(damaged)?;
-    let variables = serde_json::from_value(stored["environment"].take()).unwrap_or_default();
+    let mut part = |field: &str| -> BTreeMap<String, String> {
+        serde_json::from_value(stored[field].take()).unwrap_or_default()
+    };
+    let (stored_ones, hashes) = (part("environment"), part("environment_hashes"));
+    let mut variables: BTreeMap<String, String> =
+        hashes.into_iter().map(|(name, hash)| (name, format!("{HASHED}{hash})"))).collect();
+    variables.extend(stored_ones);
     Ok(Captured { capture: serde_json::from_value(stored).map_err(damaged)?, variables })
 }
 

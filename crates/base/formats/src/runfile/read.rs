@@ -12,6 +12,7 @@ use super::schema::nearest;
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
     LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule,
+    SigtermMeaning,
     RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
@@ -446,6 +447,7 @@ pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSect
         on_data_change: scope
             .read("on_data_change", problems, one_of(OnDataChange::WORDS))
             .unwrap_or_default(),
+        sigterm: scope.read("sigterm", problems, one_of(SigtermMeaning::WORDS)).unwrap_or_default(),
     }
 }
 

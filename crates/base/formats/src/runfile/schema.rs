@@ -86,7 +86,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("retry.*.plan", &["set", "resources", "placement", "launcher"]),
     section("retry.*.plan.placement", &["exclude_hosts"]),
     section("retry.*.plan.resources", &["gpus", "gpu", "cpus", "memory"]),
-    section("supervise", &["grace", "timeout", "hang_after", "start_within", "on_data_change"]),
+    section("supervise", &["grace", "timeout", "hang_after", "start_within", "on_data_change", "sigterm"]),
     section(
         "detect",
         &[

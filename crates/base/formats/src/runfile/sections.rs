@@ -321,7 +321,22 @@ pub struct SuperviseSection {
     /// What a retry does when the data is not that of the attempt before.
     #[serde(default)]
     pub on_data_change: OnDataChange,
+    /// What SIGTERM from outside means.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sigterm: SigtermMeaning,
 }
+
+closed_list!(
+    /// What SIGTERM from outside means, to the supervisor or to the script.
+    #[derive(Default)]
+    SigtermMeaning, "meaning of SIGTERM", {
+        /// To the supervisor: a person ends the run. To the script: who sent it is not known.
+        #[default]
+        Stop = "stop",
+        /// The machine is taken away, as a spot instance is, or shut down: the run continues at another time.
+        Preempted = "preempted",
+    }
+);
 
 closed_list!(
     /// What a retry or a resume does when the data is not that of the attempt before.
@@ -346,6 +361,7 @@ impl Default for SuperviseSection {
             hang_after_seconds: None,
             start_within_seconds: None,
             on_data_change: OnDataChange::Warn,
+            sigterm: SigtermMeaning::Stop,
         }
     }
 }

@@ -51,6 +51,8 @@ pub enum ActionKind {
     StopRequested,
     /// The money or GPU time of the run is spent.
     BudgetStop,
+    /// The supervisor got SIGTERM, which the run file calls a preemption.
+    PreemptionNotice,
     /// A limit of time of the run file was reached.
     TimeoutKill,
     /// Nothing moved for longer than allowed.
@@ -77,6 +79,7 @@ impl ActionKind {
             Self::Superseded => (Reason::Superseded, FactRule::OwnSuperseded),
             Self::StopRequested => (Reason::Cancelled, FactRule::OwnStopRequested),
             Self::BudgetStop => (Reason::BudgetExhausted, FactRule::OwnBudgetStop),
+            Self::PreemptionNotice => (Reason::Preempted, FactRule::OwnPreemptionNotice),
             Self::TimeoutKill => (Reason::Timeout, FactRule::OwnTimeoutKill),
             Self::HangKill => (Reason::Hang, FactRule::OwnHangKill),
             Self::DivergenceStop => (Reason::NumericDivergence, FactRule::OwnDivergenceStop),
@@ -162,6 +165,9 @@ pub struct TerminationEvidence {
     pub exit_code: Option<i32>,
     /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
     pub signal: Option<i32>,
+    /// Whether the run file calls a SIGTERM from outside a preemption.
+    #[serde(default)]
+    pub sigterm_preempts: bool,
     /// Whether a signal reached the script through Trackway before it ended; none if that was not recorded.
     #[serde(default)]
     pub was_signalled: Option<bool>,

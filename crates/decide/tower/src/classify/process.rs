@@ -8,6 +8,7 @@ use super::finding::{EvidenceSource, TerminationFinding};
 use super::logs::LogReading;
 use super::rule::FactRule;
 
+const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
 /// The kernel killed a process of our own cgroup for memory.
@@ -104,6 +105,14 @@ pub(super) fn killed_after_memory_warning(
 
 /// The signal or the code, read alone.
 pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let code_of_sigterm = [SIGNAL_CODE_BASE + SIGTERM, -SIGTERM].map(Some);
+    let is_sigterm = evidence.signal == Some(SIGTERM)
+        || evidence.signal.is_none() && code_of_sigterm.contains(&evidence.exit_code);
+    if is_sigterm && evidence.sigterm_preempts {
+        let found =
+            TerminationFinding::new(Reason::Preempted, FactRule::SigtermPreempts, Confidence::Likely);
+        return Some(found.with(EvidenceSource::WaitStatus, "ended by SIGTERM from outside"));
+    }
     if let Some(signal) = evidence.signal {
         return Some(by_signal(signal, Confidence::Likely).with(
             EvidenceSource::WaitStatus,

@@ -19,6 +19,8 @@ closed_list!(
         OwnStopRequested = "own_action.stop_requested",
         /// The money or GPU time of the run is spent.
         OwnBudgetStop = "own_action.budget_stop",
+        /// The supervisor got SIGTERM, which the run file calls a preemption.
+        OwnPreemptionNotice = "own_action.preemption_notice",
         /// A time limit of the run file was reached.
         OwnTimeoutKill = "own_action.timeout_kill",
         /// There was no progress for longer than allowed.
@@ -69,6 +71,8 @@ closed_list!(
         CpuTimeLimit = "process.cpu_time_limit",
         /// SIGXFSZ.
         FileSizeLimit = "process.file_size_limit",
+        /// SIGTERM from outside, which the run file calls a preemption.
+        SigtermPreempts = "process.sigterm_preempts",
         /// Another signal, which does not say who sent it.
         KilledFromOutside = "process.killed_from_outside",
         /// The exit code is a status of Windows for a crash.

@@ -38,6 +38,7 @@ pub mod registry;
 pub mod rehearse;
 pub mod reproduce;
 mod residuals;
+pub mod resume_all;
 pub mod run;
 pub mod schema;
 mod score;

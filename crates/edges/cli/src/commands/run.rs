@@ -103,7 +103,8 @@ fn supervised<T>(
 }
 
 pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
-    let run = context.resolve_run(&args.run)?;
+    let named = args.run.as_deref().unwrap_or("last");
+    let run = context.resolve_run(named)?;
     let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
         train::resume(context, run, args.accepts.why().as_deref(), reporter)
     });

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::Home;
+use crate::harness::{Home, answer};
 
 const SCRIPT: &str = "import json, sys\n\
     c = json.load(open(sys.argv[1]))\n\
@@ -360,4 +360,33 @@ fn a_wrong_resume_is_said_at_its_first_step() {
             .unwrap_or_else(|| panic!("{kind}: {timeline}"))
     };
     assert!(at("wrong_resume") < at("ended"));
+}
+
+/// Proves that a variable which the script reads and whose value is not stored is named when a resume has another one, and by `explain`, and that its
+/// value is stored nowhere.
+#[test]
+fn a_changed_variable_is_named() {
+    let home = Home::new();
+    home.write(
+        "t.py",
+        "import os, time\nfor step in range(1, 41):\n    print(f\"step {step} loss {float(os.environ['LR']) / step}\", flush=True)\n    time.sleep(0.01)\n",
+    );
+    let with = |rate: &str, arguments: &[&str]| {
+        answer(home.command(arguments).env("LR", rate).env("UNCHANGED", "1").output().unwrap())
+    };
+    let first = with("0.512345", &["run", "--inject", "kill@step=20", "--", "python3", "t.py"]);
+    assert_eq!(first.code, 4, "{}", first.stderr);
+    let resumed = with("0.1", &["resume", "last"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("variables are not those of attempt 1: `LR`\n"), "{}", resumed.stderr);
+    let events = home.sql("select message from events where kind = 'variables_changed'");
+    assert_eq!(events.len(), 1, "{events:?}");
+    let page = home.json(&["explain", "last"]);
+    let found = changes(&page["parent_diff"]);
+    let variables: Vec<&String> = found.iter().filter(|line| line.starts_with("variable ")).collect();
+    assert!(matches!(variables[..], [one] if one.starts_with("variable LR ")), "{found:?}");
+    let capture = home.sql("select log_directory from training_attempts order by attempt_number");
+    let folder = capture[0]["log_directory"].as_str().unwrap();
+    let stored = std::fs::read_to_string(format!("{folder}/capture.json")).unwrap();
+    assert!(stored.contains("\"LR\"") && !stored.contains("0.512345"), "{stored}");
 }

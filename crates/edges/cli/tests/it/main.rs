@@ -52,6 +52,7 @@ mod postmortems;
 mod preflight;
 mod probe;
 mod progressive;
+mod preemptions;
 mod prove;
 mod rebuild;
 mod receipts;

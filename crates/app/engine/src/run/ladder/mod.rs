@@ -87,7 +87,7 @@ impl Judged {
 
     /// The same, and nothing is launched from it.
     pub(crate) fn refused(self, why: &str) -> Self {
-        let why = format!("{why}; {}", self.judgement.why);
+        let why = format!("{}; {why}", self.judgement.why);
         Self { judgement: Judgement { promoted: false, why, ..self.judgement }, ..self }
     }
 

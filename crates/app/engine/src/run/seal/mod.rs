@@ -17,7 +17,7 @@ use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointChange;
-use trackway_formats::runfile::RunSection;
+use trackway_formats::runfile::{RunSection, SigtermMeaning};
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, ClosedRecords, CostRow, EventRow, MetricSummaryRow, RetryRow,
@@ -86,6 +86,8 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     };
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
+    let plan = stored_plan(&run).ok().flatten().unwrap_or_default();
+    evidence.sigterm_preempts = plan.supervise.sigterm == SigtermMeaning::Preempted;
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);

@@ -103,6 +103,7 @@ impl Attempt {
             limits,
             grace_seconds: 30.0,
             patience_seconds,
+            sigterm_preempts: false,
             losses: None,
             injection: None,
             attached: false,
