@@ -36,7 +36,7 @@ const NOT_DELETED: [(&Table, &str); 5] = [
     (SupervisorLeaseRow::TABLE, "leases are not deleted"),
 ];
 /// The column of a retry that is filled in later.
-const NEXT_ATTEMPT: &str = "next_attempt_id";
+pub(crate) const NEXT_ATTEMPT: &str = "next_attempt_id";
 const SEALED: &str = "the receipt is sealed; write an amendment";
 const EVALUATION_ENDED: &str = "the evaluation has ended and does not change";
 const RUNG_DECIDED: &str = "the verdict of a rung does not change";
