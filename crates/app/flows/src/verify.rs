@@ -16,6 +16,7 @@ use trackway_engine::checkpoints::stale_rows;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::file_digest::file_sha256;
 use trackway_engine::{Context, row_copies};
+use trackway_formats::layout::RowCopy;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{CheckpointRow, EvaluationRow, KeptRows, UnreadableRow, unproved};
 
@@ -77,7 +78,7 @@ pub fn verify(
 ) -> Result<VerifyReport, AppError> {
     let began = context.clock.monotonic_micros();
     let mut found = Found { watching, kinds: BTreeMap::new(), differs: Vec::new() };
-    let attempts = receipts(context, run, &mut found)?;
+    let attempts = receipts(context, run, depth, &mut found)?;
     evaluations(context, run, depth, &mut found)?;
     gate_receipts(context, run, &mut found)?;
     checkpoints(context, run, depth, &mut found)?;
@@ -107,6 +108,14 @@ fn not_covered(run: Option<RunId>, depth: Depth) -> Vec<String> {
     unproved().into_iter().chain(said.map(str::to_owned)).collect()
 }
 
+/// That a receipt of a run of this home has no copy: the disk was full, or it was deleted.
+fn without_copy(context: &Context, run_id: RunId, copy: RowCopy<'_>, found: &mut Found<'_>) {
+    let path = context.home.layout.run(run_id).row_copy(copy);
+    if is_of_here(context, run_id) && !path.exists() {
+        found.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), Looked::Unknown);
+    }
+}
+
 /// Whether this home launched the run: then what was kept of it should be here. A ledger may have the runs of several homes.
 fn is_of_here(context: &Context, run_id: RunId) -> bool {
     context.home.layout.run(run_id).folder().is_dir()
@@ -116,6 +125,7 @@ fn is_of_here(context: &Context, run_id: RunId) -> bool {
 fn receipts(
     context: &Context,
     run: Option<RunId>,
+    depth: Depth,
     found: &mut Found<'_>,
 ) -> Result<Vec<(AttemptId, RunId)>, AppError> {
     let all = RefCell::new(Vec::new());
@@ -134,6 +144,9 @@ fn receipts(
             Ok(checked) => {
                 let id = checked.attempt_id.to_string();
                 attempts.push((checked.attempt_id, checked.run_id));
+                if depth == Depth::Files && checked.holds.is_some() {
+                    without_copy(context, checked.run_id, RowCopy::Receipt(checked.attempt_id), found);
+                }
                 found.take(SealedKind::Receipt, checked.run_id, &id, of_digest(checked.holds));
             }
             Err(row) => {
@@ -166,15 +179,18 @@ fn evaluations(
         after = last;
         page.unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Evaluation, row));
         for row in page.rows {
-            let looked = match context.ledger_read(|ledger| ledger.verify_evaluation(&row.evaluation_id)) {
-                Ok(holds) => of_digest(holds),
-                Err(error) => unreadable_or(error)?,
-            };
-            found.take(SealedKind::Evaluation, row.run_id, &row.evaluation_id, looked);
-            if depth == Depth::Files
-                && let Some(looked) = outputs(context, &row)
-            {
-                found.take(SealedKind::Outputs, row.run_id, &row.evaluation_id, looked);
+            let id = &row.evaluation_id;
+            let holds = context.ledger_read(|ledger| ledger.verify_evaluation(id));
+            let has_ended = matches!(holds, Ok(Some(_)));
+            let looked = holds.map_or_else(unreadable_or, |holds| Ok(of_digest(holds)))?;
+            found.take(SealedKind::Evaluation, row.run_id, id, looked);
+            if depth == Depth::Files {
+                if has_ended {
+                    without_copy(context, row.run_id, RowCopy::Evaluation(id), found);
+                }
+                if let Some(looked) = outputs(context, &row) {
+                    found.take(SealedKind::Outputs, row.run_id, id, looked);
+                }
             }
         }
     }
@@ -341,6 +357,10 @@ fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Re
     if run.is_none() {
         for path in row_copies::files(&layout.registry()) {
             kept_file(context, None, &path, found)?;
+        }
+        for model in context.ledger_read(|ledger| ledger.models_without_change())? {
+            let why = "its state is not that after its newest change".into();
+            found.take(SealedKind::Kept, None::<RunId>, &model, Looked::Differs(why));
         }
     }
     Ok(())

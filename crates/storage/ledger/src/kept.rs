@@ -175,6 +175,37 @@ impl KeptRows {
     fn rows_of<R: Record>(&self) -> Result<Vec<R>, LedgerError> {
         self.all(R::TABLE)
     }
+
+    fn end_of(&self, ended: &EvaluationRow) -> Result<EvaluationEnd, LedgerError> {
+        Ok(EvaluationEnd {
+            evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
+            metrics: self.rows_of()?,
+            slices: self.rows_of()?,
+            gate_receipt: None,
+        })
+    }
+
+    /// The receipts among them that do not have the digest they were sealed with.
+    fn other_digests(&self) -> Result<Vec<String>, LedgerError> {
+        let mut found = Vec::new();
+        for attempt in self.attempts()?.iter().filter(|attempt| attempt.receipt_sha256.is_some()) {
+            if Some(self.seal_of(attempt)?.receipt_sha256()) != attempt.receipt_sha256 {
+                found.push(format!(
+                    "the kept receipt of {} has another digest than was sealed",
+                    attempt.attempt_id
+                ));
+            }
+        }
+        for ended in self.rows_of::<EvaluationRow>()?.iter().filter(|row| row.receipt_sha256.is_some()) {
+            if Some(self.end_of(ended)?.receipt_sha256()) != ended.receipt_sha256 {
+                found.push(format!(
+                    "the kept receipt of {} has another digest than was sealed",
+                    ended.evaluation_id
+                ));
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl Ledger {
@@ -265,16 +296,16 @@ impl Ledger {
     }
 
     /// What of kept rows this ledger lacks or has otherwise, a sentence each. Of rows that change, only what stays counts; rows that are
-    /// sealed with an attempt or an evaluation are proved by its digest.
+    /// sealed with an attempt or an evaluation are compared by its digest.
     ///
     /// # Errors
     /// When the ledger cannot be read at all.
     pub fn differences(&self, kept: &KeptRows) -> Result<Vec<String>, LedgerError> {
+        let mut found = kept.other_digests()?;
         let mut backend = self.backend();
-        let mut found = Vec::new();
         for row in &kept.rows {
             let table = table_named(&row.table)?;
-            if let Proof::Copies(stays) | Proof::Partly(stays, _) = proof_of(table) {
+            if let Proof::Copies(stays) = proof_of(table) {
                 found.extend(difference(&mut backend, table, stays, &row.values_of(table)?)?);
             }
         }
@@ -442,12 +473,7 @@ fn restore_evaluation(
     if backend.stored(ended)?.is_some_and(|stored| stored.state != EvaluationState::Running) {
         return Ok(added);
     }
-    let end = EvaluationEnd {
-        evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
-        metrics: kept.rows_of()?,
-        slices: kept.rows_of()?,
-        gate_receipt: None,
-    };
+    let end = kept.end_of(ended)?;
     if ended.receipt_sha256.as_deref() != Some(end.receipt_sha256().as_str()) {
         let why = format!(
             "the digest of the kept receipt of {} differs from the one it ended with",

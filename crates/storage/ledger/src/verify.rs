@@ -12,7 +12,7 @@ use crate::records::{
     ArtifactRow, AttemptRow, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, LAUNCHES,
     MetricSummaryRow, ModelRow, ParameterRow, RecordSegmentRow, ResumeProofRow, RetryRow, RunRow, RungRow,
-    SupervisorLeaseRow, TABLES, TagRow, TestSetUseRow,
+    SupervisorLeaseRow, TagRow, TestSetUseRow,
 };
 use crate::seal::AttemptSeal;
 use crate::value::{ColumnKind, Field as _, Record, Table, Value};
@@ -58,22 +58,20 @@ pub type CheckpointPage = (Vec<CheckpointRow>, Vec<UnreadableRow>, Option<(Strin
 
 /// What shows that the rows of a table are as they were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
+pub(crate) enum Proof {
     /// They are part of the digest of an attempt or an evaluation.
     Digest,
     /// The log of a checkpoint root.
     Log,
     /// The copies that the home keeps of them.
     Copies(Stays),
-    /// Those copies, but for what the sentence names.
-    Partly(Stays, &'static str),
     /// Nothing.
     Nothing,
 }
 
 /// What does not change of a row after it was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stays {
+pub(crate) enum Stays {
     /// Everything.
     All,
     /// Everything but a column that is filled in later.
@@ -86,31 +84,40 @@ pub enum Stays {
     AtNumber(&'static str),
 }
 
-/// The tables that are not kept row by row as they are for ever.
-const PROOFS: [(&Table, Proof); 22] = [
-    (RunRow::TABLE, Proof::Partly(Stays::These(RUN_IDENTITY), "its name, note, state and sums")),
-    (AttemptRow::TABLE, Proof::Copies(Stays::OnceSet("receipt_sha256"))),
-    (LAUNCHES, Proof::Copies(Stays::OnceSet("receipt_sha256"))),
-    (CheckpointRow::TABLE, Proof::Log),
-    (MetricSummaryRow::TABLE, Proof::Digest),
-    (ParameterRow::TABLE, Proof::Digest),
-    (TagRow::TABLE, Proof::Digest),
-    (ArtifactRow::TABLE, Proof::Digest),
-    (RecordSegmentRow::TABLE, Proof::Digest),
-    (EventRow::TABLE, Proof::Partly(Stays::All, "events that were not sealed with an attempt")),
-    (RetryRow::TABLE, Proof::Copies(Stays::AllBut(NEXT_ATTEMPT))),
-    (SupervisorLeaseRow::TABLE, Proof::Nothing),
-    (CostRow::TABLE, Proof::Digest),
-    (DataSnapshotRow::TABLE, Proof::Partly(Stays::These(DATA_IDENTITY), "where they were first seen")),
-    (DataSnapshotFileRow::TABLE, Proof::Nothing),
-    (EvaluationRow::TABLE, Proof::Copies(Stays::OnceSet("receipt_sha256"))),
-    (EvaluationMetricRow::TABLE, Proof::Digest),
-    (EvaluationSliceRow::TABLE, Proof::Digest),
-    (TestSetUseRow::TABLE, Proof::Nothing),
-    (ResumeProofRow::TABLE, Proof::Nothing),
-    (RungRow::TABLE, Proof::Partly(Stays::These(&[]), "its verdict")),
-    (ModelRow::TABLE, Proof::Copies(Stays::AtNumber("change_number"))),
+/// The tables that are not kept row by row as they are for ever: what shows that their rows are as they were, and what of them it does not show.
+const PROOFS: [(&Table, Proof, &str); 22] = [
+    (
+        RunRow::TABLE,
+        Proof::Copies(Stays::These(RUN_IDENTITY)),
+        "all but config, seed, kind and time of creation",
+    ),
+    (AttemptRow::TABLE, Proof::Copies(Stays::OnceSet(RECEIPT)), ""),
+    (LAUNCHES, Proof::Copies(Stays::OnceSet(RECEIPT)), ""),
+    (CheckpointRow::TABLE, Proof::Log, "when they were verified"),
+    (MetricSummaryRow::TABLE, Proof::Digest, ""),
+    (ParameterRow::TABLE, Proof::Digest, ""),
+    (TagRow::TABLE, Proof::Digest, ""),
+    (ArtifactRow::TABLE, Proof::Digest, ""),
+    (RecordSegmentRow::TABLE, Proof::Digest, ""),
+    (EventRow::TABLE, Proof::Copies(Stays::All), "events that were not sealed with an attempt"),
+    (RetryRow::TABLE, Proof::Copies(Stays::AllBut(NEXT_ATTEMPT)), "the attempt that followed"),
+    (SupervisorLeaseRow::TABLE, Proof::Nothing, EVERYTHING),
+    (CostRow::TABLE, Proof::Digest, ""),
+    (DataSnapshotRow::TABLE, Proof::Copies(Stays::These(DATA_IDENTITY)), "all but hash, files and bytes"),
+    (DataSnapshotFileRow::TABLE, Proof::Nothing, EVERYTHING),
+    (EvaluationRow::TABLE, Proof::Copies(Stays::OnceSet(RECEIPT)), ""),
+    (EvaluationMetricRow::TABLE, Proof::Digest, ""),
+    (EvaluationSliceRow::TABLE, Proof::Digest, ""),
+    (TestSetUseRow::TABLE, Proof::Nothing, EVERYTHING),
+    (ResumeProofRow::TABLE, Proof::Nothing, EVERYTHING),
+    (RungRow::TABLE, Proof::Copies(Stays::These(&[])), "the verdict"),
+    (ModelRow::TABLE, Proof::Copies(Stays::AtNumber("change_number")), ""),
 ];
+
+const EVERYTHING: &str = "everything";
+
+/// The column that has a value once nothing of a receipt changes any more.
+const RECEIPT: &str = "receipt_sha256";
 
 /// What of a data set follows from its content; each run keeps the name and the path that it has there.
 const DATA_IDENTITY: &[&str] = &["file_count", "size_bytes"];
@@ -120,19 +127,15 @@ const RUN_IDENTITY: &[&str] = &["config_sha256", "config_json", "created_at", "s
 
 /// What shows that the rows of a table are as they were written.
 pub(crate) fn proof_of(table: &Table) -> Proof {
-    let found = PROOFS.iter().find(|(of, _)| *of == table);
-    found.map_or(Proof::Copies(Stays::All), |(_, proof)| *proof)
+    let found = PROOFS.iter().find(|(of, ..)| *of == table);
+    found.map_or(Proof::Copies(Stays::All), |(_, proof, _)| *proof)
 }
 
-/// The tables, or parts of them, that nothing proves.
+/// What of the tables nothing proves.
 #[must_use]
 pub fn unproved() -> Vec<String> {
-    let said = |table: &&Table| match proof_of(table) {
-        Proof::Nothing => Some(format!("table `{}`", table.name)),
-        Proof::Partly(_, what) => Some(format!("of table `{}` {what}", table.name)),
-        Proof::Digest | Proof::Log | Proof::Copies(_) => None,
-    };
-    TABLES.iter().filter_map(said).collect()
+    let said = PROOFS.iter().filter(|(.., gap)| !gap.is_empty());
+    said.map(|(table, _, gap)| format!("table `{}`: {gap}", table.name)).collect()
 }
 
 impl Stays {
@@ -197,6 +200,15 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// The models whose state is not that after their newest change.
+    pub fn models_without_change(&self) -> Result<Vec<String>, LedgerError> {
+        let newest =
+            "SELECT coalesce(max(number), 0) FROM model_changes WHERE model_changes.model = models.model";
+        let sql = format!("SELECT model FROM models WHERE change_number <> ({newest}) ORDER BY model");
+        let rows = self.backend().rows("comparing models", &sql, &[], &[ColumnKind::Text])?;
+        Ok(rows.into_iter().flatten().filter_map(|value| String::from_value(value).ok()).collect())
     }
 
     /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
@@ -362,4 +374,55 @@ fn check(seal: &AttemptSeal) -> CheckedReceipt {
     let AttemptRow { attempt_id, run_id, receipt_sha256, .. } = &seal.attempt;
     let holds = receipt_sha256.as_ref().map(|sealed| *sealed == seal.receipt_sha256());
     CheckedReceipt { attempt_id: *attempt_id, run_id: *run_id, holds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::rules::CHANGING;
+    use crate::records::{SEALED_WITH_ATTEMPTS, TABLES};
+
+    /// Proves that every table whose rows change or are sealed with another has an entry, that each entry is of a table, once, and that what nothing
+    /// proves is named.
+    #[test]
+    fn what_proves_each_table() {
+        for table in CHANGING.iter().chain(&SEALED_WITH_ATTEMPTS) {
+            assert_ne!(proof_of(table), Proof::Copies(Stays::All), "{}", table.name);
+        }
+        for (table, proof, gap) in PROOFS {
+            assert!(TABLES.contains(&table), "{}", table.name);
+            assert_eq!(PROOFS.iter().filter(|(of, ..)| *of == table).count(), 1, "{}", table.name);
+            assert_eq!(proof == Proof::Nothing, gap == EVERYTHING, "{}", table.name);
+        }
+        assert!(unproved().contains(&"table `supervisor_leases`: everything".to_owned()));
+    }
+
+    /// Proves which columns of a kept row the ledger must still have.
+    #[test]
+    fn what_stays_of_a_row() {
+        let table = ModelRow::TABLE;
+        let at = table.columns.iter().position(|column| column.name == "change_number").unwrap();
+        let row = |number: Option<i64>| {
+            let mut values = vec![Value::Null; table.columns.len()];
+            values[at] = number.map_or(Value::Null, Value::Integer);
+            values
+        };
+        let stays = |stays: Stays, column: &str, kept: Option<i64>, stored: Option<i64>| {
+            stays.holds_for(table, column, &row(kept), &row(stored))
+        };
+        assert!(stays(Stays::All, "model", None, None));
+        let but = Stays::AllBut("model");
+        assert_eq!((stays(but, "model", None, None), stays(but, "stages_json", None, None)), (false, true));
+        let these = Stays::These(&["model"]);
+        assert_eq!(
+            (stays(these, "model", None, None), stays(these, "stages_json", None, None)),
+            (true, false)
+        );
+        let once = Stays::OnceSet("change_number");
+        assert_eq!((stays(once, "model", Some(1), None), stays(once, "model", None, Some(1))), (true, false));
+        let number = Stays::AtNumber("change_number");
+        for (kept, stored, expected) in [(2, 2, true), (2, 1, true), (2, 3, false)] {
+            assert_eq!(stays(number, "model", Some(kept), Some(stored)), expected, "{kept} {stored}");
+        }
+    }
 }

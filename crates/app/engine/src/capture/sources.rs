@@ -92,6 +92,12 @@ pub fn differences(home: &HomeLayout, source: &AttemptSource) -> Vec<(PathBuf, S
     for file in &source.files {
         found.extend(differing(&home.file_source(&file.blake3), &|bytes| hash(bytes) == file.blake3));
     }
+    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+        let Some(blake3) = &file.blake3 else { continue };
+        // Not all of them could be kept.
+        let kept = Some(home.file_source(blake3)).filter(|path| path.exists());
+        found.extend(kept.and_then(|path| differing(&path, &|bytes| hash(bytes) == *blake3)));
+    }
     let was_kept = !source.left_out.iter().any(|what| what.starts_with(PACKAGES));
     if let Some(sha256) = source.environment_sha256.as_ref().filter(|_| was_kept) {
         found.extend(differing(&home.environment_source(sha256), &|bytes| sha256_hex(bytes) == *sha256));
@@ -313,5 +319,55 @@ fn keep_environment(target: &Path, lock: &EnvironmentLock) -> io::Result<()> {
     match &lock.kept {
         Some(kept) if !target.exists() => TempFile::write(target, &kept.bytes),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that each kind of kept source is compared with its hash, changed or gone, and that what could not be kept is not missing.
+    #[test]
+    fn what_differs_from_what_was_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = HomeLayout::new(folder.path());
+        let write = |path: &Path, bytes: &[u8]| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        let changes = home.changes_source("c0");
+        let list = serde_json::to_vec(&BTreeMap::from([(PATCH_FILE, hash(b"patch"))])).unwrap();
+        let named = |bytes: &[u8]| NamedFile {
+            path: PathBuf::from("settings.yaml"),
+            size_bytes: bytes.len() as u64,
+            blake3: Some(hash(bytes)),
+        };
+        let source = AttemptSource {
+            changes_blake3: Some("c0".into()),
+            changes_list_blake3: Some(hash(&list)),
+            files: vec![SourceFile { path: PathBuf::from("t.py"), blake3: hash(b"script") }],
+            named_files: vec![named(b"settings"), named(b"not kept")],
+            environment_sha256: Some(sha256_hex(b"packages")),
+            ..AttemptSource::default()
+        };
+        let files = [
+            (changes.join(KEPT_LIST_FILE), list),
+            (changes.join(PATCH_FILE), b"patch".to_vec()),
+            (home.file_source(&hash(b"script")), b"script".to_vec()),
+            (home.file_source(&hash(b"settings")), b"settings".to_vec()),
+            (home.environment_source(&sha256_hex(b"packages")), b"packages".to_vec()),
+        ];
+        files.iter().for_each(|(path, bytes)| write(path, bytes));
+        assert_eq!(differences(&home, &source), []);
+        for (path, bytes) in &files {
+            write(path, b"other bytes");
+            let found = differences(&home, &source);
+            assert_eq!((found.len(), &found[0].0), (1, path), "{found:?}");
+            write(path, bytes);
+        }
+        std::fs::rename(&files[4].0, folder.path().join("away")).unwrap();
+        assert_eq!(differences(&home, &source).len(), 1);
+        let left_out = vec![format!("{PACKAGES}: too large to be kept")];
+        assert_eq!(differences(&home, &AttemptSource { left_out, ..source }), []);
     }
 }

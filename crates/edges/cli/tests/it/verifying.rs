@@ -56,7 +56,7 @@ fn file_of(home: &Home, part: &str) -> PathBuf {
 fn every_file_with_a_hash_is_looked_at() {
     let home = whole();
     let not_covered = verified(&home).1["not_covered"].to_string();
-    for what in ["of table `events`", "table `supervisor_leases`", "of which no copy is kept"] {
+    for what in ["`events`: events that", "`supervisor_leases`: everything", "of which no copy is kept"] {
         assert!(not_covered.contains(what), "{what}: {not_covered}");
     }
     let files = [
@@ -112,7 +112,8 @@ fn every_kept_row_is_looked_at() {
     let database = home.state().join("ledger.db");
     ledger(&home).query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(())).unwrap();
     let pristine = std::fs::read(&database).unwrap();
-    let changes: [(&str, &str, &str); 9] = [
+    let changes: [(&str, &str, &str); 10] = [
+        ("models", "update models set change_number = change_number + 1", "its newest change"),
         ("model_changes", "update model_changes set why = 'another reason'", "`why`"),
         ("models", "update models set created_at = 5", "`created_at`"),
         ("model_versions", "update model_versions set step = 1", "`step`"),
@@ -133,6 +134,33 @@ fn every_kept_row_is_looked_at() {
         std::fs::write(&database, &pristine).unwrap();
     }
     assert_eq!(verified(&home).0, 0);
+}
+
+/// Proves that a kept copy that is damaged or has other numbers is found, and that one which is gone is counted.
+#[test]
+fn kept_copies_are_looked_at() {
+    let home = whole();
+    for (part, from, to) in [
+        ("ledger/receipt-", "\"last_value\":\"0.", "\"last_value\":\"7."),
+        ("ledger/receipt-", "\"version\"", "version"),
+        ("ledger/evaluation-", "\"rows_used\":4", "\"rows_used\":3"),
+        ("registry/", "\"registered_by\":\"tester\"", "\"registered_by\":\"somebody\""),
+    ] {
+        let (file, before) = files_below(&home.state())
+            .into_iter()
+            .filter(|path| path.to_string_lossy().contains(part))
+            .map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+            .find(|(_, text)| text.contains(from))
+            .unwrap_or_else(|| panic!("{part} with {from}"));
+        std::fs::write(&file, before.replace(from, to)).unwrap();
+        let (code, report) = verified(&home);
+        assert_eq!((code, differing(&report)), (7, vec!["kept"]), "{part}: {report}");
+        std::fs::write(&file, before).unwrap();
+    }
+    std::fs::remove_file(file_of(&home, "ledger/receipt-")).unwrap();
+    let (code, report) = verified(&home);
+    let kept = report["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "kept").unwrap();
+    assert_eq!((code, &kept["unknown_count"]), (0, &json!(1)), "{report}");
 }
 
 /// Proves that a value which cannot be read is named and hides nothing else.

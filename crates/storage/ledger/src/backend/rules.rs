@@ -11,7 +11,7 @@ use crate::value::{Record, Table};
 
 /// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
 /// same row again changes nothing.
-const CHANGING: [&Table; 9] = [
+pub(crate) const CHANGING: [&Table; 9] = [
     RunRow::TABLE,
     AttemptRow::TABLE,
     LAUNCHES,
