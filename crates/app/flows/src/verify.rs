@@ -24,12 +24,13 @@ use crate::data::snapshot::store;
 use crate::gates;
 
 /// What else no hash proves.
-const UNPROVED: [&str; 5] = [
+const UNPROVED: [&str; 6] = [
     "rows of which no copy is kept",
     "requests, actions, stacks and writers of attempts",
     "files of attempts that are not sealed, were imported, or were deleted with `trackway gc`",
-    "plans of runs, launches of evaluations, settings",
+    "plans of runs, sizes and times of their data files, launches of evaluations, settings",
     "statistics and names of snapshots of data",
+    "what of the entries of checkpoint logs is in no row, and the list of what `sources` leaves out",
 ];
 
 /// What is not looked at for one run.
