@@ -17,6 +17,20 @@ closed_list!(
         Manifest = "manifest",
         /// The ledger's rows of checkpoints, against the log of their root.
         Mirror = "mirror",
+        /// Every file of a checkpoint, by its manifest.
+        Weights = "weights",
+        /// Logs, exit records, flight records and Parquet files of sealed attempts.
+        Files = "files",
+        /// The rows that an evaluator wrote.
+        Outputs = "outputs",
+        /// A file that the script gave as an artifact.
+        Artifact = "artifact",
+        /// What an attempt was made from beside its commit.
+        Source = "source",
+        /// A snapshot of data, and the bytes it keeps.
+        Snapshot = "snapshot",
+        /// The rows of the ledger of which the home keeps a copy.
+        Kept = "kept",
     }
 );
 
@@ -30,6 +44,13 @@ impl SealedKind {
             Self::Gates => "receipts of gates",
             Self::Manifest => "manifests of checkpoints",
             Self::Mirror => "checkpoint logs against the ledger",
+            Self::Weights => "checkpoints with every file",
+            Self::Files => "files of sealed attempts",
+            Self::Outputs => "outputs of evaluators",
+            Self::Artifact => "artifacts",
+            Self::Source => "sources",
+            Self::Snapshot => "snapshots of data",
+            Self::Kept => "kept copies against the ledger",
         }
     }
 }
@@ -45,6 +66,8 @@ pub struct VerifyReport {
     pub kinds: Vec<VerifiedKind>,
     /// What differs; the first 1,000.
     pub differs: Vec<Differing>,
+    /// What was not looked at: tables without a digest or a kept copy of their rows, and files without a hash.
+    pub not_covered: Vec<String>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -69,9 +92,9 @@ pub struct VerifiedKind {
 pub struct Differing {
     /// Its kind.
     pub kind: SealedKind,
-    /// Its run.
-    pub run_id: RunId,
-    /// Its id; of a checkpoint its folder.
+    /// Its run; null: it has none, or it cannot be read.
+    pub run_id: Option<RunId>,
+    /// Its id; of a checkpoint its folder, of a file its path below the home.
     pub id: String,
     /// What differs.
     pub why: String,

@@ -6,16 +6,16 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::{RunId, Timestamp};
+use trackway_core::{AttemptId, RunId, Timestamp};
 use trackway_files::{TempFile, make_folders};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, DetectionRow, EvaluationEnd, EvaluationRow, KeptRows, LedgerError, RetryRow,
 };
 
-use crate::Context;
 use crate::error::AppError;
 use crate::home::Home;
+use crate::{Context, attempt_files};
 
 impl Context {
     /// Keeps rows of a run, as far as the disk allows: the ledger has them already.
@@ -23,7 +23,7 @@ impl Context {
         write(&self.home, &self.home.layout.run(run_id).row_copy(copy), self.ledger.kept(rows));
     }
 
-    /// Keeps a sealed receipt, with the decision that followed and what detectors found.
+    /// Keeps a sealed receipt, with the decision that followed, what detectors found, and the hashes of the attempt's files.
     pub(crate) fn keep_sealed(
         &self,
         seal: &AttemptSeal,
@@ -33,7 +33,21 @@ impl Context {
     ) {
         let AttemptRow { run_id, attempt_id, .. } = seal.attempt;
         let path = self.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
-        write(&self.home, &path, self.ledger.kept_receipt(seal, sealed_at, retry, detections));
+        let rows = self.ledger.kept_receipt(seal, sealed_at, retry, detections);
+        let files = attempt_files::hashes(&self.home.layout, attempt_id);
+        write(&self.home, &path, rows.map(|rows| rows.with_files(files)));
+    }
+
+    /// Takes the hashes of files that are deleted on purpose out of the kept receipt of their attempt, as far as the disk allows.
+    pub fn forget_files(&self, run_id: RunId, attempt_id: AttemptId) {
+        let layout = &self.home.layout;
+        let path = layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
+        let Ok(rows) = read(&path) else { return };
+        let mut files = rows.files().clone();
+        files.retain(|path, _| attempt_files::kept_by_gc(layout, path));
+        if files != *rows.files() {
+            write(&self.home, &path, Ok(rows.with_files(files)));
+        }
     }
 
     /// Ends an evaluation in the ledger and keeps it with the run of its checkpoint. Returns the row as it was stored.

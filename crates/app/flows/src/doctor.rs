@@ -77,10 +77,10 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Ho
     });
     let own: Vec<&KnownAttempt> = own.collect();
     let mut changed = HashSet::new();
-    ledger.check_receipts(None, &mut |receipt| {
-        if receipt.holds == Some(false) {
-            changed.insert(receipt.attempt_id);
-        }
+    ledger.check_receipts(None, &mut |receipt| match receipt {
+        Ok(receipt) if receipt.holds == Some(false) => changed.extend([receipt.attempt_id]),
+        Ok(_) => {}
+        Err(row) => changed.extend(row.id.parse::<AttemptId>()),
     })?;
     for attempt in own {
         findings.extend(finding_of(home, ledger, attempt, &changed)?);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover, SetAside};
-use trackway_core::{CheckpointState, Clock as _, LaunchKind, RunId, Timestamp};
+use trackway_core::{AttemptId, CheckpointState, Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -153,6 +153,8 @@ struct Bulk {
     paths: Vec<PathBuf>,
     /// What was moved out of the way of its script: not among them.
     quarantines: Vec<PathBuf>,
+    /// The attempts whose files they are, each with its run.
+    attempts: Vec<(RunId, AttemptId)>,
     /// Runs whose checkpoints are among them, each with why they are gone then: its diagnoses have copies.
     checkpoints: Vec<(RunId, &'static str)>,
 }
@@ -185,7 +187,8 @@ impl Bulk {
         }
         paths.push(context.home.layout.run(run.run_id).supervisor_log());
         paths.retain(|path| path.exists());
-        Ok(Self { paths, quarantines, checkpoints })
+        let attempts = attempts.iter().map(|attempt| (attempt.run_id, attempt.attempt_id)).collect();
+        Ok(Self { paths, quarantines, attempts, checkpoints })
     }
 
     fn set_aside(&self, context: &Context, run: &RunRow, goes: bool) -> Vec<SetAside> {
@@ -334,9 +337,13 @@ fn clear(
             .collect();
         context.ledger_write(|ledger| ledger.upsert_checkpoints(&retired))?;
     }
+    let forget = || bulk.attempts.iter().for_each(|(run, attempt)| context.forget_files(*run, *attempt));
+    forget();
     for path in bulk.paths.iter().chain(set_aside) {
         context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
     }
+    // Again: on a full disk there is room for it only now.
+    forget();
     Ok(())
 }
 

@@ -3,12 +3,14 @@
 //! A ledger that can be read stays and gets what it lacks. One that is missing, empty or damaged is replaced by one
 //! that is made beside it and renamed over it when it is complete; the old one is kept under another name.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::doctor::{LedgerState, RebuiltLedger};
 use trackway_core::name::{Name, Named};
 use trackway_core::{EvaluationId, LaunchKind, RunId, Rung};
+use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders};
@@ -127,6 +129,12 @@ fn fill(
     // Everything else is in the attempts' folders, and is sealed as after any crash.
     let context = Context::open_with(target.clone(), dependencies, false)?;
     let computed_count = reconcile::seal_ended(&context, locks)?;
+    // Kept rows of checkpoints are those of a seal; pins, and what came later, are in the logs.
+    for run_id in runs {
+        let followed =
+            context.run_by_id(*run_id).and_then(|run| mirror_run(&context, &run, &BTreeMap::new()));
+        failed.extend(followed.err().map(|error| format!("the checkpoints of {run_id}: {}", error.message)));
+    }
     failed.extend(context.set_aside().into_iter().map(|aside| format!("{}: {}", aside.id, aside.why)));
     missing.extend(
         ONLY_IN_THE_LEDGER.iter().filter(|_| found != LedgerState::Sound).map(|what| (*what).to_owned()),

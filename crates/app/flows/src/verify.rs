@@ -1,18 +1,42 @@
-//! Recomputes every digest that the ledger holds: receipts, evaluations, verdicts of gates, manifests of checkpoints; and compares the
-//! rows of checkpoints with their logs.
+//! Recomputes every digest that the ledger and the home hold: receipts, evaluations, verdicts of gates, checkpoints, outputs, artifacts, sources,
+//! kept bytes of data; and compares the rows of checkpoints with their logs, and rows with the copies that are kept of them. What none of
+//! this proves is named.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use trackway_api::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
-use trackway_core::{CheckpointState, Clock as _, RunId};
-use trackway_engine::Context;
+use trackway_checkpoint::verify_copy;
+use trackway_core::{AttemptId, CheckpointState, Clock as _, RunId};
+use trackway_data::pass::UNWATCHED;
+use trackway_engine::capture::named_files::blake3_of_whole;
+use trackway_engine::capture::sources::{self, AttemptSource};
 use trackway_engine::checkpoints::stale_rows;
-use trackway_engine::error::AppError;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::file_digest::file_sha256;
+use trackway_engine::{Context, row_copies};
+use trackway_formats::layout::RowCopy;
 use trackway_formats::sha256_hex;
-use trackway_ledger::CheckpointRow;
+use trackway_ledger::{CheckpointRow, EvaluationRow, KeptRows, UnreadableRow, unproved};
 
+use crate::data::snapshot::store;
 use crate::gates;
+
+/// What else no hash proves.
+const UNPROVED: [&str; 6] = [
+    "rows of which no copy is kept",
+    "requests, actions, stacks and writers of attempts",
+    "files of attempts that are not sealed, were imported, or were deleted with `trackway gc`",
+    "plans of runs, sizes and times of their data files, launches of evaluations, settings",
+    "statistics and names of snapshots of data",
+    "what of the entries of checkpoint logs is in no row, and the list of what `sources` leaves out",
+];
+
+/// What is not looked at for one run.
+const OF_ALL: &str = "the registry, snapshots of data and other runs (`trackway verify --all`)";
+/// What is not read where only digests are recomputed.
+const OF_FILES: &str = "files, and rows of which a copy is kept (`trackway verify`)";
 
 /// Differences that are listed.
 const LISTED_MAX: usize = 1_000;
@@ -37,28 +61,74 @@ enum Looked {
     Unknown,
 }
 
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Rows and manifests.
+    Digests,
+    /// Every file that has a hash, too.
+    Files,
+}
+
 /// Verifies everything, or what belongs to one run.
 pub fn verify(
     context: &Context,
     run: Option<RunId>,
+    depth: Depth,
     watching: &Watching<'_>,
 ) -> Result<VerifyReport, AppError> {
     let began = context.clock.monotonic_micros();
     let mut found = Found { watching, kinds: BTreeMap::new(), differs: Vec::new() };
-    receipts(context, run, &mut found)?;
-    evaluations(context, run, &mut found)?;
+    let attempts = receipts(context, run, depth, &mut found)?;
+    evaluations(context, run, depth, &mut found)?;
     gate_receipts(context, run, &mut found)?;
-    checkpoints(context, run, &mut found)?;
+    checkpoints(context, run, depth, &mut found)?;
+    if depth == Depth::Files {
+        artifacts(context, &attempts, &mut found)?;
+        kept_sources(context, &attempts, &mut found);
+        kept_rows(context, run, &mut found)?;
+        if run.is_none() {
+            snapshots(context, &mut found);
+        }
+    }
     Ok(VerifyReport {
         run_id: run,
         holds: found.kinds.values().all(|kind| kind.differ_count == 0),
         kinds: found.kinds.into_values().collect(),
         differs: found.differs,
+        not_covered: not_covered(run, depth),
         seconds: (context.clock.monotonic_micros() - began) as f64 / 1e6,
     })
 }
 
-fn receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
+/// Tables and files that nothing of this proves.
+fn not_covered(run: Option<RunId>, depth: Depth) -> Vec<String> {
+    let others = (run.is_some() && depth == Depth::Files).then_some(OF_ALL);
+    let files = (depth == Depth::Digests).then_some(OF_FILES);
+    let said = UNPROVED.into_iter().chain(others).chain(files);
+    unproved().into_iter().chain(said.map(str::to_owned)).collect()
+}
+
+/// That a receipt of a run of this home has no copy: the disk was full, or it was deleted.
+fn without_copy(context: &Context, run_id: RunId, copy: RowCopy<'_>, found: &mut Found<'_>) {
+    let path = context.home.layout.run(run_id).row_copy(copy);
+    if is_of_here(context, run_id) && !path.exists() {
+        found.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), Looked::Unknown);
+    }
+}
+
+/// Whether this home launched the run: then what was kept of it should be here. A ledger may have the runs of several homes.
+fn is_of_here(context: &Context, run_id: RunId) -> bool {
+    context.home.layout.run(run_id).folder().is_dir()
+}
+
+/// Returns the attempts, also those whose receipts cannot be read.
+fn receipts(
+    context: &Context,
+    run: Option<RunId>,
+    depth: Depth,
+    found: &mut Found<'_>,
+) -> Result<Vec<(AttemptId, RunId)>, AppError> {
     let all = RefCell::new(Vec::new());
     context.ledger_read(|ledger| {
         // A read that is made again begins again.
@@ -69,43 +139,92 @@ fn receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Res
             all.push(checked);
         })
     })?;
-    let all = all.into_inner();
-    for checked in all {
-        let looked = match checked.holds {
-            Some(true) => Looked::Holds,
-            Some(false) => Looked::Differs("its rows hash to another digest than was sealed".into()),
-            None => Looked::Open,
-        };
-        found.take(SealedKind::Receipt, checked.run_id, &checked.attempt_id.to_string(), looked);
+    let mut attempts = Vec::new();
+    for checked in all.into_inner() {
+        match checked {
+            Ok(checked) => {
+                let id = checked.attempt_id.to_string();
+                attempts.push((checked.attempt_id, checked.run_id));
+                if depth == Depth::Files && checked.holds.is_some() {
+                    without_copy(context, checked.run_id, RowCopy::Receipt(checked.attempt_id), found);
+                }
+                found.take(SealedKind::Receipt, checked.run_id, &id, of_digest(checked.holds));
+            }
+            Err(row) => {
+                attempts.extend(row.id.parse().ok().zip(row.run_id));
+                found.unreadable(SealedKind::Receipt, row);
+            }
+        }
     }
-    Ok(())
+    Ok(attempts)
 }
 
-fn evaluations(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
+fn of_digest(holds: Option<bool>) -> Looked {
+    match holds {
+        Some(true) => Looked::Holds,
+        Some(false) => Looked::Differs("its rows hash to another digest than was sealed".into()),
+        None => Looked::Open,
+    }
+}
+
+fn evaluations(
+    context: &Context,
+    run: Option<RunId>,
+    depth: Depth,
+    found: &mut Found<'_>,
+) -> Result<(), AppError> {
     let mut after = String::new();
     loop {
         let page = context.ledger_read(|ledger| ledger.evaluations_after(run, &after))?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after.clone_from(&last.evaluation_id);
-        for row in page {
-            let holds = context.ledger_read(|ledger| ledger.verify_evaluation(&row.evaluation_id))?;
-            let looked = match holds {
-                Some(true) => Looked::Holds,
-                Some(false) => Looked::Differs("its rows hash to another digest than was sealed".into()),
-                None => Looked::Open,
-            };
-            found.take(SealedKind::Evaluation, row.run_id, &row.evaluation_id, looked);
+        let Some(last) = page.last else { return Ok(()) };
+        after = last;
+        page.unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Evaluation, row));
+        for row in page.rows {
+            let id = &row.evaluation_id;
+            let holds = context.ledger_read(|ledger| ledger.verify_evaluation(id));
+            let has_ended = matches!(holds, Ok(Some(_)));
+            let looked = holds.map_or_else(unreadable_or, |holds| Ok(of_digest(holds)))?;
+            found.take(SealedKind::Evaluation, row.run_id, id, looked);
+            if depth == Depth::Files {
+                if has_ended {
+                    without_copy(context, row.run_id, RowCopy::Evaluation(id), found);
+                }
+                if let Some(looked) = outputs(context, &row) {
+                    found.take(SealedKind::Outputs, row.run_id, id, looked);
+                }
+            }
         }
     }
+}
+
+/// Rows that cannot be read differ; a ledger that does not answer is an error.
+fn unreadable_or(error: AppError) -> Result<Looked, AppError> {
+    match error.kind {
+        ErrorKind::Unavailable | ErrorKind::Locked | ErrorKind::Cancelled => Err(error),
+        _ => Ok(Looked::Differs(format!("its rows cannot be read: {}", error.message))),
+    }
+}
+
+/// The rows that an evaluator wrote; `None`: none are kept.
+fn outputs(context: &Context, row: &EvaluationRow) -> Option<Looked> {
+    let (location, expected) = (row.raw_outputs_location.as_ref()?, row.raw_outputs_sha256.as_ref()?);
+    let path = context.home.folder().join(location);
+    Some(match file_sha256(&path) {
+        Ok((sha256, _)) if sha256 == *expected => Looked::Holds,
+        Ok(_) => Looked::Differs(format!("`{location}` has other bytes than were evaluated")),
+        Err(_) if !is_of_here(context, row.run_id) => Looked::Unknown,
+        Err(error) => Looked::Differs(format!("`{location}` cannot be read: {error}")),
+    })
 }
 
 fn gate_receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
     let mut after = String::new();
     loop {
         let page = context.ledger_read(|ledger| ledger.gate_receipts_after(run, &after))?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after.clone_from(&last.gate_receipt_id);
-        for row in page {
+        let Some(last) = page.last else { return Ok(()) };
+        after = last;
+        page.unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Gates, row));
+        for row in page.rows {
             let looked = match gates::digest_of(&row) == row.gate_receipt_id {
                 true => Looked::Holds,
                 false => {
@@ -117,27 +236,197 @@ fn gate_receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -
     }
 }
 
-fn checkpoints(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
-    let mut after: Option<CheckpointRow> = None;
-    let mut mirrored: Option<RunId> = None;
+fn checkpoints(
+    context: &Context,
+    run: Option<RunId>,
+    depth: Depth,
+    found: &mut Found<'_>,
+) -> Result<(), AppError> {
+    let mut after = Default::default();
+    let mut mirrored = BTreeSet::new();
     loop {
-        let page = context.ledger_read(|ledger| ledger.checkpoints_after(run, after.as_ref()))?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = Some(last.clone());
-        for row in &page {
-            if mirrored.replace(row.run_id) != Some(row.run_id) {
+        let (rows, unreadable, last) = context.ledger_read(|ledger| ledger.checkpoints_after(run, &after))?;
+        let Some(last) = last else { return unmirrored(context, run, &mirrored, found) };
+        after = last;
+        unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Manifest, row));
+        for row in &rows {
+            if mirrored.insert(row.run_id.to_string()) {
                 mirror(context, row.run_id, found)?;
             }
-            if let Some(looked) = manifest(context, row) {
-                found.take(SealedKind::Manifest, row.run_id, &row.object_prefix, looked);
+            let Some(looked) = manifest(context, row) else { continue };
+            let holds = matches!(looked, Looked::Holds);
+            found.take(SealedKind::Manifest, row.run_id, &row.object_prefix, looked);
+            if holds && depth == Depth::Files {
+                found.take(SealedKind::Weights, row.run_id, &row.object_prefix, weights(context, row));
             }
         }
     }
 }
 
+/// Checkpoints that are here and of which the ledger has no row.
+fn unmirrored(
+    context: &Context,
+    run: Option<RunId>,
+    mirrored: &BTreeSet<String>,
+    found: &mut Found<'_>,
+) -> Result<(), AppError> {
+    let runs = runs_in(&context.home.layout.checkpoints(), run);
+    let mut runs = runs.into_iter().filter(|run_id| !mirrored.contains(&run_id.to_string()));
+    runs.try_for_each(|run_id| mirror(context, run_id, found))
+}
+
+/// The runs with a folder of their name in this one, all or this one.
+fn runs_in(folder: &Path, run: Option<RunId>) -> Vec<RunId> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let runs = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RunId>().ok());
+    let mut runs: Vec<RunId> = runs.filter(|found| run.is_none_or(|run| *found == run)).collect();
+    runs.sort_by_key(ToString::to_string);
+    runs
+}
+
+/// Every file of a checkpoint, by its manifest.
+fn weights(context: &Context, row: &CheckpointRow) -> Looked {
+    let folder = context.home.folder().join(&row.location).join(&row.object_prefix);
+    match verify_copy(&folder, row.manifest_sha256.as_deref().unwrap_or_default()) {
+        Ok(()) => Looked::Holds,
+        Err(defect) => Looked::Differs(format!("a file in `{}`: {defect}", folder.display())),
+    }
+}
+
+/// Artifacts whose attempt has its folder here: `trackway gc` keeps them with it.
+fn artifacts(
+    context: &Context,
+    attempts: &[(AttemptId, RunId)],
+    found: &mut Found<'_>,
+) -> Result<(), AppError> {
+    for (attempt_id, run_id) in attempts {
+        let folder = context.home.layout.attempt(*attempt_id).artifacts();
+        let rows = match context.ledger_read(|ledger| ledger.artifacts_of(*attempt_id)) {
+            Ok(rows) => rows,
+            // Said of its receipt.
+            Err(error) => {
+                unreadable_or(error)?;
+                continue;
+            }
+        };
+        let mut hashes: Vec<String> = rows.into_iter().map(|row| row.blake3).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        for blake3 in hashes {
+            let looked = match folder.is_dir() {
+                true => of_file(&folder.join(&blake3), &blake3),
+                false => Looked::Unknown,
+            };
+            found.take(SealedKind::Artifact, *run_id, &format!("{attempt_id}/{blake3}"), looked);
+        }
+    }
+    Ok(())
+}
+
+fn of_file(path: &Path, blake3: &str) -> Looked {
+    match blake3_of_whole(path) {
+        Ok(found) if found == blake3 => Looked::Holds,
+        Ok(_) => Looked::Differs("it has other bytes than were kept".into()),
+        Err(error) => Looked::Differs(format!("it cannot be read: {error}")),
+    }
+}
+
+fn kept_sources(context: &Context, attempts: &[(AttemptId, RunId)], found: &mut Found<'_>) {
+    for (attempt_id, run_id) in attempts {
+        let path = context.home.layout.attempt_source(*attempt_id);
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        let looked = match serde_json::from_slice::<AttemptSource>(&bytes) {
+            Err(error) => Looked::Differs(format!("`{}` is damaged: {error}", path.display())),
+            Ok(source) => match sources::differences(&context.home.layout, &source).first() {
+                None => Looked::Holds,
+                Some((path, why)) => Looked::Differs(format!("`{}`: {why}", path.display())),
+            },
+        };
+        found.take(SealedKind::Source, *run_id, &attempt_id.to_string(), looked);
+    }
+}
+
+/// The rows that the home keeps copies of.
+fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
+    let layout = &context.home.layout;
+    for run_id in runs_in(&layout.runs(), run) {
+        for path in row_copies::files(&layout.run(run_id).row_copies()) {
+            let rows = kept_file(context, Some(run_id), &path, found)?;
+            attempt_files(context, run_id, &rows, found);
+        }
+    }
+    if run.is_none() {
+        for path in row_copies::files(&layout.registry()) {
+            kept_file(context, None, &path, found)?;
+        }
+        for model in context.ledger_read(|ledger| ledger.models_without_change())? {
+            let why = "its state is not that after its newest change".into();
+            found.take(SealedKind::Kept, None::<RunId>, &model, Looked::Differs(why));
+        }
+    }
+    Ok(())
+}
+
+/// Compares a file of kept rows with the ledger, and returns what is in it.
+fn kept_file(
+    context: &Context,
+    run_id: Option<RunId>,
+    path: &Path,
+    found: &mut Found<'_>,
+) -> Result<KeptRows, AppError> {
+    let (rows, looked) = match row_copies::read(path) {
+        Err(error) => (KeptRows::default(), Looked::Differs(format!("it cannot be read: {error}"))),
+        Ok(rows) => {
+            let looked = match context.ledger_read(|ledger| ledger.differences(&rows)) {
+                Ok(differences) => differences.into_iter().next().map_or(Looked::Holds, Looked::Differs),
+                Err(error) => unreadable_or(error)?,
+            };
+            (rows, looked)
+        }
+    };
+    found.take(SealedKind::Kept, run_id, &context.home.layout.below(path), looked);
+    Ok(rows)
+}
+
+/// The files of a sealed attempt: logs, exit record, flight record, Parquet.
+fn attempt_files(context: &Context, run_id: RunId, rows: &KeptRows, found: &mut Found<'_>) {
+    for (path, blake3) in rows.files() {
+        let looked = of_file(&context.home.folder().join(path), blake3);
+        found.take(SealedKind::Files, run_id, path, looked);
+    }
+}
+
+/// Snapshots of data; the bytes of those that keep them.
+fn snapshots(context: &Context, found: &mut Found<'_>) {
+    let store = store(&context.home);
+    for id in store.ids() {
+        let looked = match store.snapshot(&id) {
+            Err(error) => Looked::Differs(error.to_string()),
+            Ok(_) if !store.has_bytes(&id) => Looked::Unknown,
+            Ok(_) => match store.verify_bytes(&id, &UNWATCHED) {
+                Err(error) => Looked::Differs(error.to_string()),
+                Ok(verified) => match verified.faults.first() {
+                    None => Looked::Holds,
+                    Some(fault) => {
+                        Looked::Differs(format!("the bytes of `{}` are {}", fault.path, fault.problem))
+                    }
+                },
+            },
+        };
+        found.take(SealedKind::Snapshot, None::<RunId>, id.as_str(), looked);
+    }
+}
+
 /// The rows of a run's checkpoints against their logs.
 fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(), AppError> {
-    let run = context.run_by_id(run_id)?;
+    let run = match context.run_by_id(run_id) {
+        Ok(run) => run,
+        Err(error) => {
+            let looked = unreadable_or(error)?;
+            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), looked);
+            return Ok(());
+        }
+    };
     if !run.state.is_final() {
         // The log moves on while its rows are compared.
         found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Open);
@@ -169,7 +458,7 @@ fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
         return None;
     }
     let root = context.home.folder().join(&row.location);
-    if !root.is_dir() {
+    if !root.is_dir() && (row.uploaded_to.is_some() || !is_of_here(context, row.run_id)) {
         return Some(Looked::Unknown);
     }
     let path = root.join(&row.object_prefix).join(MANIFEST);
@@ -184,7 +473,11 @@ fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
 }
 
 impl Found<'_> {
-    fn take(&mut self, kind: SealedKind, run_id: RunId, id: &str, looked: Looked) {
+    fn unreadable(&mut self, kind: SealedKind, row: UnreadableRow) {
+        self.take(kind, row.run_id, &row.id, Looked::Differs(format!("its row cannot be read: {}", row.why)));
+    }
+
+    fn take(&mut self, kind: SealedKind, run_id: impl Into<Option<RunId>>, id: &str, looked: Looked) {
         let counts = self.kinds.entry(kind).or_insert(VerifiedKind {
             kind,
             hold_count: 0,
@@ -203,7 +496,7 @@ impl Found<'_> {
         if let Looked::Differs(why) = looked
             && self.differs.len() < LISTED_MAX
         {
-            self.differs.push(Differing { kind, run_id, id: id.into(), why });
+            self.differs.push(Differing { kind, run_id: run_id.into(), id: id.into(), why });
         }
     }
 }

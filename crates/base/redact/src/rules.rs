@@ -130,7 +130,8 @@ fn named(
 
 /// Headers, URLs and signatures.
 fn places() -> Vec<Rule> {
-    let database = r#"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|mssql|clickhouse)(?:\+[a-z0-9_]{1,20})?://[^\s:/@"'<>]{0,256}:([^\s"'<>]{1,512})@"#;
+    // A user does not begin with a bracket: what was redacted before (`[redacted:url-password]`) is left as it is.
+    let database = r#"(?i)\b(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|amqps?|mssql|clickhouse)(?:\+[a-z0-9_]{1,20})?://(?:[^\s:/@"'<>\[][^\s:/@"'<>]{0,255})?:([^\s"'<>]{1,512})@"#;
     vec![
         Rule::new(
             "wandb-key",
@@ -160,7 +161,7 @@ fn places() -> Vec<Rule> {
         Rule::new(
             "url-password",
             &["://"],
-            r#"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/?#@"'<>]{0,256}:([^\s/?#"'<>]{1,512})@"#,
+            r#"\b[A-Za-z][A-Za-z0-9+.\-]{1,20}://(?:[^\s:/?#@"'<>\[][^\s:/?#@"'<>]{0,255})?:([^\s/?#"'<>]{1,512})@"#,
             present,
         ),
         Rule::new(

@@ -40,7 +40,18 @@ fn main() -> ExitCode {
             }
             return ExitCode::from(exit::USAGE);
         }
-        Err(help) => help.exit(),
+        Err(help) => {
+            if printer::stdout_is_terminal() {
+                help.exit();
+            }
+            let printer = Printer::new(false);
+            printer.file(help.render().to_string().as_bytes());
+            return if printer::failed_write().is_some() {
+                failed(&unwritten(), printer)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
     };
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
@@ -62,9 +73,15 @@ fn main() -> ExitCode {
         Err(Failure::fault("Trackway failed at the place above; please report it with this command"))
     });
     match ended {
+        Ok(0) if printer::failed_write().is_some() => failed(&unwritten(), printer),
         Ok(code) => ExitCode::from(code),
         Err(failure) => failed(&failure, printer),
     }
+}
+
+fn unwritten() -> Failure {
+    let why = printer::failed_write().unwrap_or("unknown");
+    Failure::fault(format!("the output is not whole: cannot write to stdout: {why}"))
 }
 
 fn failed(failure: &Failure, printer: Printer) -> ExitCode {

@@ -6,6 +6,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::ops::Add;
+use std::sync::OnceLock;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::Document;
@@ -351,11 +352,22 @@ fn write_all(mut to: impl Write, bytes: &[u8]) -> std::io::Result<()> {
     to.flush()
 }
 
+/// A closed pipe ends the process quietly; any other error is reported at the end, so that no work is lost for it.
 fn quit_on_closed_pipe(written: std::io::Result<()>) {
-    if written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
-        std::process::exit(0);
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => drop(FAILED_WRITE.set(error.to_string())),
     }
 }
+
+/// Why stdout is not whole; `None`: everything was written.
+pub fn failed_write() -> Option<&'static str> {
+    FAILED_WRITE.get().map(String::as_str)
+}
+
+/// Why the first write failed.
+static FAILED_WRITE: OnceLock<String> = OnceLock::new();
 
 #[cfg(test)]
 mod tests {

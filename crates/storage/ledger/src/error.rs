@@ -62,6 +62,12 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether the ledger answers and only what it holds cannot be used.
+    #[must_use]
+    pub fn is_about_rows(&self) -> bool {
+        matches!(self, Self::Database { .. } | Self::Integrity { .. } | Self::Query(_))
+    }
+
     pub(crate) fn not_found(what: &'static str, name: impl ToString, hint: &str) -> Self {
         Self::NotFound { what, name: name.to_string(), hint: hint.into() }
     }

@@ -4,11 +4,13 @@
 //! Rows pass the door for text before they are kept, as they do before a database gets them. A value is written by the
 //! kind of its column: text, JSON, reals and timestamps so that they are read bit for bit.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, RunId, Timestamp};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, column_list};
 use crate::error::LedgerError;
 use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
@@ -22,6 +24,7 @@ use crate::run_amendments::restore_run_amendments;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
 use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
+use crate::verify::{Proof, Stays, proof_of};
 
 /// The version of the files.
 const VERSION: u32 = 1;
@@ -31,6 +34,9 @@ const VERSION: u32 = 1;
 pub struct KeptRows {
     version: u32,
     rows: Vec<KeptRow>,
+    /// BLAKE3 of the files of a sealed attempt, by their paths below the home.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    files: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +60,7 @@ pub struct KnownAttempt {
 
 impl Default for KeptRows {
     fn default() -> Self {
-        Self { version: VERSION, rows: Vec::new() }
+        Self { version: VERSION, rows: Vec::new(), files: BTreeMap::new() }
     }
 }
 
@@ -70,6 +76,18 @@ impl KeptRows {
     pub fn and<'r, R: Record + 'r>(mut self, rows: impl IntoIterator<Item = &'r R>) -> Self {
         self.rows.extend(rows.into_iter().map(|row| kept_row(row.table(), row.values())));
         self
+    }
+
+    /// These rows, and with them the hashes of files by their paths below the home.
+    #[must_use]
+    pub fn with_files(self, files: BTreeMap<String, String>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// BLAKE3 of the files of a sealed attempt, by their paths below the home.
+    #[must_use]
+    pub fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
     }
 
     /// A new run with the data sets it reads.
@@ -157,6 +175,37 @@ impl KeptRows {
     fn rows_of<R: Record>(&self) -> Result<Vec<R>, LedgerError> {
         self.all(R::TABLE)
     }
+
+    fn end_of(&self, ended: &EvaluationRow) -> Result<EvaluationEnd, LedgerError> {
+        Ok(EvaluationEnd {
+            evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
+            metrics: self.rows_of()?,
+            slices: self.rows_of()?,
+            gate_receipt: None,
+        })
+    }
+
+    /// The receipts among them that do not have the digest they were sealed with.
+    fn other_digests(&self) -> Result<Vec<String>, LedgerError> {
+        let mut found = Vec::new();
+        for attempt in self.attempts()?.iter().filter(|attempt| attempt.receipt_sha256.is_some()) {
+            if Some(self.seal_of(attempt)?.receipt_sha256()) != attempt.receipt_sha256 {
+                found.push(format!(
+                    "the kept receipt of {} has another digest than was sealed",
+                    attempt.attempt_id
+                ));
+            }
+        }
+        for ended in self.rows_of::<EvaluationRow>()?.iter().filter(|row| row.receipt_sha256.is_some()) {
+            if Some(self.end_of(ended)?.receipt_sha256()) != ended.receipt_sha256 {
+                found.push(format!(
+                    "the kept receipt of {} has another digest than was sealed",
+                    ended.evaluation_id
+                ));
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl Ledger {
@@ -172,8 +221,8 @@ impl Ledger {
             let values = stored.map(|value| value.map(StoredText::into_string)).collect();
             Ok(kept_row(table, values))
         };
-        let rows = rows.rows.iter().map(through).collect::<Result<_, _>>()?;
-        Ok(KeptRows { version: VERSION, rows })
+        let (rows, files) = (rows.rows.iter().map(through).collect::<Result<_, _>>()?, &rows.files);
+        Ok(KeptRows { version: VERSION, rows, files: files.clone() })
     }
 
     /// A sealed receipt as it is kept, with the decision that followed and what detectors found.
@@ -246,6 +295,23 @@ impl Ledger {
         })
     }
 
+    /// What of kept rows this ledger lacks or has otherwise, a sentence each. Of rows that change, only what stays counts; rows that are
+    /// sealed with an attempt or an evaluation are compared by its digest.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read at all.
+    pub fn differences(&self, kept: &KeptRows) -> Result<Vec<String>, LedgerError> {
+        let mut found = kept.other_digests()?;
+        let mut backend = self.backend();
+        for row in &kept.rows {
+            let table = table_named(&row.table)?;
+            if let Proof::Copies(stays) = proof_of(table) {
+                found.extend(difference(&mut backend, table, stays, &row.values_of(table)?)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// Every attempt of any kind, by id.
     pub fn known_attempts(&self) -> Result<Vec<KnownAttempt>, LedgerError> {
         let (mut backend, doing) = (self.backend(), "listing attempts");
@@ -297,6 +363,35 @@ fn known(values: Vec<Value>) -> Result<KnownAttempt, String> {
         log_directory: Option::from_value(next())?.unwrap_or_default(),
         sealed: next() != Value::Null,
     })
+}
+
+/// What of a kept row the ledger lacks or has otherwise.
+fn difference(
+    backend: &mut Backend,
+    table: &Table,
+    stays: Stays,
+    kept: &[Value],
+) -> Result<Option<String>, LedgerError> {
+    let is_key = |(column, _): &(&Column, &Value)| table.key.contains(&column.name);
+    let keys: Vec<(&Column, &Value)> = table.columns.iter().zip(kept).filter(is_key).collect();
+    let filter: Vec<String> = keys.iter().map(|(column, _)| format!("{} = ?", column.name)).collect();
+    let shown: Vec<String> =
+        keys.iter().map(|(column, value)| format!("{} {}", column.name, to_json((*value).clone()))).collect();
+    let values: Vec<Value> = keys.iter().map(|(_, value)| (*value).clone()).collect();
+    let kinds: Vec<ColumnKind> = table.columns.iter().map(|column| column.kind).collect();
+    let sql = format!("SELECT {} FROM {} WHERE {}", column_list(table), table.name, filter.join(" AND "));
+    let subject = format!("the row of `{}` with {}", table.name, shown.join(", "));
+    let stored = match backend.rows("comparing kept rows", &sql, &values, &kinds) {
+        Ok(stored) => stored.into_iter().next(),
+        Err(error) if error.is_about_rows() => return Ok(Some(format!("{subject} cannot be read: {error}"))),
+        Err(error) => return Err(error),
+    };
+    let Some(stored) = stored else { return Ok(Some(format!("{subject} is not in the ledger"))) };
+    let changed =
+        table.columns.iter().zip(kept.iter().zip(&stored)).find(|(column, (kept_one, stored_one))| {
+            kept_one != stored_one && stays.holds_for(table, column.name, kept, &stored)
+        });
+    Ok(changed.map(|(column, _)| format!("{subject} has another `{}` than was kept", column.name)))
 }
 
 /// What a query of one column finds.
@@ -373,16 +468,12 @@ fn restore_evaluation(
         receipt_sha256: None,
         ..ended.clone()
     };
-    let added = backend.insert_if_absent(&begun)?;
+    // Looked up first: the database refuses to add one that has ended, even to leave it as it is.
+    let added = backend.stored(&begun)?.is_none() && backend.insert_if_absent(&begun)?;
     if backend.stored(ended)?.is_some_and(|stored| stored.state != EvaluationState::Running) {
         return Ok(added);
     }
-    let end = EvaluationEnd {
-        evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
-        metrics: kept.rows_of()?,
-        slices: kept.rows_of()?,
-        gate_receipt: None,
-    };
+    let end = kept.end_of(ended)?;
     if ended.receipt_sha256.as_deref() != Some(end.receipt_sha256().as_str()) {
         let why = format!(
             "the digest of the kept receipt of {} differs from the one it ended with",

@@ -59,4 +59,4 @@ pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};
-pub use verify::CheckedReceipt;
+pub use verify::{CheckedReceipt, CheckpointPage, Page, UnreadableRow, unproved};

@@ -66,6 +66,16 @@ pub fn blake3_of(path: &Path) -> Option<String> {
     (size <= HASHED_BYTES_MAX).then(|| hasher.finalize().to_hex().to_string())
 }
 
+/// BLAKE3 of a regular file, however large.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn blake3_of_whole(path: &Path) -> std::io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut open_regular(path)?, &mut hasher)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::AttemptId;
 use trackway_files::{TempFile, TempFolder, if_there, make_folders, read_regular, write_own};
 use trackway_formats::layout::HomeLayout;
+use trackway_formats::sha256_hex;
 use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
 use super::patch::{self, KEPT_FILE_BYTES_MAX};
@@ -30,6 +31,9 @@ pub const UNTRACKED_FOLDER: &str = "untracked";
 
 /// What of the changes is not in the folder, a line each.
 const LEFT_OUT_FILE: &str = "left-out.txt";
+
+/// How what is said of the list of packages begins.
+const PACKAGES: &str = "the packages";
 
 /// BLAKE3 of each file in the folder, by its path there.
 pub const KEPT_LIST_FILE: &str = "kept.json";
@@ -72,6 +76,54 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// BLAKE3 of its bytes.
     pub blake3: String,
+}
+
+/// What of the kept sources of an attempt differs from what was kept: the file, and a sentence. What an older version kept without a list
+/// is checked as far as its names have hashes.
+#[must_use]
+pub fn differences(home: &HomeLayout, source: &AttemptSource) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    if let Some(blake3) = &source.changes_blake3 {
+        let folder = home.changes_source(blake3);
+        if let Some(expected) = source.changes_list_blake3.as_deref() {
+            found.extend(differing_changes(&folder, expected));
+        }
+    }
+    for file in &source.files {
+        found.extend(differing(&home.file_source(&file.blake3), &|bytes| hash(bytes) == file.blake3));
+    }
+    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+        let Some(blake3) = &file.blake3 else { continue };
+        // Not all of them could be kept.
+        let kept = Some(home.file_source(blake3)).filter(|path| path.exists());
+        found.extend(kept.and_then(|path| differing(&path, &|bytes| hash(bytes) == *blake3)));
+    }
+    let was_kept = !source.left_out.iter().any(|what| what.starts_with(PACKAGES));
+    if let Some(sha256) = source.environment_sha256.as_ref().filter(|_| was_kept) {
+        found.extend(differing(&home.environment_source(sha256), &|bytes| sha256_hex(bytes) == *sha256));
+    }
+    found
+}
+
+fn differing(path: &Path, is_kept: &dyn Fn(&[u8]) -> bool) -> Option<(PathBuf, String)> {
+    let why = match read_regular(path) {
+        Ok(bytes) if is_kept(&bytes) => return None,
+        Ok(_) => "it has other bytes than were kept".to_owned(),
+        Err(error) => format!("it cannot be read: {error}"),
+    };
+    Some((path.to_owned(), why))
+}
+
+fn differing_changes(folder: &Path, list_blake3: &str) -> Vec<(PathBuf, String)> {
+    let list = folder.join(KEPT_LIST_FILE);
+    if let Some(found) = differing(&list, &|bytes| hash(bytes) == list_blake3) {
+        return vec![found];
+    }
+    let read = read_regular(&list).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let kept: BTreeMap<String, String> = read.unwrap_or_default();
+    kept.iter()
+        .filter_map(|(path, blake3)| differing(&folder.join(path), &|bytes| hash(bytes) == *blake3))
+        .collect()
 }
 
 /// Keeps it. What cannot be kept is named in the list, and holds no launch up.
@@ -119,7 +171,7 @@ pub fn keep(
         if lock.kept.as_ref().is_some_and(|kept| kept.has_secrets) {
             source.left_out.push("secrets in the list of packages".into());
         }
-        note(&mut source.left_out, "the packages", kept);
+        note(&mut source.left_out, PACKAGES, kept);
     }
     let mut document = serde_json::to_value(&source)?;
     redactor.json(&mut document);
@@ -267,5 +319,55 @@ fn keep_environment(target: &Path, lock: &EnvironmentLock) -> io::Result<()> {
     match &lock.kept {
         Some(kept) if !target.exists() => TempFile::write(target, &kept.bytes),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that each kind of kept source is compared with its hash, changed or gone, and that what could not be kept is not missing.
+    #[test]
+    fn what_differs_from_what_was_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = HomeLayout::new(folder.path());
+        let write = |path: &Path, bytes: &[u8]| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        let changes = home.changes_source("c0");
+        let list = serde_json::to_vec(&BTreeMap::from([(PATCH_FILE, hash(b"patch"))])).unwrap();
+        let named = |bytes: &[u8]| NamedFile {
+            path: PathBuf::from("settings.yaml"),
+            size_bytes: bytes.len() as u64,
+            blake3: Some(hash(bytes)),
+        };
+        let source = AttemptSource {
+            changes_blake3: Some("c0".into()),
+            changes_list_blake3: Some(hash(&list)),
+            files: vec![SourceFile { path: PathBuf::from("t.py"), blake3: hash(b"script") }],
+            named_files: vec![named(b"settings"), named(b"not kept")],
+            environment_sha256: Some(sha256_hex(b"packages")),
+            ..AttemptSource::default()
+        };
+        let files = [
+            (changes.join(KEPT_LIST_FILE), list),
+            (changes.join(PATCH_FILE), b"patch".to_vec()),
+            (home.file_source(&hash(b"script")), b"script".to_vec()),
+            (home.file_source(&hash(b"settings")), b"settings".to_vec()),
+            (home.environment_source(&sha256_hex(b"packages")), b"packages".to_vec()),
+        ];
+        files.iter().for_each(|(path, bytes)| write(path, bytes));
+        assert_eq!(differences(&home, &source), []);
+        for (path, bytes) in &files {
+            write(path, b"other bytes");
+            let found = differences(&home, &source);
+            assert_eq!((found.len(), &found[0].0), (1, path), "{found:?}");
+            write(path, bytes);
+        }
+        std::fs::rename(&files[4].0, folder.path().join("away")).unwrap();
+        assert_eq!(differences(&home, &source).len(), 1);
+        let left_out = vec![format!("{PACKAGES}: too large to be kept")];
+        assert_eq!(differences(&home, &AttemptSource { left_out, ..source }), []);
     }
 }

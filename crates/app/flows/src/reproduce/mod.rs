@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use trackway_api::reproduce::{RebuiltPart, Reproduction};
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_engine::Context;
-use trackway_engine::capture::sources::{AttemptSource, PATCH_FILE, UNTRACKED_FOLDER};
+use trackway_engine::capture::sources::{self, AttemptSource, PATCH_FILE, UNTRACKED_FOLDER};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::StoredJob;
 use trackway_files::TempFile;
@@ -54,7 +54,8 @@ struct Evidence<'e> {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] for a folder that holds something and for a launch of another kind than training;
-/// [`ErrorKind::Cancelled`] while the data is read; when it cannot be written.
+/// [`ErrorKind::Integrity`] for kept sources that are not what was kept; [`ErrorKind::Cancelled`] while the data is read; when it cannot be
+/// written.
 pub fn reproduce(
     context: &Context,
     attempt_id: AttemptId,
@@ -124,6 +125,12 @@ fn copy_sources(
     out: &Path,
     script: &mut Script,
 ) -> Result<(), AppError> {
+    if let Some((path, why)) = sources::differences(home, &evidence.source).first() {
+        let message = format!("`{}` is not what was kept: {why}; nothing was written", path.display());
+        return Err(AppError::new(ErrorKind::Integrity, message).hint(
+            "put back a copy of the home's `sources`, and see what else differs with: trackway verify --all",
+        ));
+    }
     std::fs::create_dir_all(out).map_err(|error| AppError::file("make", out, &error))?;
     if let Some(blake3) = &evidence.source.changes_blake3 {
         let kept = home.changes_source(blake3);

@@ -11,7 +11,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_flows::amend::amendments_of;
-use trackway_flows::verify::{Watching, verify};
+use trackway_flows::verify::{Depth, Watching, verify};
 use trackway_ledger::{AttemptRow, Found};
 
 pub use self::build::build;
@@ -45,6 +45,6 @@ pub fn postmortem(context: &Context, run_id: RunId, watching: &Watching<'_>) -> 
         Ok((attempt, amendments))
     });
     let attempts = attempts.collect::<Result<Vec<_>, AppError>>()?;
-    let verified = verify(context, Some(run_id), watching)?;
+    let verified = verify(context, Some(run_id), Depth::Digests, watching)?;
     Ok(build(Evidence { explanation, attempts, verified, made_at: context.clock.now() }))
 }

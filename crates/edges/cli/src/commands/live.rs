@@ -121,7 +121,10 @@ pub struct CountSpinner {
 impl CountSpinner {
     pub fn new() -> Self {
         let bar = if stderr_is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        Self { bar: bar.with_style(style("{spinner} {human_pos} {msg}")) }
+        let bar = bar.with_style(style("{spinner} {human_pos} {msg}, {elapsed}"));
+        // One of them may take long: a large checkpoint.
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar }
     }
 
     /// So many of these.

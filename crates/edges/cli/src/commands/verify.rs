@@ -2,7 +2,7 @@
 
 use trackway_api::verify::VerifyReport;
 use trackway_engine::Context;
-use trackway_flows::verify::verify;
+use trackway_flows::verify::{Depth, verify};
 
 use super::live::CountSpinner;
 use crate::args::VerifyArgs;
@@ -16,7 +16,7 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
         false => Some(context.resolve_run(&args.run)?),
     };
     let spinner = CountSpinner::new();
-    let report = verify(context, run, &|kind, count| spinner.at(kind.plural(), count))?;
+    let report = verify(context, run, Depth::Files, &|kind, count| spinner.at(kind.plural(), count))?;
     spinner.finish();
     printer.answer(&report, || show(&report, printer));
     Ok(if report.holds { 0 } else { INTEGRITY })
@@ -33,18 +33,31 @@ fn show(report: &VerifyReport, printer: Printer) {
             counted(kind.unknown_count),
         ]
     });
-    printer.table(&["digests of", "hold", "differ", "not sealed", "not here"], rows.collect());
+    printer.table(&["of", "hold", "differ", "not sealed", "not here"], rows.collect());
     for differs in &report.differs {
         let kind = printer.tone(Tone::Bad, differs.kind.as_str());
-        printer.line(kind + format!(" {} of {}: {}", differs.id, differs.run_id, differs.why));
+        let of_run = differs.run_id.map(|run_id| format!(" of {run_id}")).unwrap_or_default();
+        printer.line(kind + format!(" {}{of_run}: {}", differs.id, differs.why));
     }
     let listed = report.differs.len() as u64;
     let all: u64 = report.kinds.iter().map(|kind| kind.differ_count).sum();
     if all > listed {
         printer.note(format!("{} more are not listed", all - listed));
     }
+    let verified: Vec<String> = report
+        .kinds
+        .iter()
+        .filter(|kind| kind.hold_count > 0)
+        .map(|kind| format!("{} ({})", kind.kind.plural(), kind.hold_count))
+        .collect();
+    printer.note(format!("verified in {}: {}", duration(report.seconds), verified.join(", ")));
+    printer.note(format!("not covered: {}", report.not_covered.join("; ")));
     printer.note(match report.holds {
-        true => format!("nothing differs from what was sealed ({})", duration(report.seconds)),
-        false => format!("{all} differ from what was sealed: compare the ledger and the folder with a copy"),
+        true => "nothing of what was verified differs from what was sealed or kept".to_owned(),
+        false => {
+            format!(
+                "{all} differ from what was sealed or kept: compare the ledger and the folder with a copy"
+            )
+        }
     });
 }

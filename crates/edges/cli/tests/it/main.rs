@@ -78,6 +78,7 @@ mod text;
 mod tracking;
 #[path = "../../../../app/api/tests/support/validate.rs"]
 mod validate;
+mod verifying;
 
 /// Prints that kills at every step are skipped where no tracer is written for the system.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -8,7 +8,7 @@ mod postgres;
 #[cfg(not(feature = "postgres"))]
 #[path = "postgres_absent.rs"]
 mod postgres;
-mod rules;
+pub(crate) mod rules;
 mod sqlite;
 
 pub(crate) use self::migrate::FIRST_VERSION;

@@ -11,7 +11,7 @@ use crate::value::{Record, Table};
 
 /// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
 /// same row again changes nothing.
-const CHANGING: [&Table; 9] = [
+pub(crate) const CHANGING: [&Table; 9] = [
     RunRow::TABLE,
     AttemptRow::TABLE,
     LAUNCHES,
@@ -36,7 +36,7 @@ const NOT_DELETED: [(&Table, &str); 5] = [
     (SupervisorLeaseRow::TABLE, "leases are not deleted"),
 ];
 /// The column of a retry that is filled in later.
-const NEXT_ATTEMPT: &str = "next_attempt_id";
+pub(crate) const NEXT_ATTEMPT: &str = "next_attempt_id";
 const SEALED: &str = "the receipt is sealed; write an amendment";
 const EVALUATION_ENDED: &str = "the evaluation has ended and does not change";
 const RUNG_DECIDED: &str = "the verdict of a rung does not change";

@@ -21,7 +21,7 @@ use trackway_formats::runfile::{RunSection, SigtermMeaning};
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, ClosedRecords, CostRow, EventRow, MetricSummaryRow, RetryRow,
-    RunRow, RunState, RungRow, close_records,
+    RunRow, RunState, RungRow, Sealed as SealedWhen, close_records,
 };
 use trackway_tower::classify::LauncherState;
 use trackway_tower::{TerminationVerdict, classify};
@@ -172,19 +172,22 @@ fn write_down(
     let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     // From what is kept, a ledger that was lost is made again with the same digests.
-    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
-    context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
+    if let Some(sealed_at) = sealed_at {
+        let detections =
+            context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+        context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
+    }
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
 }
 
-/// Seals, with the run as the ledger has it at that time.
+/// Seals, with the run as the ledger has it at that time. Without a time, another process sealed it before and keeps what it sealed.
 fn seal_with_run(
     context: &Context,
     mut seal: AttemptSeal,
     run_after: &RunAfter,
-) -> Result<(AttemptSeal, Timestamp), AppError> {
+) -> Result<(AttemptSeal, Option<Timestamp>), AppError> {
     let mut turns_left = CHANGES_MAX;
     loop {
         turns_left -= 1;
@@ -205,10 +208,13 @@ fn is_tried_again(kind: ErrorKind, turns_left: u32) -> bool {
 
 /// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed
 /// without the mirror and the disagreement becomes part of the history: it must not keep the receipt open.
-fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, AppError> {
+fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Option<Timestamp>, AppError> {
     let sealed_at = context.clock.now();
-    let sealed = context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at));
-    let Err(error) = sealed else { return Ok(sealed_at) };
+    let error = match context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at)) {
+        Ok(SealedWhen::Now) => return Ok(Some(sealed_at)),
+        Ok(SealedWhen::Before) => return Ok(None),
+        Err(error) => error,
+    };
     if error.kind != ErrorKind::Integrity || seal.checkpoints.is_empty() {
         return Err(error);
     }
@@ -216,8 +222,8 @@ fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, App
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
     let kind = EventKind::CheckpointLogDamaged;
     seal.events.push(EventRow::of_attempt(&seal.attempt, kind, sealed_at, message));
-    context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
-    Ok(sealed_at)
+    let sealed = context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
+    Ok((sealed == SealedWhen::Now).then_some(sealed_at))
 }
 
 /// Output that found no room on the disk is reported, not skipped.

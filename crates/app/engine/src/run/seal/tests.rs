@@ -336,7 +336,8 @@ fn a_damaged_mirror_does_not_keep_a_receipt_open() {
     assert_eq!(unknown.checkpoints.len(), 1, "another fault is not the mirror's");
 }
 
-/// Proves that a seal is tried again while other processes change the run, and that another fault ends it at once.
+/// Proves that a seal is tried again while other processes change the run, that one which another process sealed before has no time,
+/// and that another fault ends it at once.
 #[test]
 fn a_seal_is_tried_again_while_the_run_changes() {
     let ended = Ended::new();
@@ -345,7 +346,9 @@ fn a_seal_is_tried_again_while_the_run_changes() {
         RunAfter::of(&ended.context, &row, (&in_rung(&[]), &ClosedRecords::default()), RunState::Failed)
             .unwrap();
     let (seal, sealed_at) = seal_with_run(&ended.context, AttemptSeal::of(row.clone()), &after).unwrap();
-    assert_eq!((seal.run.unwrap().state, sealed_at), (RunState::Failed, ended.context.clock.now()));
+    assert_eq!((seal.run.unwrap().state, sealed_at), (RunState::Failed, Some(ended.context.clock.now())));
+    let again = seal_with_run(&ended.context, AttemptSeal::of(row.clone()), &after).unwrap();
+    assert_eq!(again.1, None);
     let other = AttemptSeal::of(AttemptRow { exit_code: Some(9), ..row });
     let refused = seal_with_run(&ended.context, other, &after).err().unwrap();
     assert_eq!(refused.kind, ErrorKind::Integrity);
