@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trackway_api::preflight::PreflightReport;
+use trackway_api::preflight::{PreflightReport, Skipped};
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
@@ -169,7 +169,11 @@ fn check_again(
     if prepared.job.run_file.is_none() || selection.skip_all.is_some() {
         return Ok(());
     }
-    let report = check(context, (&prepared.job, &prepared.capture, None), selection, &Unheard)?;
+    // A rehearsal is for the first launch.
+    let mut selection = selection.clone();
+    let left_out = "the run continues: nothing is rehearsed again".to_owned();
+    selection.skip.push(Skipped { check: "rehearsal".into(), why: left_out });
+    let report = check(context, (&prepared.job, &prepared.capture, None), &selection, &Unheard)?;
     let message = format!("pre-flight again: {}; {why}", report.verdict);
     let findings =
         report.checks.iter().filter(|check| report.blocks(check)).flat_map(|check| &check.findings);

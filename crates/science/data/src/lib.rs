@@ -42,6 +42,7 @@ mod rows;
 mod sampled;
 pub mod schema;
 mod select;
+mod shared;
 pub mod snapshot;
 pub mod split;
 mod state;

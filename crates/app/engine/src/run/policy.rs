@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
+use trackway_tower::classify::{EvidenceItem, thrown};
 use trackway_tower::decide::{DecisionRule, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt};
 
@@ -179,11 +180,20 @@ fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) 
     }
 }
 
+/// The exception of the code that ended an attempt, by its stored evidence.
+fn exception_of(attempt: &AttemptRow, reason: TerminationReason) -> Option<String> {
+    let evidence = attempt.termination_evidence.clone()?;
+    let evidence: Vec<EvidenceItem> = serde_json::from_value(evidence).ok()?;
+    thrown(reason, &evidence).map(str::to_owned)
+}
+
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
+    let reason = attempt.termination_reason.unwrap_or(TerminationReason::Unknown);
     PastAttempt {
         kind: attempt.kind,
         rung: attempt.rung.clone(),
-        reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
+        reason,
+        exception: exception_of(attempt, reason),
         confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
         retry_outlook: attempt.retry_outlook,
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),

@@ -30,26 +30,18 @@ struct Digest {
     now: Option<String>,
 }
 
-/// A run whose supervisor is gone, as it was prepared.
+/// A run whose supervisor is gone, as it was prepared. What can refuse it is looked at before the lease is taken: a supervisor that
+/// was only paused would lose its run to a process that cannot continue it.
 pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
-    let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
-    // Another command may have sealed its attempt since the row was read.
-    let run = context.run_by_id(run.run_id)?;
-    if run.kind != LaunchKind::Train {
-        let (run_id, kind) = (run.run_id, run.kind.as_str());
-        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
-    }
-    // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
-    let last = context.attempts_of(run.run_id)?.pop();
-    if !may_resume(run.kind, run.state, last.and_then(|last| last.termination_reason)) {
-        return Err(not_resumable(&run, ""));
-    }
-    let job = planned_job(context, &run)?;
+    refuse_unless_open(context, run)?;
+    let job = planned_job(context, run).map_err(|error| elsewhere(context, run, error))?;
     let beginning = Beginning::one_at_a_time(context);
     refuse_shared(context, &job, Some(run.run_id), reporter)?;
+    let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
     drop(beginning);
+    // Another command may have sealed its attempt since the row was read.
+    let run = context.run_by_id(run.run_id)?;
+    refuse_unless_open(context, &run)?;
     let capture = capture_surroundings(context, &job);
     let opened = match run.state {
         RunState::Blocked => Some(opened(context, (&run, &job, &capture), reporter)?),
@@ -59,6 +51,33 @@ pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Resul
     let isolated = IsolatedChanges::of(context, run.run_id);
     let (recheck, checked_data_sha256) = (None, None);
     Ok(Prepared { run, job, capture, remote, supervision, isolated, recheck, checked_data_sha256, opened })
+}
+
+/// # Errors
+/// [`ErrorKind::Usage`] for a run that nothing continues. A stopped or failed one may continue from its last checkpoint, for example
+/// after the code was fixed.
+fn refuse_unless_open(context: &Context, run: &RunRow) -> Result<(), AppError> {
+    if run.kind != LaunchKind::Train {
+        let (run_id, kind) = (run.run_id, run.kind.as_str());
+        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
+    }
+    let last = context.attempts_of(run.run_id)?.pop();
+    if may_resume(run.kind, run.state, last.and_then(|last| last.termination_reason)) {
+        Ok(())
+    } else {
+        Err(not_resumable(run, ""))
+    }
+}
+
+/// The error of a run whose plan this home does not have.
+fn elsewhere(context: &Context, run: &RunRow, error: AppError) -> AppError {
+    let folder = context.home.layout.run(run.run_id);
+    let here = folder.folder().display();
+    error.hint(format!(
+        "resume it with the home that it was started in: `{here}` has no plan to continue it by"
+    ))
 }
 
 /// Whether a run may be resumed: a training that has not completed, and that nothing but its data blocked. `last`: why its last attempt ended.

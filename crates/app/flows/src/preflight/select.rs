@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use trackway_api::preflight::Skipped;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
-use trackway_data::leakage::CERTAIN;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
@@ -23,15 +22,13 @@ pub struct Selection {
     pub skip_all: Option<String>,
 }
 
-/// Findings of these checks warn at most, unless they leave no doubt or the run file sets their severity: they may be
-/// intended.
-const SELDOM_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
-
 /// The rules by which results are weighed.
 pub struct Policy {
     only: Vec<String>,
     skip: Vec<Skipped>,
     required: Vec<String>,
+    /// Names of checks and of families, as they were requested.
+    asked: Vec<String>,
     severity: BTreeMap<String, Severity>,
 }
 
@@ -51,7 +48,9 @@ impl Policy {
             known(name, names)?;
         }
         // What the run file requests must not be skipped silently.
+        let has_rules = plan.data.values().any(|set| set.schema.is_some() || !set.rules.is_empty());
         let asked = [
+            ("data.schema", has_rules),
             ("data.label_noise", label_noise),
             ("rehearsal.one_batch", one_batch == Some(true)),
             ("rehearsal.overfit", overfit_batches.is_some()),
@@ -70,6 +69,7 @@ impl Policy {
             only: expand(&selection.only),
             skip: names.iter().filter_map(reason).collect(),
             required: expand(&require),
+            asked: require,
             severity,
         })
     }
@@ -114,22 +114,32 @@ impl Policy {
                 }
             }
         }
+        self.open_what_was_asked(&mut judged);
         let left_out = |skip: &Skipped| CheckResult::not_run(&skip.check, format!("skipped: {}", skip.why));
         judged.extend(self.skipped().iter().map(left_out));
         judged
     }
 
+    /// What was requested and does not apply did not run: a check by its name, or a family of which no check ran.
+    fn open_what_was_asked(&self, results: &mut [CheckResult]) {
+        for asked in &self.asked {
+            let mut own: Vec<_> = results.iter_mut().filter(|it| covers(asked, &it.name)).collect();
+            let needs_more = |it: &CheckResult| {
+                let ends =
+                    |why: &str| [NEEDS_SETTINGS, NEEDS_MEASUREMENT].iter().any(|need| why.ends_with(need));
+                it.why.as_deref().is_some_and(ends)
+            };
+            let none_ran = own.iter().all(|it| it.verdict == Verdict::NotApplicable);
+            for result in own.iter_mut().filter(|it| it.verdict == Verdict::NotApplicable) {
+                if none_ran || needs_more(result) {
+                    result.verdict = Verdict::NotRun;
+                }
+            }
+        }
+    }
+
     /// A result with the severities of the run file.
     fn weigh(&self, result: CheckResult) -> CheckResult {
-        if self.required.contains(&result.name)
-            && result.verdict == Verdict::NotApplicable
-            && result
-                .why
-                .as_deref()
-                .is_some_and(|why| [NEEDS_SETTINGS, NEEDS_MEASUREMENT].iter().any(|need| why.ends_with(need)))
-        {
-            return result.left_open();
-        }
         if result.findings.is_empty() {
             return result;
         }
@@ -141,19 +151,15 @@ impl Policy {
         if is_open { weighed.left_open() } else { weighed }
     }
 
+    /// How bad a finding is says the check that made it, the same for every command; the run file may say otherwise.
     fn weigh_finding(&self, check: &str, finding: Finding) -> Finding {
-        let severity =
-            match (self.severity_of(&finding.check).or_else(|| self.severity_of(check)), finding.severity) {
-                (_, Severity::Note) => Severity::Note,
-                (Some(severity), _) => severity,
-                (None, Severity::Block)
-                    if SELDOM_CERTAIN.iter().any(|family| covers(family, check))
-                        && !CERTAIN.contains(&finding.check.as_str()) =>
-                {
-                    Severity::Warn
-                }
-                (None, severity) => severity,
-            };
+        let severity = match finding.severity {
+            Severity::Note => Severity::Note,
+            severity => {
+                let of_run_file = self.severity_of(&finding.check).or_else(|| self.severity_of(check));
+                of_run_file.unwrap_or(severity)
+            }
+        };
         Finding { severity, ..finding }
     }
 
@@ -172,7 +178,7 @@ impl Policy {
 }
 
 /// Whether a name is that of the check or of a family it belongs to.
-fn covers(name: &str, check: &str) -> bool {
+pub fn covers(name: &str, check: &str) -> bool {
     check == name || check.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
 }
 

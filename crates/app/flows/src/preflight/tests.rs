@@ -117,8 +117,8 @@ fn judged(text: &str, selection: &Selection, severity: Severity) -> (Vec<(String
     (checks.into_iter().map(|check| (check.name, check.verdict)).collect(), verdict)
 }
 
-/// Proves that severities of the run file win, the longest name first; that leakage and drift only warn without them; and
-/// that notes stay notes.
+/// Proves that severities of the run file win, the longest name first; that without them a finding is as bad as its check says,
+/// of leakage too; and that notes stay notes.
 #[test]
 fn the_run_file_says_how_bad_it_is() {
     let only = Selection { only: vec!["leakage".into(), "data.label".into()], ..Selection::default() };
@@ -127,7 +127,7 @@ fn the_run_file_says_how_bad_it_is() {
         answer.0.iter().find(|(check, _)| check == name).unwrap().1
     };
     let plain = of("", Severity::Block);
-    assert_eq!((find(&plain, "leakage.rows"), find(&plain, "data.label")), (Verdict::Warn, Verdict::Block));
+    assert_eq!((find(&plain, "leakage.rows"), find(&plain, "data.label")), (Verdict::Block, Verdict::Block));
     let strict =
         of("[preflight]\nseverity = { leakage = \"warn\", \"leakage.rows\" = \"block\" }", Severity::Warn);
     assert_eq!(
@@ -135,7 +135,7 @@ fn the_run_file_says_how_bad_it_is() {
         (Verdict::Block, Verdict::Warn)
     );
     let lenient = of("[preflight]\nseverity = { data = \"note\" }", Severity::Block);
-    assert_eq!((find(&lenient, "data.label"), lenient.1), (Verdict::Pass, Verdict::Warn));
+    assert_eq!((find(&lenient, "data.label"), lenient.1), (Verdict::Pass, Verdict::Block));
     assert_eq!(of("[preflight]\nseverity = { leakage = \"block\" }", Severity::Note).1, Verdict::Pass);
 }
 
@@ -151,6 +151,37 @@ fn what_is_skipped_is_reported() {
             && checks.iter().all(|(_, verdict)| *verdict == Verdict::NotRun)
     );
     assert_eq!(verdict, Verdict::Warn);
+}
+
+/// Proves that a check which was named and does not apply blocks as one that cannot run: by `require`, by the key that requests
+/// it, and by a family of which none applies; that a family of which some apply does not, and that without the demand none does.
+#[test]
+fn what_was_named_and_does_not_apply_blocks() {
+    let verdict = |text: &str| {
+        let only = Selection { only: vec!["rehearsal".into(), "leakage".into()], ..Selection::default() };
+        let (read, policy) = (read(text), policy(&read(text), &only));
+        let planned = plan(STEPS, &facts(&read), &policy);
+        let results = graph::execute(&planned, &|step| {
+            let answer = |check: &&str| match *check {
+                "leakage.rows" => CheckResult::of_rows(check, 1, Vec::new()),
+                check => CheckResult::not_applicable(check, "no column is named"),
+            };
+            step.spec.checks.iter().map(answer).collect()
+        });
+        policy.verdict(&policy.judge(planned.iter().map(|step| step.spec.checks), results))
+    };
+    let sides = format!("{TRAIN}{TEST}");
+    for (more, expected) in [
+        ("", Verdict::Pass),
+        ("require = [\"leakage\"]", Verdict::Pass),
+        ("require = [\"leakage.groups\"]", Verdict::Block),
+        ("require = [\"rehearsal\"]", Verdict::Block),
+        ("require = [\"rehearsal.one_batch\"]", Verdict::Block),
+        ("one_batch = true", Verdict::Block),
+        ("overfit_batches = 2", Verdict::Block),
+    ] {
+        assert_eq!(verdict(&format!("{sides}[preflight]\n{more}")), expected, "{more}");
+    }
 }
 
 /// Proves that steps wait for those they need, and that each is done once.

@@ -1,8 +1,11 @@
 //! Errors that the same launch meets again, whatever its reason: of code, of arguments, of a command that cannot be run.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use trackway_core::{RetryOutlook, TerminationReason as Reason};
 
-use super::finding::TerminationFinding;
+use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::rule::{FactRule, TerminationRule};
 
 /// Rules of logs that read such an error. A crash of native code and a failed check are none: both depend on more than the code.
@@ -20,6 +23,27 @@ pub(super) fn is_code_type(text: &str) -> bool {
         .any(|name| text.contains(name))
 }
 
+/// Exceptions that follow from the code and its data, whatever the machine and the network do; `RuntimeError` only of shapes.
+static BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    let of_logic = "AttributeError|NameError|TypeError|ImportError|ModuleNotFoundError|UnboundLocalError|NotImplementedError|KeyError|\
+                    IndexError|LookupError|ValueError|AssertionError|ZeroDivisionError|SyntaxError|IndentationError|RecursionError|\
+                    UnicodeDecodeError";
+    let of_shapes = r"RuntimeError: .*(shapes? |size of tensor|[Ss]izes of tensors|size mismatch|dimension)";
+    Regex::new(&format!(r"(?:^|[\s.])(?:(?:{of_logic})(?::|$)|{of_shapes})")).expect("a fixed pattern")
+});
+
+/// The exception that decided about an end, with its message as it was printed, where it follows from the code and its data: the same
+/// launch raises it again. `None`: another evidence decided, or one that the machine or the network may have caused.
+#[must_use]
+pub fn thrown(reason: Reason, evidence: &[EvidenceItem]) -> Option<&str> {
+    const OF_PROGRAMS: [Reason; 4] =
+        [Reason::CodeError, Reason::CheckpointError, Reason::EvaluatorError, Reason::Unknown];
+    let decided = evidence.first().filter(|_| OF_PROGRAMS.contains(&reason))?;
+    let is_printed = matches!(decided.source, EvidenceSource::Log | EvidenceSource::ErrorFile);
+    (is_printed && BY_CODE.is_match(&decided.text) && !decided.text.contains("NoneType"))
+        .then_some(decided.text.trim())
+}
+
 /// What the reading of an evaluation launch says of another one.
 pub(super) fn outlook_of_evaluation(finding: &TerminationFinding) -> Option<RetryOutlook> {
     let text = finding.items.first().map_or("", |item| item.text.as_str());
@@ -35,4 +59,35 @@ pub(super) fn outlook_of(reason: Reason, rule: TerminationRule, text: &str) -> O
     };
     let lasts = by_rule || (is_code_type(text) && !text.contains("NoneType"));
     (reason == Reason::CodeError && lasts).then_some(RetryOutlook::DoNotRetry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an exception of code is one, in a package or behind a rank too, and that what a machine, a network or a judge may
+    /// have caused is none.
+    #[test]
+    fn exceptions_of_code_are_recognised() {
+        let of = |reason, source, text: &str| {
+            let item = EvidenceItem { source, line_number: None, stream: None, text: text.into() };
+            thrown(reason, &[item]).is_some()
+        };
+        for (text, expected) in [
+            ("KeyError: 'target'", true),
+            ("[rank3]: KeyError: 'target'", true),
+            ("pandas.errors.IndexError: 3", true),
+            ("AssertionError", true),
+            ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x4 and 5x3)", true),
+            ("RuntimeError: NCCL error: unhandled system error", false),
+            ("TypeError: 'NoneType' object is not subscriptable", false),
+            ("ConnectionError: the judge did not answer", false),
+            ("OSError: [Errno 5] Input/output error", false),
+            ("Killed", false),
+        ] {
+            assert_eq!(of(Reason::Unknown, EvidenceSource::Log, text), expected, "{text}");
+            assert!(!of(Reason::NetworkError, EvidenceSource::Log, text), "{text}");
+            assert!(!of(Reason::Unknown, EvidenceSource::WaitStatus, text), "{text}");
+        }
+    }
 }

@@ -39,6 +39,7 @@ pub use evidence::{
 use finding::TerminationFinding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
+pub use lasting::thrown;
 pub use rule::{FactRule, TerminationRule};
 pub use verdict::TerminationVerdict;
 

@@ -47,6 +47,8 @@ pub struct TrainingConfig {
     pub asks_for_checkpoints: Option<bool>,
     /// How often, in seconds of work.
     pub checkpoint_interval_seconds: Option<f64>,
+    /// The rungs that it climbs before it trains on all data, where checkpoints are due by steps or by time.
+    pub ladder: Option<Rungs>,
     /// The devices may be taken away (spot, preemptible).
     pub preemptible: Option<bool>,
     /// How batches are loaded.
@@ -65,6 +67,17 @@ pub struct TrainingConfig {
     pub budget_usd: Option<f64>,
     /// What a rehearsal or an earlier run measured.
     pub measured: Measurements,
+}
+
+/// The rungs of a ladder, beside the cadence of checkpoints.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rungs {
+    /// Fractions of the data, ascending.
+    pub fractions: Vec<f64>,
+    /// A rung starts from the checkpoint of the one before.
+    pub warm_start: bool,
+    /// A checkpoint is due after so many steps.
+    pub every_steps: Option<u64>,
 }
 
 /// How batches are loaded (the settings of PyTorch's `DataLoader`).

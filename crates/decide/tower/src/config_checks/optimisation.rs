@@ -1,4 +1,5 @@
-use trackway_core::text;
+use trackway_core::checks::{Finding, Severity};
+use trackway_core::{Rung, text};
 
 use super::{Answer, TrainingConfig, blocked, not_applicable, passed, warned};
 use crate::memory::Precision;
@@ -103,8 +104,39 @@ fn if_asked(config: &TrainingConfig) -> &'static str {
     }
 }
 
-/// Whatever is not committed is lost with the machine.
+/// Whatever is not committed is lost with the machine, and is missing where the next rung starts from it.
 pub(super) fn checkpointing(name: &str, config: &TrainingConfig) -> Answer {
+    let Some(unsaved) = unsaved_rung(name, config) else { return cadence(name, config) };
+    let result = cadence(name, config)?;
+    let findings = result.findings.iter().cloned().chain([unsaved]).collect();
+    Ok(result.with_findings(findings))
+}
+
+/// The first rung that ends before a checkpoint is due, by the steps that its fraction of the data takes.
+fn unsaved_rung(name: &str, config: &TrainingConfig) -> Option<Finding> {
+    let (ladder, total_steps) = (config.ladder.as_ref()?, config.total_steps?);
+    let by_time =
+        || Some((config.checkpoint_interval_seconds? / config.measured.step_seconds?).ceil() as u64);
+    let due = ladder.every_steps.or_else(by_time)?;
+    let steps = |fraction: &f64| (total_steps as f64 * fraction) as u64;
+    // Nothing starts from the last rung.
+    let (_, starts) = ladder.fractions.split_last()?;
+    let fraction = *starts.iter().find(|fraction| steps(fraction) < due)?;
+    let severity = if ladder.warm_start { Severity::Block } else { Severity::Warn };
+    let follows = match ladder.warm_start {
+        true => "`ladder.warm_start` finds nothing to start the next one from",
+        false => "after a failure it starts from its beginning",
+    };
+    let (rung, steps) = (Rung::new(fraction)?, steps(&fraction));
+    let message = format!(
+        "the rung of {rung} is about {steps} steps, and a checkpoint is due after {due}: it saves nothing, and {follows}"
+    );
+    let action =
+        format!("set `checkpoint.every` to at most {} steps, or begin with a larger rung", steps.max(1));
+    Some(Finding::new(name, severity, message).about("checkpoint.every").action(action))
+}
+
+fn cadence(name: &str, config: &TrainingConfig) -> Answer {
     let preemptible = config.preemptible == Some(true);
     match (config.checkpointing, config.checkpoint_interval_seconds) {
         (None, _) => Err("`checkpoint.every` is not set"),

@@ -26,6 +26,7 @@ fn healthy() -> TrainingConfig {
         checkpointing: Some(true),
         asks_for_checkpoints: Some(true),
         checkpoint_interval_seconds: Some(900.0),
+        ladder: None,
         preemptible: Some(true),
         loader: Some(Loader {
             workers: Some(4),
@@ -171,5 +172,36 @@ fn findings_say_what_to_do() {
             finding.action.is_some() && finding.column.is_some() && !finding.message.is_empty(),
             "{finding:?}"
         );
+    }
+}
+
+/// Proves that a rung which ends before a checkpoint is due blocks where the next one starts from it, and warns elsewhere; that
+/// the last rung needs none, and that nothing is said of a length that is not known.
+#[test]
+fn a_rung_that_saves_nothing_is_found() {
+    let of = |fractions: &[f64], every_steps, warm_start, total_steps| {
+        let ladder = Some(Rungs { fractions: fractions.to_vec(), warm_start, every_steps });
+        let config = TrainingConfig { ladder, total_steps, ..healthy() };
+        let results = config_checks(&config);
+        results.into_iter().find(|result| result.name == "config.checkpointing").unwrap()
+    };
+    let found = of(&[0.01, 0.1, 1.0], Some(50), true, Some(600));
+    assert_eq!(found.verdict, Verdict::Block);
+    let message = &found.findings[0].message;
+    assert!(
+        message.starts_with("the rung of 1% is about 6 steps, and a checkpoint is due after 50"),
+        "{message}"
+    );
+    for (fractions, every_steps, warm_start, total_steps, verdict) in [
+        (vec![0.01, 0.1, 1.0], Some(50), false, Some(600), Verdict::Warn),
+        (vec![0.01, 0.1, 1.0], Some(6), true, Some(600), Verdict::Pass),
+        (vec![0.01, 0.1, 1.0], Some(50), true, None, Verdict::Pass),
+        (vec![1.0], Some(5_000), true, Some(600), Verdict::Pass),
+        // 900 seconds are 1,800 steps.
+        (vec![0.1, 1.0], None, true, Some(10_000), Verdict::Block),
+        (vec![0.2, 1.0], None, true, Some(10_000), Verdict::Pass),
+    ] {
+        let found = of(&fractions, every_steps, warm_start, total_steps);
+        assert_eq!(found.verdict, verdict, "{fractions:?} {every_steps:?}: {found:?}");
     }
 }

@@ -31,6 +31,10 @@ pub struct PastAttempt {
     pub retry_outlook: Option<RetryOutlook>,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
+    /// The exception that ended it, with its message, where it follows from the code and its data (see
+    /// [`thrown`](crate::classify::thrown)).
+    #[serde(default)]
+    pub exception: Option<String>,
     /// The newest committed step of the run's rung when it ended.
     pub last_committed_step: Option<Step>,
     /// The step it resumed from.
@@ -213,6 +217,24 @@ impl History {
             alike += 1;
         }
         alike
+    }
+
+    /// Whether the attempt before `last` ended with the same exception, under the same settings and on the same data, and `last` got no
+    /// further: what it raised does not depend on the launch. Preemptions in between say nothing.
+    pub(super) fn repeats_exception(&self, last: &PastAttempt) -> bool {
+        let (index, before) = match self.attempts.split_last() {
+            Some((_, before)) if last.exception.is_some() => (before.len(), before),
+            _ => return false,
+        };
+        let before = before.iter().rev().find(|attempt| attempt.reason != Reason::Preempted);
+        !self.made_progress(index)
+            && before.is_some_and(|before| {
+                before.exception == last.exception
+                    && before.rung == last.rung
+                    && before.in_force == last.in_force
+                    && before.data_manifest == last.data_manifest
+                    && last.last_step <= before.last_step
+            })
     }
 
     /// Whether the attempt committed a step newer than every one before it in its rung.

@@ -1,8 +1,8 @@
 //! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
 //!
 //! The rules are tried in this order; the first that applies decides, and its name is in the decision: finished → roll
-//! back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) → evaluator
-//! alone (`C5.*`) → no retry can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) →
+//! back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) → the same
+//! exception again → evaluator alone (`C5.*`) → no retry can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) →
 //! transient (`C1.*`).
 
 mod history;
@@ -11,7 +11,7 @@ mod retry;
 mod rule;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, TerminationReason as Reason, text};
+use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason, text};
 
 pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
 pub use policy::{AttemptBudget, RetryPolicy};
@@ -162,6 +162,7 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
         .or_else(|| case.money_spent())
         .or_else(|| case.promoted())
         .or_else(|| case.after_data_change())
+        .or_else(|| case.same_exception())
         .or_else(|| case.evaluator())
         .or_else(|| case.cannot_help())
         .or_else(|| case.crash_loop())
@@ -314,6 +315,26 @@ impl Case<'_> {
         (hopeless && last.confidence != Confidence::Guess).then(|| {
             let why = format!("`{}` would happen again: the launch must change", last.reason);
             stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
+        })
+    }
+
+    /// An exception of the code that a second launch raised again, at the same step: a third one would too, whatever is left of the
+    /// budgets.
+    fn same_exception(&self) -> Option<Decision> {
+        let Self { history, last, .. } = *self;
+        let exception = last.exception.as_deref().filter(|_| history.repeats_exception(last))?;
+        let again = format!("`{exception}` ended two launches in a row");
+        Some(match (last.kind, last.last_step) {
+            (LaunchKind::Evaluate, _) => {
+                let why = format!("{again}: the evaluator must change; the training attempt is not affected");
+                stop(DecisionRule::EvaluatorSameEnd, why, FinalState::Blocked)
+            }
+            (_, step) => {
+                let at = step
+                    .map_or_else(|| "before a step was recorded".into(), |step| format!("at step {step}"));
+                let why = format!("{again} {at}: the code, its settings or its data must change");
+                stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
+            }
         })
     }
 

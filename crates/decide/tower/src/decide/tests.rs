@@ -13,6 +13,7 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
         confidence: Confidence::Likely,
         retry_outlook: None,
         fingerprint: format!("{reason}: same text"),
+        exception: None,
         last_committed_step: committed,
         resumed_from_step: None,
         last_step: committed,
@@ -218,6 +219,48 @@ fn the_evaluator_has_a_budget_of_retries() {
     assert!(why(&[lost(10)]).contains("retry 1 of 5"), "{}", why(&[lost(10)]));
     let refilled = why(&[lost(10), lost(20)]);
     assert!(refilled.contains("retry 2; 1 of 5 in use after"), "{refilled}");
+}
+
+/// Proves that an exception which a second launch raises again is not launched a third time, whatever the budgets, and why; and that
+/// another message, a newer step, other settings or other data are another try.
+#[test]
+fn the_same_exception_is_launched_once_more() {
+    let budget = AttemptBudget { attempts: 9, ..RetryPolicy::default().hang };
+    let policy = RetryPolicy { unknown: budget, crash_loop_attempts: 9, ..RetryPolicy::default() };
+    let thrown = |text: &str| PastAttempt {
+        exception: Some(text.into()),
+        last_step: Some(7),
+        confidence: Confidence::Guess,
+        ..ended(Reason::CodeError, None)
+    };
+    let key = || thrown("KeyError: 'target'");
+    assert!(after(&[key()], &policy).launches());
+    let preempted = PastAttempt { last_step: Some(3), ..ended(Reason::Preempted, None) };
+    for attempts in [vec![key(), key()], vec![key(), preempted, key()]] {
+        let Decision::Stop { rule, why, final_state, .. } = after(&attempts, &policy) else {
+            panic!("launched")
+        };
+        assert_eq!((rule, final_state), (DecisionRule::SameEndExpected, FinalState::Failed));
+        assert!(why.starts_with("`KeyError: 'target'` ended two launches in a row at step 7"), "{why}");
+    }
+    let in_force = plan(&[("BATCH", "8")]).remove(0);
+    for other in [
+        thrown("KeyError: 'label'"),
+        PastAttempt { last_step: Some(8), ..key() },
+        PastAttempt { last_committed_step: Some(5), ..key() },
+        PastAttempt { in_force, ..key() },
+        PastAttempt { data_manifest: "v2".into(), ..key() },
+    ] {
+        assert!(after(&[key(), other.clone()], &policy).launches(), "{other:?}");
+    }
+    let judged = || PastAttempt {
+        kind: LaunchKind::Evaluate,
+        reason: Reason::EvaluatorError,
+        last_step: None,
+        ..thrown("ValueError: 3 classes")
+    };
+    assert_eq!(after(&[judged()], &policy).rule(), DecisionRule::EvaluatorAlone);
+    assert_eq!(after(&[judged(), judged()], &policy).rule(), DecisionRule::EvaluatorSameEnd);
 }
 
 /// Proves that an attempt stored by an older version, without a rung, was of all data.

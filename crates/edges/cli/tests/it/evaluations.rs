@@ -259,8 +259,8 @@ fn what_is_no_answer_is_reported() {
     assert_eq!(home.sql("select count(*) as n from evaluations where state = 'failed'")[0]["n"], 11);
 }
 
-/// Proves that a crashed evaluator is launched again alone, with an empty folder, as often as it may be and no more, and that a
-/// SIGKILL is a crash.
+/// Proves that a crashed evaluator is launched again alone, with an empty folder, as often as it may be and no more, that a
+/// SIGKILL is a crash, and that an exception of its code is launched once more at most.
 #[test]
 fn a_crash_launches_the_evaluator_alone_again() {
     let crashing = |last: u32, how: &str| {
@@ -269,7 +269,8 @@ fn a_crash_launches_the_evaluator_alone_again() {
              echo x >> tries\ntest $(wc -l < tries) -gt {last} || {how}\n{GOOD}"
         )
     };
-    for how in ["{ echo 'KeyError: x' >&2; exit 1; }", "kill -9 $$"] {
+    let throws = |exception: &str| format!("{{ echo '{exception}' >&2; exit 1; }}");
+    for how in [throws("ConnectionError: x").as_str(), "kill -9 $$"] {
         let home = trained(&crashing(2, how), "");
         let (code, receipt) = evaluate(&home, &[]);
         assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{how}: {receipt}");
@@ -277,6 +278,14 @@ fn a_crash_launches_the_evaluator_alone_again() {
         assert_eq!(home.sql("select * from training_attempts").len(), 1);
         assert_eq!(home.json(&["runs"])[0]["state"], "completed");
     }
+    let home = trained(&crashing(9, &throws("KeyError: x")), "");
+    let (code, receipt) = evaluate(&home, &[]);
+    assert_eq!((code, receipt["launches"].as_array().unwrap().len()), (4, 2), "{receipt}");
+    let stopped = home.sql("select rule, why from retries where decision = 'stop' order by at desc");
+    assert_eq!(stopped[0]["rule"], "C5.same_end_expected", "{stopped:?}");
+    let why = stopped[0]["why"].as_str().unwrap();
+    assert!(why.starts_with("`KeyError: x` ended two launches in a row: the evaluator must change"), "{why}");
+
     let home = trained(&crashing(9, "exit 1"), "");
     let (code, receipt) = evaluate(&home, &["--set", "evaluate.retry.attempts=1"]);
     assert_eq!((code, &receipt["state"]), (4, &json!("failed")), "{receipt}");

@@ -185,3 +185,34 @@ fn a_code_error_stops() {
     assert_eq!(run["attempts"][0]["termination_reason"], "code_error");
     assert_eq!(home.sql("select decision from retries")[0]["decision"], "stop");
 }
+
+/// Proves that an exception which two launches raise at the same step is not launched a third time, whatever the budgets, with the reason
+/// in the verdict; and that one which comes after a newer step each time is.
+#[test]
+fn the_same_exception_is_launched_once_more() {
+    let attempts = |steps: &str| {
+        let home = Home::new();
+        let step = format!("echo \"{{\\\"step\\\": {steps}, \\\"loss\\\": 2}}\"");
+        let thrown = "echo \"KeyError: 'target'\" >&2; exit 1";
+        home.write("train.sh", &format!("echo x >> tries; n=$(wc -l < tries)\n{step}\n{thrown}\n"));
+        let retries = "[retry]\nunknown = { attempts = 2, backoff = \"0s\" }\n";
+        let run = "[run]\nname = \"r\"\ncommand = [\"sh\", \"train.sh\"]\n";
+        home.write("r.toml", &format!("{run}{retries}"));
+        let answer = home.trackway(&["run", "r.toml"]);
+        assert_eq!(answer.code, 4, "{}", answer.stderr);
+        let stopped = home.sql("select rule, why from retries where decision = 'stop'").remove(0);
+        let steps = home.sql("select last_step, termination_reason, termination_confidence from training_attempts order by attempt_number");
+        (steps, stopped, home.trackway(&["explain", "last"]).stdout)
+    };
+    let (launched, stopped, page) = attempts("7");
+    assert_eq!(launched.len(), 2, "{launched:?} {stopped}");
+    assert_eq!(
+        (&launched[1]["last_step"], &stopped["rule"]),
+        (&7.into(), &"no_retry.same_end_expected".into())
+    );
+    let sentence = "`KeyError: 'target'` ended two launches in a row at step 7: the code, its settings or its data must change";
+    assert!(stopped["why"].as_str().unwrap().starts_with(sentence), "{stopped}");
+    assert!(page.split_whitespace().collect::<Vec<_>>().join(" ").contains(sentence), "{page}");
+    let (launched, stopped, _) = attempts("$n");
+    assert_eq!(launched.len(), 3, "{launched:?} {stopped}");
+}

@@ -100,3 +100,25 @@ fn a_resume_waits_for_a_command_that_only_looks() {
     let second = answer(second.wait_with_output().unwrap());
     assert_eq!(second.code, 0, "{}", second.stderr);
 }
+
+/// Proves that a `resume` from a home that has no plan of the run is refused before it takes the lease, even one that has expired: the
+/// supervisor that was paused continues the run to its end.
+#[test]
+fn a_resume_that_cannot_continue_takes_no_run_away() {
+    let home = Home::with(&[("TRACKWAY_LEASE_SECONDS".into(), "1".into())]);
+    let first = unlocked_run(&home);
+    pause_outside_a_write(&home, &first);
+    let leases =
+        |condition: &str| home.sql(&format!("select epoch from supervisor_leases where {condition}"));
+    eventually("the end of the lease", || (!leases("expires_at < now()").is_empty()).then_some(()));
+    let ledger = home.state().join("ledger.db");
+    let other = Home::with(&[("TRACKWAY_LEASE_SECONDS".into(), "1".into())]);
+    let refused = other.trackway(&["--ledger", ledger.to_str().unwrap(), "resume", "shared"]);
+    assert!(refused.code != 0 && refused.stderr.contains("plan.json"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("resume it with the home that it was started in"), "{}", refused.stderr);
+    assert_eq!(leases("epoch = 1").len(), 1, "the lease is where it was");
+    signal(&first, Signal::SIGCONT);
+    home.go();
+    let first = answer(first.wait_with_output().unwrap());
+    assert_eq!(first.code, 0, "{}", first.stderr);
+}

@@ -11,18 +11,13 @@ use super::{
 };
 use crate::identifier;
 use crate::read::Source;
-
-/// From this fraction of the test rows on, overlap makes the test worthless. (Deepchecks lets 5 % pass.)
-const SHARED_SHARE_BLOCKS: f64 = 0.01;
+use crate::shared::{Explanation, Shared};
 
 /// From this fraction of a side's rows on, conflicting labels are more than the usual noise.
 const CONFLICTING_SHARE_WARNS: f64 = 0.05;
 
 /// That every test row is a training row is certain when its probability by coincidence is less than 2⁻⁴⁰.
 const CERTAIN_BITS: f64 = 40.0;
-
-/// Up to so many times the fraction that equal rows within the training side explain is expected.
-const EXPECTED_FACTOR: f64 = 2.0;
 
 impl Leakage {
     /// What each check that was wanted answers, in the order of [`super::CHECKS`]. `train` and `test` are the sources
@@ -97,10 +92,15 @@ impl Leakage {
                 let why = format!("{} test rows with a time", time.test_rows_timed);
                 CheckResult::of_rows(TIME, rows, findings).because(why)
             }
-            (None, Some(column)) => CheckResult::not_run(
-                TIME,
-                format!("`{column}` is neither a time nor a number on both sides: the order was not checked"),
-            ),
+            (None, Some(column)) if rows > 0 => {
+                let message = format!(
+                    "`{column}` is neither a time nor a number on both sides: the order was not checked"
+                );
+                let finding = Finding::new(TIME, Severity::Block, message).about(column);
+                let finding = finding.action("name the column of the time, or convert it");
+                CheckResult::not_run(TIME, "the order was not checked").with_findings(vec![finding])
+            }
+            (None, Some(_)) => CheckResult::not_run(TIME, "a side has no rows"),
             (_, None) => CheckResult::not_applicable(TIME, "no column is named as the time"),
         }
     }
@@ -146,29 +146,35 @@ fn shared_rows(
     if rows.shared_rows == 0 {
         return None;
     }
-    let share = rows.shared_rows as f64 / rows.test_rows as f64;
     let expected = rows.train_duplicates.share;
-    let explained = share <= expected * EXPECTED_FACTOR;
-    let severity = match share >= SHARED_SHARE_BLOCKS {
-        true if !explained => Severity::Block,
+    let sides =
+        Shared { test: rows.test_rows, shared: rows.shared_rows, train: train_rows, repeated: expected };
+    let explanation = sides.explanation();
+    let severity = match explanation {
+        _ if sides.blocks() => Severity::Block,
         // Without identifiers, rows that are not copies may be equal.
-        _ if explained && !rows.without.is_empty() => Severity::Note,
+        Explanation::Repetition if !rows.without.is_empty() => Severity::Note,
         _ => Severity::Warn,
     };
-    let is_all = rows.shared_rows == rows.test_rows && !explained && is_no_coincidence(rows, train_rows);
+    let is_all = severity == Severity::Block
+        && rows.shared_rows == rows.test_rows
+        && is_no_coincidence(rows, train_rows);
     let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
-    let expectation = match explained {
-        true => format!(
+    let expectation = match explanation {
+        Explanation::Repetition => format!(
             "; {:.2} % of the training rows are duplicates themselves, so a random split would overlap about as much",
             expected * 100.0
         ),
-        false => format!("; a random split would overlap by about {:.2} %", expected * 100.0),
+        Explanation::Coincidence(probability) => {
+            format!("; a random split of so few rows overlaps as much with probability {probability:.2}")
+        }
+        Explanation::None => format!("; a random split would overlap by about {:.2} %", expected * 100.0),
     };
     let message = format!(
         "{} of {} test rows ({:.2} %) also appear in the training data{label}{}{expectation}",
         rows.shared_rows,
         rows.test_rows,
-        share * 100.0,
+        sides.fraction() * 100.0,
         identifier::without(&rows.without)
     );
     let example = |it: &super::SharedRow| Example {

@@ -38,8 +38,6 @@ use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
 pub use target::{FeaturePower, PairPower, TargetPower};
 
 const ROWS: &str = "leakage.rows";
-/// The findings that leave no doubt: a file, a row or a column is what it is. A launch is refused because of them.
-pub const CERTAIN: [&str; 4] = [SAME_FILE, NO_ROWS, ALL_ROWS, LABEL_COPY];
 /// A file of the test side is, byte by byte, one of the training side.
 const SAME_FILE: &str = "leakage.same_file";
 /// The training side has no rows.

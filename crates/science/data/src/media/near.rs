@@ -11,6 +11,7 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use super::{Content, ImageFacts, Look, MediaFile};
 use crate::limits::EXAMPLES_MAX;
+use crate::shared::{Explanation, Shared};
 
 /// Bits of the hashes that may differ.
 const BITS_MAX: u32 = 13;
@@ -35,12 +36,6 @@ const CONTRAST_MIN: u8 = 16;
 
 /// Images of the first side that are looked up in the rest of it.
 const CONTROL_MAX: usize = 4096;
-
-/// From this fraction of the test images on, equal ones make the test worthless, as equal rows do.
-const SHARED_SHARE_BLOCKS: f64 = 0.01;
-
-/// Up to so many times the fraction that the training side has within itself is expected.
-const EXPECTED_FACTOR: f64 = 2.0;
 
 /// Images that two sides have in common.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -216,27 +211,34 @@ impl ImageOverlap {
     /// `leakage.rows` and `leakage.near_duplicates` of images. `not_compared` files could not be read.
     #[must_use]
     pub fn results(&self, not_compared: u64) -> [CheckResult; 2] {
-        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let result = |name: &str,
                       count: u64,
                       control: u64,
                       pairs: &[SharedImage],
                       what: &str,
                       worst: Severity| {
-            let (shared, expected) = (share(count, self.test_images), share(control, self.control_images));
-            let explained = shared <= expected * EXPECTED_FACTOR;
+            let sides = Shared {
+                test: self.test_images,
+                shared: count,
+                train: self.control_images,
+                repeated: if self.control_images == 0 {
+                    0.0
+                } else {
+                    control as f64 / self.control_images as f64
+                },
+            };
             let message = format!(
                 "{count} of {} test images {what} a training image ({:.2} %); of the training images among \
                  themselves, {:.2} % do{}",
                 self.test_images,
-                shared * 100.0,
-                expected * 100.0,
-                if explained { ": a random split would overlap as much" } else { "" }
+                sides.fraction() * 100.0,
+                sides.repeated * 100.0,
+                match sides.explanation() {
+                    Explanation::Repetition => ": a random split would overlap as much",
+                    Explanation::Coincidence(_) | Explanation::None => "",
+                }
             );
-            let severity = match shared >= SHARED_SHARE_BLOCKS && !explained {
-                true => worst,
-                false => Severity::Warn,
-            };
+            let severity = if sides.blocks() { worst } else { Severity::Warn };
             let finding = (count > 0).then(|| {
                 Finding::new(name, severity, message)
                     .action("keep an image and everything made from it on one side")

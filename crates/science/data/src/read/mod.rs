@@ -27,6 +27,7 @@ mod mixed;
 mod mutants;
 mod opener;
 mod parquet_file;
+mod retype;
 mod sample;
 mod split;
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, NullArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use arrow::array::NullArray;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -15,8 +14,9 @@ use trackway_core::boundary::contained;
 
 use super::bytes::{ParquetBytes, ParquetPages};
 use super::chunk::RowNumbers;
-use super::coverage::CellFaults;
+use super::coverage::{CellFaults, Place};
 use super::csv::absent;
+use super::retype::{canonical, dictionary_type, kind_of};
 use super::{ChunkSink, Stop};
 use crate::infer::{Column, ColumnType};
 use crate::limits::PAGE_VARIABLE;
@@ -231,9 +231,11 @@ impl ParquetFile {
                 sink.corrupt(format!("rows from {row} on cannot be decoded: {}", hinted(&error.to_string())))
             })?;
             let rows = batch.num_rows();
-            let mut faults = vec![CellFaults::default(); columns.len()];
+            let mut faults: Vec<CellFaults> = columns.iter().map(|_| sink.no_faults()).collect();
             let mut arrays = Vec::with_capacity(columns.len());
             let mut originals = sink.keeps_originals().then(Vec::new);
+            let (file, first_row) = (sink.file, range.first_row + done);
+            let place = |row: usize| Place { file, row: first_row + row as u64 };
             for ((column, kind), faults) in columns.iter().zip(&mut faults) {
                 let at = column.and_then(|column| wanted.binary_search(&column).ok());
                 if let Some(originals) = &mut originals {
@@ -243,13 +245,13 @@ impl ParquetFile {
                     });
                 }
                 arrays.push(match at {
-                    Some(at) => decoded(|| canonical(batch.column(at), *kind))
+                    Some(at) => decoded(|| canonical(batch.column(at), *kind, faults, &place))
                         .and_then(|array| array)
                         .map_err(|message| sink.corrupt(message))?,
                     None => absent(rows, faults),
                 });
             }
-            sink.give((arrays, originals), rows, RowNumbers::From(range.first_row + done), faults)?;
+            sink.give((arrays, originals), rows, RowNumbers::From(first_row), faults)?;
             done += rows as u64;
         }
         if done == range.rows {
@@ -332,10 +334,6 @@ fn cut(group: usize, rows: u64, first_row: u64, bytes: u64) -> Vec<RowRange> {
     (0..pieces).map(piece).collect()
 }
 
-fn dictionary_type() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-}
-
 fn retyped(field: &Arc<Field>, data_type: DataType) -> Arc<Field> {
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
@@ -371,42 +369,6 @@ fn leaves_of(data_type: &DataType) -> usize {
         | DataType::Map(field, _) => leaves_of(field.data_type()),
         _ => 1,
     }
-}
-
-fn kind_of(data_type: &DataType) -> ColumnType {
-    match data_type {
-        DataType::Null => ColumnType::Null,
-        DataType::Boolean => ColumnType::Bool,
-        data_type if data_type.is_integer() => ColumnType::Int,
-        data_type if data_type.is_floating() || data_type.is_decimal() => ColumnType::Float,
-        DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64 => ColumnType::Timestamp,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ColumnType::Text,
-        DataType::Dictionary(_, values) => kind_of(values),
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => ColumnType::List,
-        DataType::Struct(_) | DataType::Map(_, _) => ColumnType::Object,
-        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) => ColumnType::Int,
-        _ => ColumnType::Binary,
-    }
-}
-
-/// The array in the type that belongs to the column's; see [`super::Chunk`]. Nothing becomes null on the way.
-fn canonical(array: &ArrayRef, kind: ColumnType) -> Result<ArrayRef, String> {
-    let wanted = match (kind, array.data_type()) {
-        (_, DataType::Null) | (ColumnType::Int, DataType::UInt64) => return Ok(Arc::clone(array)),
-        (ColumnType::Int, _) => DataType::Int64,
-        (ColumnType::Float, _) => DataType::Float64,
-        (ColumnType::Bool, _) => DataType::Boolean,
-        (ColumnType::Timestamp, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        (ColumnType::Text | ColumnType::Mixed, DataType::Dictionary(_, _)) => dictionary_type(),
-        (ColumnType::Text | ColumnType::Mixed, _) => DataType::Utf8,
-        _ => return Ok(Arc::clone(array)),
-    };
-    if *array.data_type() == wanted {
-        return Ok(Arc::clone(array));
-    }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, &wanted, &options)
-        .map_err(|error| format!("a column cannot be read as {kind:?}: {error}"))
 }
 
 #[cfg(test)]

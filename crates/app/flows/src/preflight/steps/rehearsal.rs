@@ -15,6 +15,7 @@ use trackway_tower::rehearsal::{Measured, check_name, config_of, measured};
 
 use super::{Looker, Work};
 use crate::preflight::facts::PlanFacts;
+use crate::preflight::select::covers;
 use crate::rehearsal::{RehearsalSettings, rehearse_start};
 use crate::script::takes_batches;
 
@@ -88,9 +89,12 @@ pub fn rehearses_one_batch(
     if starts_container(job.plan.container.as_ref(), capture) {
         return Ok(Err("the script runs in a container (`[container]`), where it is not rehearsed".into()));
     }
-    match job.plan.preflight.as_ref().and_then(|section| section.one_batch) {
-        Some(true) => return Ok(Ok(())),
+    let section = job.plan.preflight.clone().unwrap_or_default();
+    let is_required = section.require.iter().any(|name| covers(name, check_name(LaunchKind::OneBatch)));
+    match section.one_batch {
         Some(false) => return Ok(Err("turned off in the run file (`preflight.one_batch`)".into())),
+        Some(true) => return Ok(Ok(())),
+        None if is_required => return Ok(Ok(())),
         None => {}
     }
     let script = script_of(&job.plan.run.command, &job.working_directory());

@@ -8,7 +8,9 @@ use trackway_core::with_fields_of;
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
 use trackway_formats::runfile::{DataRole, Plan, TrainingSection};
-use trackway_tower::config_checks::{Compile, Loader, Measurements, Strategy, TrainingConfig, config_checks};
+use trackway_tower::config_checks::{
+    Compile, Loader, Measurements, Rungs, Strategy, TrainingConfig, config_checks,
+};
 use trackway_tower::cost::CostPlan;
 use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets};
 
@@ -163,6 +165,7 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         checkpointing: checkpoint.has_cadence().then_some(true),
         asks_for_checkpoints: None,
         checkpoint_interval_seconds: checkpoint.every_seconds,
+        ladder: ladder(plan),
         loader: loader(plan, &training, capture),
         memory: None,
         usable_bytes: usable_bytes(plan, capture),
@@ -171,6 +174,18 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         budget_usd: plan.retry.max_usd,
         measured: Measurements::default(),
     )
+}
+
+/// The rungs, where checkpoints are due by steps or by time: an epoch ends in each rung, and a script that saves without Trackway
+/// has its cadence in itself.
+fn ladder(plan: &Plan) -> Option<Rungs> {
+    let (ladder, checkpoint) = (plan.ladder.as_ref()?, &plan.checkpoint);
+    let is_theirs = checkpoint.adopt.as_ref().is_some_and(|patterns| !patterns.is_empty());
+    (checkpoint.has_cadence() && checkpoint.every_epochs.is_none() && !is_theirs).then(|| Rungs {
+        fractions: ladder.rungs.clone(),
+        warm_start: ladder.warm_start,
+        every_steps: checkpoint.every_steps,
+    })
 }
 
 fn loader(plan: &Plan, training: &TrainingSection, capture: &Capture) -> Option<Loader> {
