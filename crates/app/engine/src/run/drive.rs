@@ -543,7 +543,8 @@ fn after(
             && context.cancel.stop_requests() > 0
             && !context.cancel.is_interrupt();
         if is_preempted {
-            reporter.note("preempted: `trackway resume --all` continues it, on this machine or another".into());
+            reporter
+                .note("preempted: `trackway resume --all` continues it, on this machine or another".into());
             return Ok(Next::Rest);
         }
         let _ = trackway_files::unlink(&asked);

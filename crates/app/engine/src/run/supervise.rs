@@ -420,8 +420,7 @@ impl<'a> Supervisor<'a> {
         let why = format!("{} to the supervisor", self.watched.cancel.last_signal());
         let is_preemption = self.watched.sigterm_preempts && !self.watched.cancel.is_interrupt();
         if self.stop_requests_seen == 0 && requests == 1 {
-            let kind =
-                if is_preemption { ActionKind::PreemptionNotice } else { ActionKind::StopRequested };
+            let kind = if is_preemption { ActionKind::PreemptionNotice } else { ActionKind::StopRequested };
             self.stop(kind, &why);
             self.watched.reporter.note("once more kills at once".into());
         } else {

@@ -22,10 +22,10 @@ const NAMED_MAX: usize = 12;
 const VARIABLES_MAX: usize = 500;
 /// Variables of the terminal, of Trackway, of schedulers and of the session differ between launches and change no training. Beginnings.
 pub const OF_THE_LAUNCH: [&str; 36] = [
-    "TRACKWAY_", "TERM", "PWD", "OLDPWD", "SHELL", "SHLVL", "TMPDIR", "HOSTNAME", "SLURM_", "SBATCH_", "PBS_",
-    "LSB_", "OMPI_", "PMI", "MASTER_PORT", "SSH_", "XDG_", "DBUS_", "DISPLAY", "WINDOWID", "LS_COLORS",
-    "LINES", "COLUMNS", "TMUX", "STY", "GPG_", "JOURNAL_STREAM", "INVOCATION_ID", "LESS", "EDITOR", "PAGER",
-    "PS1", "PROMPT", "MAIL", "VSCODE_", "COLORTERM",
+    "TRACKWAY_", "TERM", "PWD", "OLDPWD", "SHELL", "SHLVL", "TMPDIR", "HOSTNAME", "SLURM_", "SBATCH_",
+    "PBS_", "LSB_", "OMPI_", "PMI", "MASTER_PORT", "SSH_", "XDG_", "DBUS_", "DISPLAY", "WINDOWID",
+    "LS_COLORS", "LINES", "COLUMNS", "TMUX", "STY", "GPG_", "JOURNAL_STREAM", "INVOCATION_ID", "LESS",
+    "EDITOR", "PAGER", "PS1", "PROMPT", "MAIL", "VSCODE_", "COLORTERM",
 ];
 
 /// Whether a variable may change a training.
@@ -104,7 +104,13 @@ mod tests {
     fn hashes_say_whether_a_variable_changed() {
         let redactor = Arc::new(Redactor::from_environment::<&str, &str>([]));
         let mask = Mask::new([7; 32], Arc::clone(&redactor));
-        let all = of(&[("LR", "0.5"), ("EPOCHS", "0.5"), ("SEED", "1"), ("TERM", "xterm"), ("API_TOKEN", "abcdef1234567890")]);
+        let all = of(&[
+            ("LR", "0.5"),
+            ("EPOCHS", "0.5"),
+            ("SEED", "1"),
+            ("TERM", "xterm"),
+            ("API_TOKEN", "abcdef1234567890"),
+        ]);
         let found = hashes(&all, &of(&[("SEED", "1")]), &mask, &redactor);
         assert_eq!(found.keys().collect::<Vec<_>>(), ["EPOCHS", "LR"]);
         assert_ne!(found["LR"], found["EPOCHS"]);

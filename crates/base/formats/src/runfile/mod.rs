@@ -46,8 +46,7 @@ pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
     KeepBest, LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, RESUME_PATH,
-    SigtermMeaning,
-    ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    ResumeSection, RetryRule, RetrySection, RunSection, SigtermMeaning, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

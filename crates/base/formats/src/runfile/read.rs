@@ -12,8 +12,7 @@ use super::schema::nearest;
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
     LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule,
-    SigtermMeaning,
-    RetrySection, RunSection, SuperviseSection,
+    RetrySection, RunSection, SigtermMeaning, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;

@@ -109,8 +109,7 @@ pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<Terminati
     let is_sigterm = evidence.signal == Some(SIGTERM)
         || evidence.signal.is_none() && code_of_sigterm.contains(&evidence.exit_code);
     if is_sigterm && evidence.sigterm_preempts {
-        let found =
-            TerminationFinding::new(Reason::Preempted, FactRule::SigtermPreempts, Confidence::Likely);
+        let found = TerminationFinding::new(Reason::Preempted, FactRule::SigtermPreempts, Confidence::Likely);
         return Some(found.with(EvidenceSource::WaitStatus, "ended by SIGTERM from outside"));
     }
     if let Some(signal) = evidence.signal {

@@ -69,7 +69,8 @@ static RETRIES_OVER: Pattern = Pattern::new(
     r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
 );
 
-static PYTHON_FRAME: Pattern = Pattern::new(r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file "[^"\n]+", line \d+(, in [^\n]*)?\s*$"#);
+static PYTHON_FRAME: Pattern =
+    Pattern::new(r#"^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*file "[^"\n]+", line \d+(, in [^\n]*)?\s*$"#);
 
 /// Whether the line is source text rather than something that happened.
 pub(super) fn is_quoted_code(line: &[u8]) -> bool {

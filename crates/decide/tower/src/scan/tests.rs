@@ -51,7 +51,10 @@ fn frames_are_no_evidence() {
     };
     assert_eq!(of("schema_drift", "row['x']"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
     assert_eq!(of("nccl timeout", "row['x']"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
-    assert_eq!(of("run", "if row == 5: raise ValueError('shapes (4,) and (3,) not aligned')"), ["Traceback (most recent call last):", "KeyError: 'x'"]);
+    assert_eq!(
+        of("run", "if row == 5: raise ValueError('shapes (4,) and (3,) not aligned')"),
+        ["Traceback (most recent call last):", "KeyError: 'x'"]
+    );
 }
 
 /// Proves that megabytes without a newline, binary bytes and a hit across a block's edge neither lose the hit nor

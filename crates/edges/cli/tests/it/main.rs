@@ -49,10 +49,10 @@ mod postgres;
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
 mod postgres_cluster;
 mod postmortems;
+mod preemptions;
 mod preflight;
 mod probe;
 mod progressive;
-mod preemptions;
 mod prove;
 mod rebuild;
 mod receipts;

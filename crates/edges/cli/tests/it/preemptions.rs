@@ -26,12 +26,15 @@ fn pid(home: &Home) -> i32 {
 }
 
 fn ends(home: &Home) -> Vec<String> {
-    let rows = home.sql("select termination_reason, termination_rule from training_attempts order by attempt_number");
+    let rows = home
+        .sql("select termination_reason, termination_rule from training_attempts order by attempt_number");
     let word = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap_or("–").to_owned();
-    rows.iter().map(|row| format!("{} {}", word(row, "termination_reason"), word(row, "termination_rule"))).collect()
+    rows.iter()
+        .map(|row| format!("{} {}", word(row, "termination_reason"), word(row, "termination_rule")))
+        .collect()
 }
 
-/// Proves that SIGTERM to the script alone is a preemption where the run file says so, which is retried out of its own budget.
+/// Proves that SIGTERM to the script alone is a preemption where the run file says so, and that the budget of preemptions retries it.
 #[test]
 fn a_script_that_is_taken_away_is_launched_again() {
     let home = home();
