@@ -334,7 +334,8 @@ fn evaluators_are_retried_by_the_clock() {
         assert_eq!(receipt.state, EvaluationState::Failed, "{receipt:?}");
         (receipt.launches.len(), receipt.failure.unwrap_or_default())
     };
-    assert_eq!(failing("echo \"KeyError: 'answer'\" >&2; exit 1").0, 3);
+    assert_eq!(failing("echo \"KeyError: 'answer'\" >&2; exit 1").0, 2, "the same exception once more");
+    assert_eq!(failing("exit 1").0, 3);
     for lasting in ["echo 'SyntaxError: invalid syntax' >&2; exit 1", "exit 2"] {
         let (launches, why) = failing(lasting);
         assert!(launches == 1 && why.contains("would end the same way again"), "{launches}: {why}");
