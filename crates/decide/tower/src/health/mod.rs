@@ -201,10 +201,11 @@ fn missing(evidence: &HealthEvidence<'_>, nothing: bool) -> Vec<String> {
     missing
 }
 
+/// A curve with its name.
+type Named<'c> = (&'c str, &'c Curve);
+
 /// Curves of training and of held-out data that are the same measure, and whether it is a loss.
-fn pairs<'c>(
-    curves: &'c Curves,
-) -> impl Iterator<Item = (((&'c str, &'c Curve), (&'c str, &'c Curve)), bool)> {
+fn pairs(curves: &Curves) -> impl Iterator<Item = ((Named<'_>, Named<'_>), bool)> {
     curves.named().filter_map(move |held_out| {
         let measure = held_out_measure(held_out.0)?;
         let loss = measure == "loss";

@@ -12,7 +12,7 @@ use trackway_core::registry::{
     AttemptRequirement, BaselineRule, GateKind, GateVerdict, HealthRule, ModelStage, ReceiptField,
 };
 use trackway_core::text::quoted_list;
-use trackway_core::{Health, RunId, Rung, Timestamp, closed_list};
+use trackway_core::{CheckpointState, CheckpointUse, Health, RunId, Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
 use crate::gate::how_to_verify;
@@ -270,7 +270,10 @@ fn unhealthy(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
     let attempt = facts.attempt.clone().unwrap_or_default();
     let is_met = match policy.health {
         HealthRule::Any => true,
-        HealthRule::NotBroken => attempt.health != Some(Health::Broken),
+        HealthRule::NotBroken => {
+            let (state, purpose) = (CheckpointState::Committed, CheckpointUse::Release);
+            Health::may_be_used_for(attempt.health, state, purpose, attempt.is_blessed)
+        }
         HealthRule::Ok => attempt.health == Some(Health::Ok),
     };
     if is_met || attempt.is_blessed {

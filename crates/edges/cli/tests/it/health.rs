@@ -1,5 +1,7 @@
 //! The health of an attempt beside its ending, and what acts on it.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::harness::{Answer, Home};
@@ -134,4 +136,41 @@ fn weights_of_a_broken_attempt_go_nowhere() {
     let promoted = home.trackway(&["registry", "promote", "m", "1", "--to", "staging"]);
     assert_eq!(promoted.code, 5, "{}", promoted.stderr);
     assert!(promoted.stderr.contains("registry.health") || promoted.stdout.contains("registry.health"));
+}
+
+/// Proves where it is asked whether weights may be used: a part that gives weights on and does not ask is not in this list, and one that no longer asks
+/// is missed.
+#[test]
+fn who_asks_whether_weights_may_be_used() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut asking = Vec::new();
+    let mut folders = vec![crates.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name());
+            if path.is_dir() && name != "tests" && name != "target" {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                if ["may_be_used(", "may_be_used_for(", "unfit_because("]
+                    .iter()
+                    .any(|call| text.contains(call))
+                {
+                    asking.push(path.strip_prefix(&crates).unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+    }
+    asking.sort();
+    let expected = [
+        "app/engine/src/good_runs.rs",             // for those above the engine
+        "app/engine/src/run/ladder/warm_start.rs", // ladder, weights of another run
+        "app/flows/src/checkpoints/hold.rs",       // evaluator, register, warm start by name, best, retention
+        "app/flows/src/registry/artifact.rs",      // promotion, rollback, deploy
+        "app/flows/src/start.rs",                  // `run.start_from`, cross-validation
+        "base/core/src/checkpoint_state.rs",       // decides
+        "base/core/src/health.rs",                 // decides
+        "decide/tower/src/registry/promotion.rs",  // promotion
+    ];
+    assert_eq!(asking, expected);
 }
