@@ -309,7 +309,8 @@ Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no ru
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway resume last
-  trackway resume last --detach")]
+  trackway resume last --detach
+  trackway resume --all           # at boot")]
 pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(required_unless_present = "all")]
