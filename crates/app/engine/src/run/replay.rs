@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trackway_core::detect::Firing;
-use trackway_core::{LaunchKind, Rung, Step};
+use trackway_core::{Rung, Step};
 use trackway_launch::FolderChannel;
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::health::Curves;
@@ -12,7 +12,7 @@ use trackway_tower::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 use super::detect::Detecting;
 use super::live_record::{LiveRecord, Sight};
-use super::trust::losses_of;
+use super::trust::{begins, losses_of};
 use crate::Context;
 use crate::error::AppError;
 use crate::rows::rung_of;
@@ -71,11 +71,6 @@ fn look(curves: &Curves, on_all_data: bool, losses: &mut LossRecord) {
     if let Some((step, loss)) = curves.exploded_from() {
         losses.take_look(LOSS_EXPLODED, step, loss);
     }
-}
-
-/// Whether an attempt begins with nothing learned.
-pub(super) fn begins(row: &AttemptRow) -> bool {
-    row.resumed_from_step.is_none() && row.warm_start_step.is_none() && row.kind == LaunchKind::Train
 }
 
 fn take(curves: &mut Curves, sight: &Sight<'_>) {

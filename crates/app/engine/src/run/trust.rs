@@ -12,7 +12,6 @@ use trackway_layouts::{Entry, Folder, NonFinite, first_non_finite};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 use trackway_tower::trust::{LossRecord, ReadTensors, SAFE_AFTER, judge};
 
-use super::replay::begins;
 use crate::Context;
 use crate::checkpoints::{mirror_now, mirror_run, view};
 use crate::error::AppError;
@@ -22,6 +21,11 @@ use crate::reporter::Reporter;
 const LOOK_BYTES_MAX: u64 = 4 << 30;
 /// Checkpoints whose values are looked at: from the newest that a resume could take, while each holds values that are not finite.
 const LOOKS_MAX: usize = 8;
+
+/// Whether an attempt begins with nothing learned.
+pub(super) fn begins(row: &AttemptRow) -> bool {
+    row.resumed_from_step.is_none() && row.warm_start_step.is_none() && row.kind == LaunchKind::Train
+}
 
 /// The losses of an attempt, of which nothing was recorded yet.
 pub(super) fn losses_of(plan: &Plan, row: &AttemptRow) -> LossRecord {

@@ -79,7 +79,11 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
             actions.push(format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"));
         }
         None if is_doubted => {}
-        None => actions.extend(next_actions(reason).iter().map(|line| with_run(line, facts.subject_run_id))),
+        None => {
+            let may = |line: &&&str| facts.committed_step.is_some() || !line.contains("trackway checkpoint");
+            let lines = next_actions(reason).iter().filter(may);
+            actions.extend(lines.map(|line| with_run(line, facts.subject_run_id)));
+        }
     }
     if reason.is_success() && facts.state == RunState::Completed && kind == LaunchKind::Train {
         actions.extend(after_success(facts));

@@ -55,10 +55,11 @@ impl Curves {
         self.by_name.remove(metric);
     }
 
-    /// The curve of the training loss: of several the one whose name is the likeliest.
+    /// The curve of the training loss: of several the one whose name is the likeliest; none of those that need not fall.
     #[must_use]
     pub fn training_loss(&self) -> Option<(&str, &Curve)> {
-        let losses = self.by_name.iter().filter(|(name, _)| loss_rank(name) > 0);
+        let losses =
+            self.by_name.iter().filter(|(name, _)| loss_rank(name) > 0 && falls_while_learning(name));
         losses
             .max_by_key(|(name, (_, curve))| (loss_rank(name), curve.count()))
             .map(|(name, (_, curve))| (&**name, curve))
@@ -195,8 +196,10 @@ fn missing(evidence: &HealthEvidence<'_>, nothing: bool) -> Vec<String> {
     let mut missing = Vec::new();
     if nothing {
         missing.push("no loss and no accuracy was recorded or printed".to_owned());
-    } else if evidence.curves.training_loss().is_none() {
+    } else if evidence.curves.named().all(|(name, _)| loss_rank(name) == 0) {
         missing.push("no training loss was recorded or printed".to_owned());
+    } else if evidence.curves.training_loss().is_none() {
+        missing.push("no whole curve was judged: its losses need not fall while a model learns".to_owned());
     }
     missing
 }
@@ -232,6 +235,16 @@ fn training_measure(name: &str) -> Option<&str> {
         Some((word, _)) if HELD_OUT.contains(&word) => None,
         _ => Some(name),
     }
+}
+
+/// Parts of names of losses that need not fall while a model learns: of two networks that play against each other, and of reinforcement learning.
+const PLAYED: [&str; 24] = [
+    "d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic", "actor", "policy",
+    "pi", "value", "vf", "v", "q", "qf", "td", "entropy", "kl", "reward", "alpha", "temperature", "penalty",
+];
+
+fn falls_while_learning(name: &str) -> bool {
+    !name.to_ascii_lowercase().split(['_', '/', '-', '.']).any(|part| PLAYED.contains(&part))
 }
 
 fn is_loss(name: &str) -> bool {

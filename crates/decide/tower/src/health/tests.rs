@@ -50,6 +50,9 @@ fn what_goes_well_is_ok() {
     assert_eq!(judged(100, 10, &[("loss", &noisy)]).0, Health::Ok);
     let (train, val) = (|step: u64| 0.6 + step as f64 / 1300.0, |step: u64| 0.6 + step as f64 / 1700.0);
     assert_eq!(judged(500, 1, &[("train_acc", &train), ("val_acc", &val), ("loss", &falls)]).0, Health::Ok);
+    let (rises, level) = (|step: u64| 0.1 * step as f64, |step: u64| 2_f64.ln() + 0.001 * noise(step));
+    assert_eq!(judged(300, 1, &[("value_loss", &rises), ("policy_loss", &level)]).0, Health::Ok);
+    assert_eq!(judged(300, 1, &[("D_loss", &level), ("G_loss", &level)]).0, Health::Ok);
     let negative = |step: u64| -1.0 - step as f64;
     assert_eq!(judged(300, 1, &[("loss", &negative)]).0, Health::Ok);
 }

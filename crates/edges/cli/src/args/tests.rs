@@ -143,6 +143,7 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
         Command::Diagnose(_) => is_training && facts.reason.is_some(),
         Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),
         Command::Init(_) => is_training && facts.state.is_final(),
+        Command::Checkpoint(_) => facts.committed_step.is_some(),
         Command::Runs(_) => is_training && facts.health.is_some(),
         Command::Eval(command) => match &**command {
             EvalCommand::Run(_) => !is_training || (facts.has_evaluate && facts.committed_step.is_some()),
@@ -150,11 +151,7 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
             _ => false,
         },
         // They read what is there, and say so where there is nothing.
-        Command::Explain(_)
-        | Command::Compare(_)
-        | Command::Data(_)
-        | Command::Checkpoint(_)
-        | Command::Rehearse(_) => true,
+        Command::Explain(_) | Command::Compare(_) | Command::Data(_) | Command::Rehearse(_) => true,
         _ => false,
     }
 }

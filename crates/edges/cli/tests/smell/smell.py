@@ -4,8 +4,8 @@
     smell.py --program target/debug/trackway [--kinds plain,torch,…] [--only NAME] [--keep DIR] [--show]
 
 Each mechanism trains well once, then is broken in one way. The questions: what was the cause, what shows it, which checkpoint is safe, what differs
-from the last good run, what did it cost, what to do next. A wrong answer counts once, a sentence that contradicts the truth twice. Exits with 1
-below SCORE_MIN, or with any contradiction.
+from the last good run, what did it cost, what to do next. A wrong answer counts once, a sentence that contradicts the truth twice. What an
+explanation proposes is run. Exits with 1 below SCORE_MIN, with any contradiction, and with any proposed command that cannot work.
 """
 
 import argparse
@@ -227,7 +227,51 @@ def grade(truth, page):
     return right, contradicted, got
 
 
-def play(program, root, one):
+COMMAND = re.compile(r"(?:^|[ `])(trackway [^`;,]+)")
+# What a sentence leaves to the reader.
+PLACEHOLDERS = {"FILE": "r.toml", "TEXT": "because"}
+TABLE = "data.csv"
+# Exit codes of a command that cannot work there: a fault, wrong usage, not found.
+USELESS = {1, 2, 6}
+# These launch jobs for minutes, or follow one for ever.
+LONG = {"diagnose", "watch"}
+
+
+def commands(page):
+    """The commands that are proposed, as words, without those that take long."""
+    found = []
+    for action in page["next_actions"]:
+        # What is to be repaired first is not repaired here.
+        if action.startswith("when "):
+            continue
+        for text in COMMAND.findall(action):
+            for part in text.split(" && "):
+                words = [PLACEHOLDERS.get(word, word) for word in part.split()[1:]]
+                if words[:1] == ["data"]:
+                    words = [TABLE if word == "r.toml" else word for word in words]
+                if words and words[0] not in LONG:
+                    found.append(words)
+    return found
+
+
+def try_commands(home, page):
+    """Runs each proposed command in the home as it is now. Returns those that do not work there."""
+    useless = []
+    kept = home.folder.with_name(home.folder.name + ".kept")
+    for words in commands(page):
+        shutil.copytree(home.folder, kept, symlinks=True)
+        try:
+            code, _, err = home.trackway(*words)
+            if code in USELESS:
+                useless.append(f"`trackway {' '.join(words)}` ends with {code}: {err.strip()[-300:]}")
+        except subprocess.TimeoutExpired:
+            useless.append(f"`trackway {' '.join(words)}` does not end")
+        shutil.rmtree(home.folder, ignore_errors=True)
+        kept.rename(home.folder)
+    return useless, len(commands(page))
+
+
+def play(program, root, one, with_commands):
     home = Home(program, root / one["name"])
     home.write("t.py", LOOP.replace("#HERE", "pass"))
     home.write("c.json", json.dumps(CONFIG))
@@ -250,7 +294,9 @@ def play(program, root, one):
     code, out, err = home.trackway("explain", "last", "--json")
     if code != 0:
         raise SystemExit(f"{one['name']}: explain ended with {code}: {err}")
-    return one["name"], grade(one["expect"], json.loads(out))
+    page = json.loads(out)
+    useless, tried = try_commands(home, page) if with_commands else ([], 0)
+    return one["name"], grade(one["expect"], page), useless, tried
 
 
 def main():
@@ -260,28 +306,33 @@ def main():
     arguments.add_argument("--only")
     arguments.add_argument("--keep")
     arguments.add_argument("--show", action="store_true")
+    arguments.add_argument("--commands-of", type=int, default=1, metavar="N", help="run what every Nth explanation proposes; 0: none")
     chosen = arguments.parse_args()
     program = str(pathlib.Path(chosen.program).absolute())
     root = pathlib.Path(chosen.keep) if chosen.keep else pathlib.Path(tempfile.mkdtemp(prefix="smell-"))
     mechanisms = [one for one in MECHANISMS if not chosen.only or re.search(chosen.only, one["name"])]
     began = time.time()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        played = list(pool.map(lambda one: play(program, root, one), mechanisms))
-    rights = contradictions = 0
-    for name, (right, contradicted, got) in played:
+        nth = chosen.commands_of
+        tries = [nth > 0 and place % nth == 0 for place in range(len(mechanisms))]
+        played = list(pool.map(lambda one, tried: play(program, root, one, tried), mechanisms, tries))
+    rights = contradictions = useless_count = tried_count = 0
+    for name, (right, contradicted, got), useless, tried in played:
         rights += sum(right.values())
         contradictions += len(contradicted)
+        useless_count, tried_count = useless_count + len(useless), tried_count + tried
         marks = " ".join("✓" if right[question] else "✗" for question in QUESTIONS)
-        print(f"{name:<20} {marks}", *(f"\n    contradicts: {text}" for text in contradicted))
+        print(f"{name:<20} {marks}", *(f"\n    contradicts: {text}" for text in contradicted), *(f"\n    does not work: {text}" for text in useless))
         for question in QUESTIONS:
             if not right[question] or chosen.show:
                 print(f"    {question}: {got[question]}")
     answers = len(played) * len(QUESTIONS)
     score = (rights - 2 * contradictions) / answers
+    print(f"{tried_count} proposed commands were run, {useless_count} do not work")
     print(f"{rights} of {answers} answers right, {contradictions} contradicted: {score:.1%} in {time.time() - began:.0f} s")
     if not chosen.keep:
         shutil.rmtree(root, ignore_errors=True)
-    sys.exit(0 if score >= SCORE_MIN and not contradictions else 1)
+    sys.exit(0 if score >= SCORE_MIN and not contradictions and not useless_count else 1)
 
 
 if __name__ == "__main__":

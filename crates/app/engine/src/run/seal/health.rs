@@ -11,7 +11,8 @@ use crate::checkpoints::view;
 use crate::error::AppError;
 use crate::good_runs::good_runs;
 use crate::rows::rung_of;
-use crate::run::replay::{Replay, begins};
+use crate::run::replay::Replay;
+use crate::run::trust::begins;
 
 /// Earlier good runs that are looked at.
 const EARLIER_MAX: usize = 5;
