@@ -142,8 +142,11 @@ impl Suite<'_> {
         let Observation::Exited(exit) = self.end(&gentle) else { panic!("conformance: a stop has a record") };
         assert_eq!(exit.exit_code, Some(3), "conformance: a gentle stop lets the script end itself");
 
-        let interrupted =
-            self.launch(&spec(&["sh", "-c", "trap 'exit 5' INT; echo up; while :; do sleep 0.05; done"]));
+        // A shell cannot trap what is ignored when it starts, as SIGINT is for what a script starts in the background.
+        let script = "import signal, sys, time\n\
+                      signal.signal(signal.SIGINT, lambda *_: sys.exit(5))\n\
+                      print('up', flush=True)\ntime.sleep(60)";
+        let interrupted = self.launch(&spec(&["python3", "-c", script]));
         self.until_up(&interrupted);
         self.launcher
             .stop(&interrupted, StopMode::Interrupt { grace_seconds: 30.0 })

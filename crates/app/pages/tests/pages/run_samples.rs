@@ -170,7 +170,7 @@ pub fn postmortem(text: &str) -> Postmortem {
         "integrity": {
             "verified": { "run_id": RUN, "holds": false, "seconds": 0.1,
                           "kinds": [{ "kind": "receipt", "hold_count": 1, "differ_count": 1, "open_count": 0, "unknown_count": 0 }],
-                          "differs": [{ "kind": "receipt", "run_id": RUN, "id": text, "why": text }] },
+                          "differs": [{ "kind": "receipt", "run_id": RUN, "id": text, "why": text }], "not_covered": [text] },
             "checkpoints": [checkpoint(text)], "deleted_count": 1, "no_checkpoint_why": null, "fall_back": fall_back(text), "resume_step": 20,
             "resume_proof": proof(text),
         },
