@@ -44,10 +44,10 @@ for step in range(start + 1, c["steps"] + 1):
     loss = c["scale"] / (1 + step / 20) + 0.01 * random.random() + 0 * float(batch[0])
     #HERE
     print(f"step {step} loss {loss:.5f}", flush=True)
-    time.sleep(0.004)
+    time.sleep(0.006)
     if step % 20 == 0:
         pickle.dump({"step": step, "model": [step, 1.0], "optimizer": {"m": [step]}}, open("out/ckpt-%d.pkl" % step, "wb"))
-        time.sleep(0.06)
+        time.sleep(0.12)
 """
 RUN_FILE = """\
 [run]
@@ -150,7 +150,7 @@ MECHANISMS = [
     mechanism("sigterm", expect({"unknown", "preempted", "cancelled"}, r"SIGTERM|signal 15", 40, SCRIPT, ["resume"], 9),
               here(AT_50 + "os.kill(os.getpid(), 15)")),
     mechanism("interrupt", expect({"cancelled"}, r"SIGINT", None, SCRIPT, ["resume|on request"]),
-              LOOP.replace("#HERE", "pass").replace("time.sleep(0.004)", "time.sleep(0.08)"), during=signal.SIGINT),
+              LOOP.replace("#HERE", "pass").replace("time.sleep(0.006)", "time.sleep(0.08)"), during=signal.SIGINT),
     mechanism("hang", expect({"hang"}, r"no (progress|step)|quiet|SIGKILL|stopped|stuck|hang", 40, SCRIPT, ["diagnose|stack|resume"], 9),
               here(AT_50 + "time.sleep(600)"), run_file='[supervise]\nhang_after = "3s"\ngrace = "1s"\n'),
     mechanism("hang_at_start", expect({"hang"}, r"no|first step", None, SCRIPT, ["diagnose|stack|start|worker|."]),
