@@ -52,7 +52,7 @@ storm: ## trainings in one folder that are killed and resumed at random: nobody'
 	cargo build --locked -p trackway
 	python3 crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
 
-smell: ## failed runs with a known truth: what `explain` answers about each (SMELL="--kinds torch --show")
+smell: ## failed runs with a known truth: what `explain` answers about each (SMELL="--only nan --show")
 	cargo build --locked --package trackway
 	python3 crates/edges/cli/tests/smell/smell.py --program $${CARGO_TARGET_DIR:-target}/debug/trackway $${SMELL:-}
 

@@ -206,6 +206,10 @@ fn a_rung_that_is_not_good_enough_ends_the_run() {
     let evidence = receipt["evidence"].as_str().unwrap();
     assert!(evidence.contains("`val_loss < 0.95 * previous` is not met: val_loss is"), "{evidence}");
     let rungs = home.sql("select rung, verdict, why from rungs order by place");
+    assert!(evidence.contains("its health is broken: the weights in the checkpoints of step"), "{evidence}");
+    let health = &home.sql("select health, health_json from training_attempts where rung = '10%'")[0];
+    assert_eq!(health["health"], "broken");
+    assert!(health["health_json"].to_string().contains("unmoved_weights"), "{health}");
     assert_eq!(column(&rungs, "verdict"), [json!("promoted"), json!("rejected")]);
     let runs = home.trackway(&["runs"]).stdout;
     assert!(runs.contains("blocked") && runs.contains("rung_rejected"), "{runs}");

@@ -116,6 +116,23 @@ fn a_webhook_gets_detections_and_the_end() {
     assert!(!stored.contains("s3cret-path") && stored.contains("HOOK"), "{stored}");
 }
 
+/// Proves that an episode which gets worse, NaN that stays, is one message, and that the end says what the health of the run is.
+#[test]
+fn an_episode_is_one_message() {
+    let (address, documents) = server(Does::Answer(204));
+    let lines = "for step in $(seq 1 5); do echo \"step $step: loss 0.5\"; done; sleep 1; \
+                 for step in $(seq 6 30); do echo \"step $step: loss nan\"; sleep 0.1; done; sleep 1";
+    let home = home(&address, &format!("{lines}\n"));
+    assert_eq!(run(&home).code, 4);
+    let sent: Vec<Value> = documents.try_iter().collect();
+    let about_nan = sent.iter().filter(|it| it["detection"]["detector"] == "non_finite").count();
+    let found = home.sql("select count(*) as count from detections where detector = 'non_finite'");
+    assert_eq!((about_nan, &found[0]["count"]), (1, &json!(2)), "{sent:?}");
+    let end = sent.iter().find(|it| it["about"] == "end").unwrap_or_else(|| panic!("{sent:?}"));
+    assert_eq!(end["run"]["health"], "broken", "{end}");
+    assert!(end["text"].as_str().unwrap().ends_with(", and is broken"), "{end}");
+}
+
 /// Proves that a webhook that answers 500 is tried four times, that the run completes, and that the failure is in `explain`
 /// without the secret part of the address.
 #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Failed runs with a known truth, and how `trackway explain --json` answers six questions about each.
 
-    smell.py --program target/debug/trackway [--kinds plain,torch,…] [--only NAME] [--keep DIR] [--show]
+    smell.py --program target/debug/trackway [--only NAME] [--keep DIR] [--show]
 
 Each mechanism trains well once, then is broken in one way. The questions: what was the cause, what shows it, which checkpoint is safe, what differs
 from the last good run, what did it cost, what to do next. A wrong answer counts once, a sentence that contradicts the truth twice. What an
@@ -165,9 +165,6 @@ MECHANISMS = [
               here("time.sleep(0.3)"), run_file='[supervise]\ntimeout = "4s"\ngrace = "1s"\n'),
 ]
 
-# Other kinds of script: what stands in front of the loop, and how it says the same.
-KINDS = {"plain": ("", [])}
-
 
 class Home:
     def __init__(self, program, folder):
@@ -302,7 +299,6 @@ def play(program, root, one, with_commands):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--program", required=True)
-    arguments.add_argument("--kinds", default="plain")
     arguments.add_argument("--only")
     arguments.add_argument("--keep")
     arguments.add_argument("--show", action="store_true")

@@ -80,9 +80,12 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given, &steps))?;
     checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
-    let judged = match health::broken_because(context, &run, &row, &replay)?.filter(|_| judged.is_some()) {
-        Some(why) => judged.map(|judged| judged.refused(&format!("its health is broken: {why}"))),
-        None => judged,
+    let judged = match judged {
+        Some(judged) => Some(match health::broken_because(context, &run, &row, &replay)? {
+            Some(why) => judged.refused(&format!("its health is broken: {why}")),
+            None => judged,
+        }),
+        None => None,
     };
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
