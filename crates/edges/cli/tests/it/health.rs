@@ -174,3 +174,33 @@ fn who_asks_whether_weights_may_be_used() {
     ];
     assert_eq!(asking, expected);
 }
+
+/// Proves that no other training starts with weights of a broken attempt although its checkpoint is safe, until a person vouches for the run.
+#[test]
+fn nothing_starts_with_weights_of_a_broken_attempt() {
+    let home = Home::new();
+    home.write(
+        "t.py",
+        "import pickle, time\n\
+         for step in range(1, 4000):\n\
+         \x20   print(f'step {step} loss {1 / (1 + min(step, 50))}', flush=True)\n\
+         \x20   if step == 40: pickle.dump({'step': step, 'model': [0.5] * 100, 'optimizer': {}}, open('ckpt.pkl', 'wb'))\n\
+         \x20   time.sleep(0.01)\n",
+    );
+    home.write(
+        "r.toml",
+        "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[checkpoint]\nadopt = [\"ckpt.pkl\"]\n[detect]\ndead_input = \"stop\"\n",
+    );
+    home.write("next.toml", "[run]\nname = \"next\"\ncommand = [\"true\"]\nstart_from = \"r\"\n");
+    let launch = |file: &str| home.trackway(&["run", "--skip-preflight", "--why", "a test", file]);
+    assert_eq!(launch("r.toml").code, 4);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!((&page["health"]["health"], &page["standing"]["safe_step"]), (&"broken".into(), &40.into()));
+    let refused = launch("next.toml");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("the attempt that wrote step 40 is broken"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("trackway runs bless"), "{}", refused.stderr);
+    assert_eq!(home.trackway(&["runs", "bless", "r", "--why", "the loss may repeat"]).code, 0);
+    let started = launch("next.toml");
+    assert_eq!(started.code, 0, "{}", started.stderr);
+}
