@@ -11,7 +11,7 @@ pub struct Diff {
     pub against: String,
     /// What was compared: `the last good run`, `attempt 1`.
     pub label: String,
-    /// What differs, by kind; empty if nothing that can be compared does.
+    /// What differs, by kind, and in the explanation of a failure with what fits it best first; empty if nothing that can be compared does.
     pub changes: Vec<Change>,
     /// What cannot be compared; where it is not empty, `changes` may not be all.
     pub unknown: Vec<UnknownChange>,
@@ -72,6 +72,9 @@ pub struct Change {
     /// How many lines differ, for texts whose bytes are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LineCount>,
+    /// Why it fits a failure, in an explanation; null: it is not known to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits_because: Option<String>,
 }
 
 impl Change {

@@ -229,7 +229,7 @@ pub fn changes(changes: &[Change]) -> Markup {
         changes.iter().map(|change| {
             html! {
                 td { (change.kind.as_str()) }
-                td { code { (change.key) } }
+                td { code { (change.key) } @if let Some(why) = &change.fits_because { br; span.dim { (why) } } }
                 td { (change.before.as_deref().unwrap_or("–")) }
                 td { (change.after.as_deref().unwrap_or("–")) }
                 td { @if let Some(lines) = &change.lines { (lines.to_string()) } }

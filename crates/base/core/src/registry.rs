@@ -91,6 +91,14 @@ closed_list!(
         Probes = "probes",
         /// A comparison with another model on the same rows.
         Comparison = "comparison",
+        /// The version of the task set.
+        TaskSetVersion = "task_set_version",
+        /// Parameters of decoding.
+        Decoding = "decoding",
+        /// The judge's model, and its rubric with its version or digest.
+        Judge = "judge",
+        /// A sample of the rows that it got wrong.
+        Failures = "failures",
     }
 );
 
@@ -117,6 +125,8 @@ closed_list!(
         DataUnchanged = "data_unchanged",
         /// A resume of its config was proved to be equal.
         ResumeProved = "resume_proved",
+        /// Its checkpoint has everything that a resume needs, beside the weights.
+        WholeCheckpoint = "whole_checkpoint",
     }
 );
 

@@ -4,6 +4,9 @@
 //! A NaN in a loss is in the weights after the next update, and every later checkpoint has it. One exception: with a loss scale, an update whose
 //! gradients overflow is left out, and the scale is lowered. A loss that jumped to where an untrained model has it, and stays there, says the same
 //! of finite weights. Both are over when the loss was good again for many recorded steps in a row.
+//!
+//! Some trainers print 0 or the last mean in place of a NaN, and the norm of the gradients shows it alone. A scale that is not recorded may explain
+//! a norm that is not finite: one opens the question, which the values in a checkpoint answer, and many in a row say the same as the loss.
 
 use std::collections::BTreeMap;
 
@@ -87,6 +90,10 @@ pub struct LossRecord {
     from_the_beginning: bool,
     /// By rank and name.
     curves: BTreeMap<(u32, String), LossCurve>,
+    /// Norms of the gradients, by rank and name.
+    gradients: BTreeMap<(u32, String), LossCurve>,
+    /// The first step whose gradients were not finite.
+    gradient_doubt: Option<Step>,
     /// By rank: the loss scale with its step, and whether it fell there.
     scales: BTreeMap<u32, (Step, f64, bool)>,
     best_rank: u8,
@@ -100,6 +107,8 @@ impl LossRecord {
             safe_after,
             from_the_beginning,
             curves: BTreeMap::new(),
+            gradients: BTreeMap::new(),
+            gradient_doubt: None,
             scales: BTreeMap::new(),
             best_rank: 0,
         }
@@ -110,6 +119,9 @@ impl LossRecord {
     pub fn take(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
         if is_loss_scale(metric) {
             return self.take_scale(rank, step, value);
+        }
+        if is_gradient_norm(metric) {
+            return self.take_gradient(rank, metric, step, value);
         }
         let likely = loss_rank(metric);
         if likely == 0 || likely < self.best_rank {
@@ -128,9 +140,21 @@ impl LossRecord {
         curve.take(step, value, scale, (self.safe_after, self.from_the_beginning));
     }
 
+    fn take_gradient(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
+        let key = (rank, metric.to_owned());
+        if !self.gradients.contains_key(&key) && self.gradients.len() >= LOSSES_MAX {
+            return;
+        }
+        if !value.is_finite() {
+            self.gradient_doubt.get_or_insert(step);
+        }
+        self.gradients.entry(key).or_default().take_norm(step, value, self.safe_after);
+    }
+
     /// Forgets a metric, of all ranks: its values come from another writer from now on.
     pub fn forget(&mut self, metric: &str) {
         self.curves.retain(|(_, name), _| name != metric);
+        self.gradients.retain(|(_, name), _| name != metric);
     }
 
     fn take_scale(&mut self, rank: u32, step: Step, value: f64) {
@@ -161,22 +185,28 @@ impl LossRecord {
         self.curves.values_mut().for_each(LossCurve::finish);
     }
 
+    /// Losses, and norms of gradients.
+    fn all(&self) -> impl Iterator<Item = (&(u32, String), &LossCurve)> {
+        self.curves.iter().chain(&self.gradients)
+    }
+
     /// Whether any loss was ever not to be trusted.
     #[must_use]
     pub fn has_episodes(&self) -> bool {
-        self.curves.values().any(|curve| !curve.episodes.is_empty())
+        self.all().any(|(_, curve)| !curve.episodes.is_empty())
     }
 
-    /// Whether a loss was not to be trusted at this step or before, whatever it was later.
+    /// Whether a loss was not to be trusted at this step or before, or gradients were not finite, whatever came later.
     #[must_use]
     pub fn was_bad_by(&self, step: Step) -> bool {
-        self.curves.values().flat_map(|curve| &curve.episodes).any(|episode| episode.first_step <= step)
+        self.gradient_doubt.is_some_and(|first_step| first_step <= step)
+            || self.all().flat_map(|(_, curve)| &curve.episodes).any(|episode| episode.first_step <= step)
     }
 
     /// Why a checkpoint of this step is unsafe, by the losses; none: it is not.
     #[must_use]
     pub fn unsafe_at(&self, step: Step) -> Option<UnsafeEvidence> {
-        let found = self.curves.iter().filter_map(|((rank, name), curve)| {
+        let found = self.all().filter_map(|((rank, name), curve)| {
             let episode = curve.episodes.iter().find(|episode| episode.holds(step))?;
             Some((episode, *rank, name))
         });
@@ -215,7 +245,9 @@ pub fn judge(step: Step, losses: &LossRecord, tensors: &ReadTensors) -> Option<U
     by_loss.or_else(|| {
         let (tensor, value) = tensors.non_finite.clone().filter(|_| losses.was_bad_by(step))?;
         Some(UnsafeEvidence {
-            why: format!("the loss was good again, but its tensor `{tensor}` holds {value}"),
+            why: format!(
+                "losses or gradients before it were not finite, and its tensor `{tensor}` holds {value}"
+            ),
             found_by: "tensors".into(),
             first_step: None,
             value: Some(value),
@@ -229,7 +261,28 @@ fn is_loss_scale(metric: &str) -> bool {
     bare == "loss_scale"
 }
 
+/// The length of the gradients, as trainers call it.
+fn is_gradient_norm(metric: &str) -> bool {
+    let bare = metric.strip_prefix("train/").or_else(|| metric.strip_prefix("train_")).unwrap_or(metric);
+    matches!(bare, "grad_norm" | "gradient_norm" | "grad_norm_total" | "gnorm")
+}
+
 impl LossCurve {
+    /// Takes a norm of the gradients. A row of them that are not finite is longer than a search for a loss scale.
+    fn take_norm(&mut self, step: Step, value: f64, safe_after: u32) {
+        if !value.is_finite() {
+            self.good_in_a_row = 0;
+            return self.leave_out(step, value);
+        }
+        (self.left_out, self.left_out_since) = (0, None);
+        if let Some(open) = self.episodes.last_mut().filter(|episode| episode.over_at.is_none()) {
+            self.good_in_a_row += 1;
+            if self.good_in_a_row >= safe_after {
+                open.over_at = Some(step);
+            }
+        }
+    }
+
     fn take(
         &mut self,
         step: Step,
@@ -405,6 +458,27 @@ mod tests {
             (Some(51), Some("NaN"), "non_finite")
         );
         assert!(evidence.why.contains("`loss` is NaN from step 51 on"), "{}", evidence.why);
+    }
+
+    /// Proves that gradients that are not finite are heard where the trainer hides the loss: many in a row alone, a few with the values in the
+    /// checkpoint, and that a short row with finite values, as a search for a scale leaves it, is no harm.
+    #[test]
+    fn gradients_speak_where_the_loss_is_hidden() {
+        let hidden = |lost: std::ops::Range<u64>| {
+            let mut losses = LossRecord::new(SAFE_AFTER, true);
+            for step in 1..=100 {
+                let is_lost = lost.contains(&step);
+                losses.take(0, "loss", step, if is_lost { 0.0 } else { 1.0 });
+                losses.take(0, "grad_norm", step, if is_lost { NAN } else { 2.0 });
+            }
+            losses
+        };
+        let nan = ReadTensors { non_finite: Some(("layer.weight".into(), "NaN".into())) };
+        let found = judge(60, &hidden(46..101), &ReadTensors::default()).unwrap();
+        assert_eq!((found.of.as_deref(), found.first_step), (Some("grad_norm"), Some(46)));
+        assert_eq!(judge(40, &hidden(46..101), &nan), None);
+        assert_eq!(judge(60, &hidden(46..50), &ReadTensors::default()), None);
+        assert_eq!(judge(60, &hidden(46..50), &nan).unwrap().found_by, "tensors");
     }
 
     /// Proves that an update which a loss scale left out does no harm, whether the scale falls in the same step or the next one, and that a row of

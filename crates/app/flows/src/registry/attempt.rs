@@ -11,6 +11,8 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, ModelVersionRow, ProofVerdict};
 use trackway_tower::registry::AttemptFacts;
 
+use super::artifact;
+
 /// The facts of the attempt that wrote the checkpoint of a version; none: the ledger does not have it.
 ///
 /// # Errors
@@ -32,11 +34,15 @@ pub(super) fn attempt_facts(
         health: row.health,
         findings: findings.into_iter().map(|finding| finding.evidence).collect(),
         is_blessed: blessed_because(context, &run)?.is_some(),
-        shown: shown(context, &row)?,
+        shown: shown(context, &row, version)?,
     }))
 }
 
-fn shown(context: &Context, row: &AttemptRow) -> Result<BTreeSet<AttemptRequirement>, AppError> {
+fn shown(
+    context: &Context,
+    row: &AttemptRow,
+    version: &ModelVersionRow,
+) -> Result<BTreeSet<AttemptRequirement>, AppError> {
     let checks = context.ledger_read(|ledger| ledger.preflight_checks_of(row.run_id))?;
     let is_checked =
         !checks.is_empty() && checks.iter().all(|check| !check.blocks && check.skipped_why.is_none());
@@ -45,11 +51,15 @@ fn shown(context: &Context, row: &AttemptRow) -> Result<BTreeSet<AttemptRequirem
         row.data_sha256.is_some() && !events.iter().any(|event| EventKind::DataChanged.is(&event.kind));
     let proof = context.ledger_read(|ledger| ledger.newest_resume_proof(&row.config_sha256))?;
     let ended_well = row.termination_reason.is_some_and(|reason| reason.is_success());
+    let opened = artifact::checkpoints_of(context, version)?;
+    let opened = opened.open_manifest(&version.checkpoint_manifest_sha256).ok();
+    let is_whole = opened.is_some_and(|opened| opened.manifest.missing().is_empty());
     let all = [
         (AttemptRequirement::EndedWell, ended_well),
         (AttemptRequirement::Preflight, is_checked),
         (AttemptRequirement::DataUnchanged, is_unchanged),
         (AttemptRequirement::ResumeProved, proof.is_some_and(|proof| proof.verdict == ProofVerdict::Equal)),
+        (AttemptRequirement::WholeCheckpoint, is_whole),
     ];
     Ok(all.into_iter().filter(|(_, is_shown)| *is_shown).map(|(requirement, _)| requirement).collect())
 }

@@ -149,8 +149,8 @@ fn newest(rows: Vec<EvaluationRow>) -> Option<EvaluationRow> {
 
 fn evaluation_facts(context: &Context, row: &EvaluationRow) -> Result<EvaluationFacts, AppError> {
     use ReceiptField::{
-        BlindSpots, Comparison, Environment, EvaluatorDigest, Fairness, Metrics, Outputs, Probes, Slices,
-        TaskSet,
+        BlindSpots, Comparison, Decoding, Environment, EvaluatorDigest, Failures, Fairness, Judge, Metrics,
+        Outputs, Probes, Slices, TaskSet, TaskSetVersion,
     };
     let is_list =
         |json: &Option<Value>| json.as_ref().and_then(Value::as_array).is_some_and(|it| !it.is_empty());
@@ -167,6 +167,11 @@ fn evaluation_facts(context: &Context, row: &EvaluationRow) -> Result<Evaluation
         (BlindSpots, part("blind_spots").is_some_and(|it| !it.is_null())),
         (Probes, part(PROBES).is_some()),
         (Comparison, is_there(&row.comparison_json)),
+        (TaskSetVersion, row.task_set_version.is_some()),
+        (Decoding, is_there(&row.decoding_json)),
+        (Judge, row.judge_model.is_some() && row.judge_rubric.is_some()),
+        // An empty list says that no row was wrong.
+        (Failures, row.sampled_failures_json.as_ref().is_some_and(Value::is_array)),
     ];
     let task_set: Vec<&str> = row.task_set_sha256.as_deref().into_iter().collect();
     let counted = context.ledger_read(|ledger| ledger.test_sets(&task_set))?;

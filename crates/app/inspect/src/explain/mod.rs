@@ -7,6 +7,7 @@ mod no_checkpoint;
 mod same_inputs;
 mod save_requests;
 mod short;
+mod suspects;
 mod termination;
 mod timeline;
 mod way_back;
@@ -162,11 +163,15 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let way_back = way_back_action(context, run, attempt, &attempts, &detections)?;
     let facts = next_facts(context, (run, attempt), &retries, &events, &evaluations)?;
     let health = health_card(context, run, attempt)?;
-    let facts = NextFacts { diagnosis, way_back, health: health.clone(), ..facts };
+    let failure = suspects::failure(attempt, health.as_ref());
+    let since_last_good = since_last_good(context, run, Some(attempt))?;
+    let since_last_good = since_last_good.map(|diff| suspects::ranked(diff, &failure));
+    let first_look = since_last_good.as_ref().and_then(suspects::first_look);
+    let facts = NextFacts { diagnosis, way_back, first_look, health: health.clone(), ..facts };
     Ok(Explanation {
         run: run_card(context, run)?,
         short: Vec::new(),
-        since_last_good: since_last_good(context, run, Some(attempt))?,
+        since_last_good,
         attempt: Some(attempt_card(context, attempt)?),
         parent_diff: diffs.remove(&attempt.attempt_id),
         data: data_card(context, run, Some(attempt))?,
@@ -554,6 +559,7 @@ fn next_facts(
         unmet_evaluation: unmet(evaluations),
         last_good: last_good.map(|good| good.run_id),
         diagnosis: None,
+        first_look: None,
         way_back: None,
         health: None,
         lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),

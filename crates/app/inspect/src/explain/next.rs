@@ -42,6 +42,8 @@ pub struct NextFacts {
     pub health: Option<ExplainedHealth>,
     /// What another launch would show the cause of.
     pub diagnosis: Option<DiagnosisKind>,
+    /// What changed since the last good run and fits the failure.
+    pub first_look: Option<String>,
     /// How a run that diverged continues from before it did.
     pub way_back: Option<String>,
     /// Whether the run can have a run file and has none.
@@ -71,6 +73,7 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if let Some(kind) = facts.diagnosis {
         actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind)));
     }
+    actions.extend(facts.first_look.clone());
     let doubts = doubts(facts, reason);
     let is_doubted = !doubts.is_empty();
     actions.extend(doubts);

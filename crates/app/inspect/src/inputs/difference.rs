@@ -82,7 +82,7 @@ impl Difference {
         before: Option<String>,
         after: Option<String>,
     ) {
-        self.changes.push(Change { kind, key: key.into(), before, after, lines: None });
+        self.changes.push(Change { kind, key: key.into(), before, after, lines: None, fits_because: None });
     }
 
     fn value(&mut self, kind: InputKind, key: &str, (before, after): (&Option<String>, &Option<String>)) {
@@ -185,7 +185,14 @@ impl Difference {
             }
         }
         let (before, after) = (Some(then.shown()), Some(now.shown()));
-        self.changes.push(Change { kind: now.kind, key: name.into(), before, after, lines });
+        self.changes.push(Change {
+            kind: now.kind,
+            key: name.into(),
+            before,
+            after,
+            lines,
+            fits_because: None,
+        });
     }
 
     /// The commits and what is not committed. `compared`: files that were compared by themselves.
@@ -216,6 +223,7 @@ impl Difference {
                             before: before.clone(),
                             after: after.clone(),
                             lines,
+                            fits_because: None,
                         }));
                     }
                     Err(why) => {

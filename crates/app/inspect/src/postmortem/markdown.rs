@@ -352,9 +352,13 @@ fn difference(text: &mut Markdown, diff: &Diff) {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
         md!(text, "- {} {}: ", change.kind.as_str(), Code(&change.key));
         match &change.lines {
-            Some(lines) => md!(text, "{}\n", lines.to_string()),
-            None => md!(text, "{} → {}\n", Code(&side(&change.before)), Code(&side(&change.after))),
+            Some(lines) => md!(text, "{}", lines.to_string()),
+            None => md!(text, "{} → {}", Code(&side(&change.before)), Code(&side(&change.after))),
         }
+        if let Some(why) = &change.fits_because {
+            md!(text, " ({})", why);
+        }
+        md!(text, "\n");
     }
     let left_out = diff.changes.len().saturating_sub(LISTED_MAX);
     if left_out > 0 {

@@ -35,7 +35,7 @@ fn amendment(text: &str) -> Value {
 
 fn diff(text: &str) -> Value {
     let change = json!({ "kind": "setting", "key": text, "before": text, "after": null });
-    let edited = json!({ "kind": "script", "key": text, "before": text, "after": text, "lines": { "added": 3, "removed": 1 } });
+    let edited = json!({ "kind": "script", "key": text, "before": text, "after": text, "lines": { "added": 3, "removed": 1 }, "fits_because": text });
     json!({ "against": text, "label": text, "changes": [change, edited], "unknown": [{ "kind": "code", "why": text }] })
 }
 

@@ -29,6 +29,10 @@ struct Track {
     first_epoch: Option<u64>,
     /// Steps of the epochs before.
     before: u64,
+    /// The epoch that was drawn last.
+    epoch: Option<u64>,
+    /// The epoch that this bar began with after one of another length, and the steps before it.
+    origin: Option<(u64, u64)>,
     done: u64,
     has_values: bool,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
@@ -131,7 +135,9 @@ impl Steps {
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
         let at = self.at.unwrap_or(0);
+        let origin = self.origin_of(&bar);
         let track = self.track(&bar.name, bar.total);
+        track.origin = origin.or(track.origin);
         let restarted = bar.done < track.done;
         if bar.done == 0 && track.shows_already(&bar.values) {
             // The values of the epoch before, drawn once more.
@@ -154,6 +160,17 @@ impl Steps {
             self.at = Some(step);
             self.is_finer_than_epochs = true;
         }
+    }
+
+    /// Where the epoch of a bar begins if the one before had another length, as the last one has that a limit of steps cuts.
+    fn origin_of(&self, bar: &Bar) -> Option<(u64, u64)> {
+        let (epoch, _) = bar.epoch?;
+        let last = epoch.checked_sub(1)?;
+        let before =
+            self.tracks.iter().rev().find(|track| {
+                track.name == bar.name && track.total != bar.total && track.epoch == Some(last)
+            })?;
+        Some((epoch, before.before.saturating_add(before.total?)))
     }
 
     /// Everything that still waits.
@@ -232,7 +249,9 @@ impl Track {
         match (epoch, self.total) {
             (Some((epoch, counted_from_one)), Some(total)) => {
                 let first = *self.first_epoch.get_or_insert(u64::from(counted_from_one || epoch == 1));
-                self.before = epoch.saturating_sub(first).saturating_mul(total);
+                let (first, before) = self.origin.filter(|(from, _)| epoch >= *from).unwrap_or((first, 0));
+                self.before = before.saturating_add(epoch.saturating_sub(first).saturating_mul(total));
+                self.epoch = Some(epoch);
             }
             _ if done < self.done => self.begin_again(),
             _ => {}

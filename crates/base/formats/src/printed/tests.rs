@@ -51,6 +51,26 @@ fn hugging_face_trainer() {
     assert_eq!(found[0], "4: epoch=0.5 grad_norm=1.064 learning_rate=0.00004375 loss=1.588");
 }
 
+/// Proves that the steps of an epoch that a limit of steps cuts follow those of the full ones before it.
+#[test]
+fn a_shorter_last_epoch() {
+    let bar = |epoch: u64, done: u64, total: u64, loss: &str| {
+        format!("\rEpoch {epoch}:  10%|█| {done}/{total} [00:00<00:00, 40.00it/s, train_loss={loss}]")
+    };
+    let drawn = [
+        (0, 1, 4, "0.9"),
+        (0, 4, 4, "0.8"),
+        (1, 2, 4, "0.7"),
+        (1, 4, 4, "0.6"),
+        (2, 1, 3, "0.5"),
+        (2, 3, 3, "0.4"),
+    ];
+    let text: String =
+        drawn.iter().map(|(epoch, done, total, loss)| bar(*epoch, *done, *total, loss)).collect();
+    let steps: Vec<String> = read(&text).iter().map(|line| line.split(':').next().unwrap().into()).collect();
+    assert_eq!(steps, ["1", "4", "6", "8", "9", "11"]);
+}
+
 /// Proves that Lightning's bar gives one value a step over all epochs, the one drawn last, and each validation once.
 #[test]
 fn lightning_trainer() {

@@ -7,7 +7,7 @@ use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::placed::Placed;
 use super::rule::FactRule;
 use crate::scan::Handling;
-use crate::signatures::{Role, collective, completion};
+use crate::signatures::{Role, code, collective, completion};
 
 /// A stop further from the end than this was followed by something else.
 const NEAR_END_LINES: u64 = 40;
@@ -170,6 +170,37 @@ pub(super) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> 
     };
     let last = placed.iter().find(gave_up).filter(|_| !is_complete)?;
     Some(last.finding(Confidence::Likely))
+}
+
+/// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states that the work reached its
+/// end. Trainers exit with code 0 after it.
+pub(super) fn took_sigterm(
+    placed: &[Placed<'_>],
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
+    let is_complete = evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
+        || placed.iter().any(|found| found.role == Role::Completion && found.is_open());
+    let is_receipt = |found: &&Placed<'_>| {
+        found.signature == code::KILLED
+            && says_received_sigterm(&found.text)
+            && found.is_within(evidence, NEAR_END_LINES)
+    };
+    let last = placed.iter().rfind(is_receipt).filter(|_| !is_complete)?;
+    let (reason, rule, confidence) = match evidence.sigterm_preempts {
+        true => (Reason::Preempted, FactRule::SigtermPreempts, Confidence::Likely),
+        false => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
+    };
+    let finding = TerminationFinding::new(reason, rule, confidence);
+    Some(TerminationFinding { items: last.finding(confidence).items, ..finding })
+}
+
+fn says_received_sigterm(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_received = ["received", "caught", "got", "trapped"]
+        .iter()
+        .any(|verb| lower.split(|at: char| !at.is_ascii_alphanumeric()).any(|word| word == *verb));
+    let is_sigterm = ["sigterm", "signal 15", "signal: 15", "15 death signal"];
+    is_received && is_sigterm.iter().any(|name| lower.contains(name))
 }
 
 /// Whether a logger wrote the line at the level of an error.

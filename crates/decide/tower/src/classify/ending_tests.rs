@@ -481,3 +481,23 @@ fn a_request_retried_to_the_end_is_the_networks() {
     let went_on: String = (0..60).map(|step| format!("step {step}: loss 0.5\n")).collect();
     assert_eq!(reads(&format!("{retried}{went_on}")).0, Reason::Unknown);
 }
+
+/// Proves that exit code 0 after a SIGTERM that the trainer wrote down is the end from outside that it was, a preemption where the run file says
+/// so, and a completed training where it reached its end after all.
+#[test]
+fn exit_code_0_after_a_sigterm_is_no_completion() {
+    let cut = "step 48 loss 0.5\nstep 49 loss 0.5\n[rank: 0] Received SIGTERM: 15\n";
+    let judged = |log: &str, preempts: bool| {
+        let mut evidence = ended(Some(0), None, log);
+        evidence.sigterm_preempts = preempts;
+        let verdict = classify(&evidence);
+        (verdict.reason, verdict.evidence[0].text.clone())
+    };
+    assert_eq!(judged(cut, false), (Reason::Unknown, "[rank: 0] Received SIGTERM: 15".into()));
+    assert_eq!(judged(cut, true).0, Reason::Preempted);
+    let reached = format!("{cut}`Trainer.fit` stopped: `max_steps=60` reached.\n");
+    assert_eq!(judged(&reached, true).0, Reason::Completed);
+    let long_ago = format!("caught SIGTERM of a worker\n{}", "step 9 loss 0.5\n".repeat(60));
+    assert_eq!(judged(&long_ago, false).0, Reason::Completed);
+    assert_eq!(judged("SIGTERM handler is installed\nstep 9 loss 0.5\n", false).0, Reason::Completed);
+}

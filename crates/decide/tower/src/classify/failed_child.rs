@@ -10,9 +10,11 @@ use super::finding::TerminationFinding;
 use super::placed::{Placed, item};
 use crate::signatures::{Role, collective};
 
+/// What torchrun writes of the child that failed first.
+const FIRST_REPORT: &str = r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: ";
 /// What launchers write of a child: the rank or none, and the exit code (negative: a signal) or the signal's number or name.
 const REPORTS: &[&str] = &[
-    r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: ",
+    FIRST_REPORT,
     r"exits with return code = (?P<code>-?\d+)",
     r"process (?P<rank>\d+) terminated with (signal SIG(?P<name>[A-Z]+)|exit code (?P<code>\d+))",
     r"process rank (?P<rank>\d+) [^\n]*exited on signal (?P<signal>\d+)",
@@ -42,6 +44,7 @@ const TERMINATE: i32 = 15;
 static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     REPORTS.iter().map(|report| Regex::new(report).expect("the reports are valid expressions")).collect()
 });
+static FIRST_FORM: LazyLock<Regex> = LazyLock::new(|| Regex::new(FIRST_REPORT).expect("a valid expression"));
 /// The rank in the block of the first failure, which is the last block of torchrun's report.
 static FIRST_RANK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"rank\s*: (\d+) \(local_rank: \d+\)").expect("a valid expression"));
@@ -85,7 +88,7 @@ fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
         .iter()
         .filter(is_report)
         .filter_map(|found| end_in(&found.text).map(|(code, rank)| (*found, code, rank)))
-        .find(|(_, code, _)| *code != -TERMINATE && *code != 0)?;
+        .find(|(found, code, _)| *code != 0 && (*code != -TERMINATE || FIRST_FORM.is_match(&found.text)))?;
     let in_block =
         placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.text)).next_back();
     Some(FailedChild { code, rank: rank.or(in_block), report })

@@ -87,7 +87,9 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         }),
         weak,
         completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
-        stopped: ended::stopped(&placed, evidence).or_else(|| ended::gave_up(&placed, evidence)),
+        stopped: ended::stopped(&placed, evidence)
+            .or_else(|| ended::gave_up(&placed, evidence))
+            .or_else(|| ended::took_sigterm(&placed, evidence)),
         lost_loss,
         has_doubts: ended::has_doubts(&placed, &telling, evidence),
         ends_badly: ended::badly(&placed, evidence),

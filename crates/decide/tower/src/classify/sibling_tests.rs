@@ -28,6 +28,7 @@ fn torchrun(rank: u32, code: i32) -> String {
 fn the_rank_that_failed_first_decides() {
     let rows = [
         (torchrun(1, -9), Reason::Unknown),
+        (torchrun(1, -15), Reason::Unknown),
         (torchrun(1, -11), Reason::CodeError),
         (torchrun(1, -7), Reason::HostOom),
         (torchrun(1, -6), Reason::CodeError),
@@ -53,6 +54,18 @@ fn the_rank_that_failed_first_decides() {
         torchrun(1, 1)
     );
     assert_eq!(verdict(&raised).reason, Reason::DeviceOom);
+}
+
+/// Proves that the code which a rank's traceback quotes is not taken for its message.
+#[test]
+fn quoted_code_of_a_rank_is_no_evidence() {
+    let log = "[rank0]: Traceback (most recent call last):\n\
+        [rank0]:   File \"t.py\", line 12, in evaluate\n\
+        [rank0]:     if step == 50: raise ValueError('shapes (400,15) and (16,32) not aligned')\n\
+        [rank0]:                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n\
+        [rank0]: ValueError: shapes (400,15) and (16,32) not aligned\n";
+    let found = verdict(log);
+    assert_eq!(found.evidence[0].text, "[rank0]: ValueError: shapes (400,15) and (16,32) not aligned");
 }
 
 /// Proves that a reservation which the device refused and which was repeated with less is not the cause of what was thrown after it, unless

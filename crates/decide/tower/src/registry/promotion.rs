@@ -351,11 +351,15 @@ const fn source_of(field: ReceiptField) -> Option<&'static str> {
         ReceiptField::Slices => Some("`slices`"),
         ReceiptField::Fairness => Some("`fairness`"),
         ReceiptField::Comparison => Some("`baseline`"),
+        ReceiptField::TaskSetVersion => Some("`task_set_version`"),
+        ReceiptField::Decoding => Some("`decoding`"),
+        ReceiptField::Judge => Some("`judge`"),
         ReceiptField::EvaluatorDigest
         | ReceiptField::Outputs
         | ReceiptField::Metrics
         | ReceiptField::Environment
         | ReceiptField::BlindSpots
+        | ReceiptField::Failures
         | ReceiptField::Probes => None,
     }
 }

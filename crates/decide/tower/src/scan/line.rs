@@ -83,9 +83,12 @@ pub(super) fn is_frame(line: &[u8]) -> bool {
     PYTHON_FRAME.is_match(line)
 }
 
-/// Whether the line is indented as the code below a frame is.
+/// Whether the line is indented as the code below a frame is, behind the rank that printed it.
 pub(super) fn is_indented(line: &[u8]) -> bool {
-    line.starts_with(b"    ")
+    let behind_rank = line.strip_prefix(b"[rank").and_then(|rest| {
+        rest[rest.iter().take_while(|byte| byte.is_ascii_digit()).count()..].strip_prefix(b"]: ")
+    });
+    behind_rank.unwrap_or(line).starts_with(b"    ")
 }
 
 /// Whether the line, of which something matches at `start`, was logged below error level.

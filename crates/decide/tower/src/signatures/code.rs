@@ -12,6 +12,8 @@ pub(crate) const CRASH: RuleName = RuleName("code.crash");
 pub(crate) const PYTHON_EXIT: RuleName = RuleName("code.python_exit");
 /// A process ended itself, whatever the cause.
 pub(crate) const ABORTED: RuleName = RuleName("code.aborted");
+/// A process was ended by a signal that says nothing of its cause.
+pub(crate) const KILLED: RuleName = RuleName("process.killed");
 /// A line that says "error" and nothing that is known.
 pub(crate) const LOG_ERROR: RuleName = RuleName("code.log_error");
 /// A check of native code failed, whatever the cause.
@@ -105,7 +107,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"\baborted\b( \(core dumped\))?\s*$|\bSIGABRT\b|signal 6\b|terminate called (after|without)",
     ),
     consequence(
-        "process.killed",
+        KILLED.as_str(),
         Unknown,
         r"^\W*killed\W*$|\bkilled\b\s*$|\bSIG(KILL|TERM)\b|signal:? (9|15)\b|received 15 death signal|^\W*terminated\W*$|(exit )?code:? (137|143)\b|\bkernel (appears to have |has |was )?(died|crashed|unresponsive)\b|kernel is unresponsive|(?-i:DeadKernelError)",
     ),

@@ -83,6 +83,7 @@ fn every_proposed_command_works_in_its_state() {
                 health: (is(6) && reason.is_some() && kind == LaunchKind::Train).then(suspect),
                 diagnosis: (is(5) && reason.is_some() && kind == LaunchKind::Train)
                     .then_some(DiagnosisKind::Hang),
+                first_look: None,
                 way_back: (reason == Some(TerminationReason::NumericDivergence)
                     && is(1)
                     && state == RunState::Failed

@@ -362,7 +362,8 @@ pub(super) fn difference(printer: Printer, diff: &Diff) {
         printer.line(format!("  {}", diff.without_changes()));
     }
     for change in diff.changes.iter().take(CHANGES_MAX) {
-        fact(printer, change.kind.as_str(), change.sentence());
+        let why = change.fits_because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        fact(printer, change.kind.as_str(), change.sentence() + &why);
     }
     more(printer, diff.changes.len().saturating_sub(CHANGES_MAX));
     for unknown in &diff.unknown {

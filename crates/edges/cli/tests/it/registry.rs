@@ -478,6 +478,32 @@ fn the_default_policy_is_strict() {
     assert_eq!(registry(&home, &["promote", "strict", "1"]).0, 0);
 }
 
+/// Proves that a policy can require what the attempt showed and how its evaluation was made, that each is met by what is written down of it, and that
+/// the refusal names what is missing and the keys that give it.
+#[test]
+fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
+    let strict = "gates = [\"quality\"]\napprovals = 0\nbaseline = \"optional\"\n\
+        receipt = [\"decoding\", \"judge\", \"task_set_version\", \"failures\"]\n\
+        attempt = [\"ended_well\", \"preflight\", \"data_unchanged\", \"resume_proved\", \"whole_checkpoint\"]\n";
+    let home = registered(1, GATES);
+    set_policy(&home, "income", strict);
+    let refused = registry(&home, &["promote", "income", "1"]);
+    assert_eq!(refusals(&refused), ["registry.attempt", "registry.incomplete_receipt"], "{}", refused.1);
+    let why = |at: usize| refused.1["refusals"][at]["why"].as_str().unwrap();
+    assert!(why(0).ends_with("does not show `data_unchanged`, `resume_proved`"), "{}", why(0));
+    assert!(why(1).ends_with("lacks `task_set_version`, `decoding`, `judge`"), "{}", why(1));
+
+    let how = "task_set = \"tasks-v3.jsonl\"\ntask_set_version = \"3\"\ndecoding = { temperature = 0.0 }\n\
+        judge = { model = \"judge-2\", rubric = \"v2\" }\n";
+    write_job(&home, GOOD, "", &format!("after = false\n{how}{GATES}"));
+    let (code, receipt) = evaluate(&home, &["--checkpoint", "1"]);
+    assert_eq!(code, 0, "{receipt}");
+    let refused = registry(&home, &["promote", "income", "1"]);
+    assert_eq!(refusals(&refused), ["registry.attempt"], "{}", refused.1);
+    set_policy(&home, "income", &strict.replace("\"data_unchanged\", \"resume_proved\", ", ""));
+    assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
+}
+
 /// Proves that a second version must be compared with the one in production, and that a policy file names more:
 /// kinds of gate, parts of the receipt, approvers, uses of the test set; a file with mistakes changes nothing.
 #[test]
