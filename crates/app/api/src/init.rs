@@ -31,6 +31,8 @@ pub struct NewRunFile {
     pub environment: BTreeMap<String, String>,
     /// Patterns of the checkpoints that this run wrote itself.
     pub adopt: Vec<String>,
+    /// Arguments that make the script continue from a checkpoint, with `{path}` for it, as its text declares them.
+    pub resume_arguments: Vec<String>,
 }
 
 /// A section `[data.NAME]`.

@@ -9,7 +9,7 @@ use trackway_formats::record::{is_internal_metric, is_machine_metric};
 use trackway_ledger::{EventRow, RunRow, RunState};
 use trackway_tower::{RunShown, next_step};
 
-use crate::init::{draft, evidence_of};
+use crate::init::{Draft, draft, evidence_of};
 
 /// The next step after a run that has ended; none where it has a run file, was not launched, or could not be written as a run file.
 pub(crate) fn next_of(context: &Context, outcome: &RunOutcome) -> Result<Option<NextStep>, AppError> {
@@ -22,8 +22,7 @@ pub(crate) fn next_of(context: &Context, outcome: &RunOutcome) -> Result<Option<
         Err(error) if error.kind == ErrorKind::Usage => return Ok(None),
         evidence => evidence?,
     };
-    let data = draft(&evidence).data.into_iter().map(|set| set.path).collect();
-    let shown = shown_by(context, &run, outcome, data)?;
+    let shown = shown_by(context, &run, outcome, draft(&evidence))?;
     let lines = next_step(&shown).to_vec();
     let RunShown { metrics, checkpoint_count, resume_step, data, .. } = shown;
     let adopt = evidence.recorded.map(|recorded| recorded.adopt).unwrap_or_default();
@@ -34,7 +33,7 @@ fn shown_by(
     context: &Context,
     run: &RunRow,
     outcome: &RunOutcome,
-    data: Vec<String>,
+    draft: Draft,
 ) -> Result<RunShown, AppError> {
     let mut metrics = Vec::new();
     if let Some(last) = outcome.attempts.last() {
@@ -51,8 +50,9 @@ fn shown_by(
         checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
         resume_step: run.last_committed_step,
         reads_none: outcome.attempts.last().is_some_and(|last| read_none(&events, last.attempt_id)),
+        resume_arguments: draft.resume_arguments,
         not_committed: events.iter().rev().find_map(not_committed),
-        data,
+        data: draft.data.into_iter().map(|set| set.path).collect(),
     })
 }
 

@@ -30,7 +30,7 @@ mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 mod next_step;
-pub use next_step::{RunShown, next_step};
+pub use next_step::{RunShown, next_step, option_to_continue};
 pub mod progressive;
 pub mod registry;
 pub mod rehearsal;

@@ -18,6 +18,8 @@ pub struct RunShown {
     pub resume_step: Option<Step>,
     /// Whether the script read no checkpoint when it was last to continue from one.
     pub reads_none: bool,
+    /// The arguments by which it would continue, as its text declares them; empty: it declares none.
+    pub resume_arguments: Vec<String>,
     /// A checkpoint that the script wrote and that was not committed, and why.
     pub not_committed: Option<(String, String)>,
     /// Data files that its command or its script names.
@@ -72,7 +74,7 @@ fn next(shown: &RunShown) -> String {
         format!("`trackway init --from last` writes a run file with {contents}, for retries and checks");
     match shown.resume_step {
         Some(_) if shown.reads_none => {
-            format!("next: {file}; name the script's option to continue in its `checkpoint.resume`")
+            format!("next: {file}; {}", option_to_continue(&shown.resume_arguments))
         }
         Some(step) if !shown.is_completed => {
             format!(
@@ -80,6 +82,15 @@ fn next(shown: &RunShown) -> String {
             )
         }
         _ => format!("next: {file}"),
+    }
+}
+
+/// What to do about a script that read no checkpoint when it was to continue.
+#[must_use]
+pub fn option_to_continue(arguments: &[String]) -> String {
+    match arguments {
+        [] => "name the script's option to continue in its `checkpoint.resume`".to_owned(),
+        found => format!("pass the script's option `{}` in `checkpoint.resume`", found.join(" ")),
     }
 }
 

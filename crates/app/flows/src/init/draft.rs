@@ -8,6 +8,7 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{RunId, with_fields_of};
 
 use super::label::label_of;
+use super::resume::resume_arguments;
 use crate::script::imported_packages;
 
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
@@ -80,6 +81,8 @@ pub struct Draft {
     pub gpu_count: u32,
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
+    /// Arguments that make the script continue from a checkpoint, with `{path}` for it; empty: its text declares no such option.
+    pub resume_arguments: Vec<String>,
     /// The run that it repeats.
     pub recorded: Option<Recorded>,
 }
@@ -95,7 +98,7 @@ impl Draft {
         with_fields_of!(
             NewRunFile,
             self,
-            [name, command, framework, uses_trackway, data, gpu_count, is_in_git],
+            [name, command, framework, uses_trackway, data, gpu_count, is_in_git, resume_arguments],
             path,
             from_run,
             environment,
@@ -187,6 +190,7 @@ pub fn draft(evidence: &ProjectEvidence) -> Draft {
         data,
         gpu_count: evidence.gpu_count,
         is_in_git: evidence.is_in_git,
+        resume_arguments: resume_arguments(text).unwrap_or_default(),
         recorded: evidence.recorded.clone(),
     }
 }

@@ -4,6 +4,7 @@ mod draft;
 mod label;
 mod literals;
 mod recorded;
+mod resume;
 mod text;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use self::literals::literals;
 
 pub use draft::{Draft, ProjectEvidence, Recorded, Script, data_sets, draft, framework_title};
 pub(crate) use recorded::evidence_of;
-pub use recorded::{RecordedRequest, survey_run};
+pub use recorded::{RecordedRequest, resume_arguments_of, survey_run};
 pub use text::text;
 
 /// Entries of a folder that are looked at.

@@ -13,6 +13,7 @@ use trackway_formats::runfile::RunSection;
 use trackway_ledger::{AttemptRow, RunRow};
 
 use super::draft::{ProjectEvidence, Recorded};
+use super::resume::resume_arguments;
 use super::{Places, beside, folder_for, project, read_script, with_columns};
 
 /// Variables of its environment that decide what a training computes, and on what.
@@ -87,6 +88,14 @@ pub(crate) fn evidence_of(
     let places = Places { run_file: &folder, arguments: &working_directory, script: &working_directory };
     let evidence = project(&places, script, arguments, &|path| is_older(path, run.started_at));
     Ok(ProjectEvidence { recorded: Some(recorded), ..evidence })
+}
+
+/// The arguments that make the script of a command continue from a checkpoint, as its text declares them now; empty: none, or it is not here.
+#[must_use]
+pub fn resume_arguments_of(command: &[String], working_directory: &Path) -> Vec<String> {
+    let (script, _) = script_of(command, working_directory);
+    let script = script.and_then(|script| read_script(&script, working_directory).ok());
+    script.and_then(|script| resume_arguments(&script.text)).unwrap_or_default()
 }
 
 /// The plan of a run that has no run file.

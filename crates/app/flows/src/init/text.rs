@@ -131,10 +131,19 @@ fn checkpoints(draft: &Draft) -> String {
     let adopt = draft.recorded.iter().flat_map(|recorded| &recorded.adopt).map(|path| quoted(path));
     let adopt = adopt.collect::<Vec<_>>().join(", ");
     if !adopt.is_empty() {
+        let resume = match draft.resume_arguments.as_slice() {
+            [] => "#resume = { args = [\"--resume\", \"{path}\"] }".to_owned(),
+            found => {
+                let words: Vec<String> = found.iter().map(|word| quoted(word)).collect();
+                format!(
+                    "resume = {{ args = [{}] }} # the script's own option, given to it when it continues",
+                    words.join(", ")
+                )
+            }
+        };
         return format!(
             "\n# Checkpoints that the script writes itself: a retry continues from the newest that is whole. The script looks for it, or is given its path.\n\
-             [checkpoint]\nadopt = [{adopt}]\n\
-             #resume = {{ args = [\"--resume\", \"{{path}}\"] }}\n#keep = {{ last = 3 }}\n"
+             [checkpoint]\nadopt = [{adopt}]\n{resume}\n#keep = {{ last = 3 }}\n"
         );
     }
     let mark = if draft.uses_trackway { "" } else { "#" };
@@ -173,6 +182,7 @@ mod tests {
             data: vec![set("train"), set("test")],
             gpu_count: 2,
             is_in_git: true,
+            resume_arguments: Vec::new(),
             recorded: None,
         }
     }

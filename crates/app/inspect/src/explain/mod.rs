@@ -41,6 +41,7 @@ use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
+use trackway_flows::init::resume_arguments_of;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_formats::EventKind;
@@ -544,6 +545,7 @@ fn next_facts(
             && EventKind::CheckpointOtherResume.is(&event.kind)
             && event.field("read") == Some("none")
     };
+    let reads_none = events.iter().any(|event| read_none(&event));
     let last_good = good_runs(context, &run.name, Some(run.created_at))?.into_iter().next();
     Ok(NextFacts {
         run_id: run.run_id,
@@ -554,7 +556,13 @@ fn next_facts(
         reason: attempt.termination_reason.map(|reason| advised_reason(attempt, reason)),
         is_followed,
         committed_step: run.last_committed_step,
-        reads_none: events.iter().any(|event| read_none(&event)),
+        reads_none,
+        resume_arguments: match &plan {
+            Some(plan) if reads_none => {
+                resume_arguments_of(&plan.run.command, Path::new(&attempt.working_directory))
+            }
+            _ => Vec::new(),
+        },
         has_evaluate: plan.as_ref().is_some_and(|plan| plan.evaluate.is_some()),
         unmet_evaluation: unmet(evaluations),
         last_good: last_good.map(|good| good.run_id),

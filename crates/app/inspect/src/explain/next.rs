@@ -6,7 +6,7 @@ use trackway_engine::run::may_resume;
 use trackway_flows::diagnose::promise;
 use trackway_ledger::RunState;
 use trackway_tower::health::advice;
-use trackway_tower::next_actions;
+use trackway_tower::{next_actions, option_to_continue};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
@@ -32,6 +32,8 @@ pub struct NextFacts {
     pub committed_step: Option<Step>,
     /// Whether the script read no checkpoint when it was last to continue from one.
     pub reads_none: bool,
+    /// The arguments by which the script would continue, as its text declares them; empty: it declares none.
+    pub resume_arguments: Vec<String>,
     /// Whether the plan has `[evaluate]`.
     pub has_evaluate: bool,
     /// The evaluation of the newest weights, where it failed or does not pass its gates.
@@ -144,7 +146,8 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
     let first = if is_of_data { "when the data, its schema or the code is repaired, " } else { "" };
     match (facts.committed_step, facts.reads_none) {
         (Some(step), true) => Some(format!(
-            "{first}name the script's option to continue in `checkpoint.resume`, since it read no checkpoint; else it begins again, though step {step} is committed: trackway resume {run_id}"
+            "{first}{}, since it read no checkpoint; else it begins again, though step {step} is committed: trackway resume {run_id}",
+            option_to_continue(&facts.resume_arguments)
         )),
         (Some(step), false) => {
             Some(format!("{first}to continue from the checkpoint of step {step}: trackway resume {run_id}"))

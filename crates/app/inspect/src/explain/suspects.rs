@@ -10,6 +10,12 @@ use super::termination::advised_reason;
 
 /// Letters of a name that is looked for in the evidence: shorter ones are in any sentence.
 const NAME_LETTERS_MIN: usize = 3;
+/// Names that are words of many messages: they count where they are quoted, as a `KeyError` does.
+const ORDINARY: &[&str] = &[
+    "loss", "step", "steps", "epoch", "epochs", "error", "data", "train", "test", "model", "file", "path",
+    "name", "value", "line", "batch", "size", "index", "input", "output", "label", "labels", "metric",
+    "seed", "memory", "time",
+];
 /// The weight of a change that the evidence names.
 const NAMED: u8 = 100;
 
@@ -137,11 +143,18 @@ fn is_named(change: &Change, evidence: &[String]) -> bool {
     let name = name.split('[').next().unwrap_or(name);
     let names_code = matches!(change.kind, InputKind::Script | InputKind::Code);
     // The script is in each of its own tracebacks.
-    name.chars().count() >= NAME_LETTERS_MIN
-        && !names_code
-        && evidence.iter().any(|line| {
-            line.split(|at: char| !(at.is_alphanumeric() || matches!(at, '_' | '-'))).any(|word| word == name)
-        })
+    if names_code || name.chars().count() < NAME_LETTERS_MIN {
+        return false;
+    }
+    let is_word = |line: &String| {
+        line.split(|at: char| !(at.is_alphanumeric() || matches!(at, '_' | '-'))).any(|word| word == name)
+    };
+    let is_quoted =
+        |line: &String| ['\'', '"'].iter().any(|quote| line.contains(&format!("{quote}{name}{quote}")));
+    match ORDINARY.contains(&name) {
+        true => evidence.iter().any(is_quoted),
+        false => evidence.iter().any(is_word),
+    }
 }
 
 /// Whether the part is the extension of a file's name.

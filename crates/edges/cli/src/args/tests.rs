@@ -77,6 +77,11 @@ fn every_proposed_command_works_in_its_state() {
                 is_followed: is(0),
                 committed_step: is(1).then_some(40),
                 reads_none: is(2),
+                resume_arguments: if is(3) {
+                    vec!["--resume".to_owned(), "{path}".to_owned()]
+                } else {
+                    Vec::new()
+                },
                 has_evaluate: is(3),
                 unmet_evaluation: is(4).then(|| "eval_01jz0000000000000000000001".to_owned()),
                 last_good: is(5).then_some(run_id),

@@ -112,6 +112,43 @@ fn a_recorded_run_becomes_a_run_file() {
     assert!(same.code == 2 && same.stderr.contains("was started with the run file"), "{}", same.stderr);
 }
 
+const TAKES_RESUME: &str = r#"
+import argparse, os, pickle, signal
+options = argparse.ArgumentParser()
+options.add_argument("--resume", default=None)
+resume = options.parse_args().resume
+step = pickle.load(open(resume, "rb"))["step"] if resume else 0
+while step < 6:
+    step += 1
+    print(f"step {step} loss {1 / step:.3f}", flush=True)
+    if step == 5 and not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if step % 2 == 0:
+        pickle.dump({"step": step, "model": [step], "optimizer": [0.1]}, open("checkpoint.pkl", "wb"))
+"#;
+
+/// Proves that a script which continues only when it is asked to is told so by name after a resume that began again, and that the run file of it passes
+/// its option, with which it continues.
+#[test]
+fn the_option_to_continue_is_read_from_the_script() {
+    let home = Home::new();
+    home.write("train.py", TAKES_RESUME);
+    assert_eq!(home.trackway(&["run", "--name", "own", "--", "python3", "train.py"]).code, 4);
+    let resumed = home.trackway(&["resume", "last"]);
+    let said = "pass the script's option `--resume {path}` in `checkpoint.resume`";
+    assert!(resumed.code == 0 && resumed.stderr.contains(said), "{}", resumed.stderr);
+    let written = home.json(&["init", "--from", "last"]);
+    assert_eq!(written["resume_arguments"], json!(["--resume", "{path}"]));
+    for left in ["checkpoint.pkl", "died"] {
+        std::fs::remove_file(home.path().join(left)).unwrap();
+    }
+    assert_eq!(home.trackway(&["run", "trackway.toml"]).code, 0);
+    let attempts = home
+        .sql("select resumed_from_step, first_step from training_attempts order by started_at desc limit 1");
+    assert_eq!((&attempts[0]["resumed_from_step"], &attempts[0]["first_step"]), (&json!(4), &json!(5)));
+}
+
 /// Proves that a run file beside another folder names the folder that the run ran in, that an existing one stays, that a run which held a secret is refused, and
 /// one that does not exist is not found.
 #[test]

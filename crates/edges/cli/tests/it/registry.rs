@@ -490,7 +490,11 @@ fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
     let refused = registry(&home, &["promote", "income", "1"]);
     assert_eq!(refusals(&refused), ["registry.attempt", "registry.incomplete_receipt"], "{}", refused.1);
     let why = |at: usize| refused.1["refusals"][at]["why"].as_str().unwrap();
-    assert!(why(0).ends_with("does not show `data_unchanged`, `resume_proved`"), "{}", why(0));
+    assert!(
+        why(0).ends_with("does not show `data_unchanged`, `resume_proved`, `whole_checkpoint`"),
+        "{}",
+        why(0)
+    );
     assert!(why(1).ends_with("lacks `task_set_version`, `decoding`, `judge`"), "{}", why(1));
 
     let how = "task_set = \"tasks-v3.jsonl\"\ntask_set_version = \"3\"\ndecoding = { temperature = 0.0 }\n\
@@ -500,7 +504,11 @@ fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
     assert_eq!(code, 0, "{receipt}");
     let refused = registry(&home, &["promote", "income", "1"]);
     assert_eq!(refusals(&refused), ["registry.attempt"], "{}", refused.1);
-    set_policy(&home, "income", &strict.replace("\"data_unchanged\", \"resume_proved\", ", ""));
+    set_policy(
+        &home,
+        "income",
+        &strict.replace(", \"data_unchanged\", \"resume_proved\", \"whole_checkpoint\"", ""),
+    );
     assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
 }
 
