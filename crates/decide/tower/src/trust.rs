@@ -461,7 +461,7 @@ mod tests {
     }
 
     /// Proves that gradients that are not finite are heard where the trainer hides the loss: many in a row alone, a few with the values in the
-    /// checkpoint, and that a short row with finite values, as a search for a scale leaves it, is no harm.
+    /// checkpoint, and that a short row with finite values, as a search for a scale leaves it, does no harm.
     #[test]
     fn gradients_speak_where_the_loss_is_hidden() {
         let hidden = |lost: std::ops::Range<u64>| {

@@ -4,7 +4,7 @@ use super::literals::literals;
 
 /// Calls that declare an option: argparse, click and typer, absl.
 const DECLARING: [&str; 5] = ["add_argument(", "option(", "Option(", "DEFINE_string(", "DEFINE_bool("];
-/// Names of options that name the checkpoint to continue from, or ask for it; the earlier, the likelier.
+/// Names of options that name the checkpoint to continue from, or request it; the earlier, the likelier.
 const NAMES: [&str; 12] = [
     "resume_from_checkpoint", "resume_from", "resume_path", "resume_checkpoint", "resume", "continue_from",
     "continue_training", "load_checkpoint", "restore_from", "restore", "ckpt_path", "load_ckpt",

@@ -142,7 +142,7 @@ fn is_named(change: &Change, evidence: &[String]) -> bool {
         key.rsplit(['.', '/']).find(|part| !part.is_empty() && !is_extension(part, key)).unwrap_or(key);
     let name = name.split('[').next().unwrap_or(name);
     let names_code = matches!(change.kind, InputKind::Script | InputKind::Code);
-    // The script is in each of its own tracebacks.
+    // Each traceback names the script.
     if names_code || name.chars().count() < NAME_LETTERS_MIN {
         return false;
     }

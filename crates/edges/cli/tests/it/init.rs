@@ -128,8 +128,8 @@ while step < 6:
         pickle.dump({"step": step, "model": [step], "optimizer": [0.1]}, open("checkpoint.pkl", "wb"))
 "#;
 
-/// Proves that a script which continues only when it is asked to is told so by name after a resume that began again, and that the run file of it passes
-/// its option, with which it continues.
+/// Proves that after a resume that began again the option is named by which the script would have continued, and that its run file passes that option
+/// and so continues.
 #[test]
 fn the_option_to_continue_is_read_from_the_script() {
     let home = Home::new();

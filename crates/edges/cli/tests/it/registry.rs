@@ -495,7 +495,7 @@ fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
         "{}",
         why(0)
     );
-    assert!(why(1).ends_with("lacks `task_set_version`, `decoding`, `judge`"), "{}", why(1));
+    assert!(why(1).ends_with("lacks `task_set_version`, `decoding`, `judge`, `failures`"), "{}", why(1));
 
     let how = "task_set = \"tasks-v3.jsonl\"\ntask_set_version = \"3\"\ndecoding = { temperature = 0.0 }\n\
         judge = { model = \"judge-2\", rubric = \"v2\" }\n";
@@ -503,7 +503,10 @@ fn a_policy_asks_for_the_attempt_and_for_how_it_was_judged() {
     let (code, receipt) = evaluate(&home, &["--checkpoint", "1"]);
     assert_eq!(code, 0, "{receipt}");
     let refused = registry(&home, &["promote", "income", "1"]);
-    assert_eq!(refusals(&refused), ["registry.attempt"], "{}", refused.1);
+    assert_eq!(refusals(&refused), ["registry.attempt", "registry.incomplete_receipt"], "{}", refused.1);
+    let why = refused.1["refusals"][1]["why"].as_str().unwrap();
+    assert!(why.ends_with("lacks `failures`"), "the evaluator stores no rows: {why}");
+    let strict = strict.replace(", \"failures\"", "");
     set_policy(
         &home,
         "income",
