@@ -94,11 +94,15 @@ impl History {
     /// Whether an attempt made a folder without files for its next checkpoint: it was alone then, and its other checkpoints there have such a name.
     #[must_use]
     pub(crate) fn made_folder(&self, path: &Path, patterns: &Patterns) -> bool {
-        let shown = patterns.shown(path);
-        let is_alike = self.own_paths().iter().any(|own| own != &shown && name_of(own) == name_of(&shown));
+        let is_alike = self.has_others_like(&patterns.shown(path));
         let Some(born_ns) = born_ns(path).filter(|_| is_alike) else { return false };
         let past = self.attempts.iter().rev().find(|past| past.from_ns <= born_ns);
         past.is_some_and(|past| past.company([born_ns].into_iter()) == Company::Alone)
+    }
+
+    /// Whether other checkpoints of the run have such a name, with other numbers.
+    pub(crate) fn has_others_like(&self, shown: &str) -> bool {
+        self.own_paths().iter().any(|own| own != shown && name_of(own) == name_of(shown))
     }
 
     fn own_paths(&self) -> BTreeSet<String> {

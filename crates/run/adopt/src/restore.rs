@@ -206,7 +206,7 @@ impl Clearing<'_> {
         let path = place.path.as_path();
         let unread = match Candidate::of(place) {
             // What is not a checkpoint, such as results beside them, is not looked into any further.
-            Ok(Some(found)) if self.is_own(&found) && is_checkpoint(&found) => match fault(&found) {
+            Ok(Some(found)) if self.is_own(&found) && self.is_checkpoint(&found) => match fault(&found) {
                 Ok(why) => return why,
                 Err(why) => why,
             },
@@ -222,6 +222,14 @@ impl Clearing<'_> {
         };
         cleared.unread.push((self.patterns.shown(path), unread));
         None
+    }
+
+    /// Whether its files show that it is a checkpoint, and not only a pattern; or, as of a save that had only begun, its name beside the others of the run.
+    fn is_checkpoint(&self, candidate: &Candidate) -> bool {
+        let found = candidate.content().recognised;
+        let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
+        found.layout != Layout::Unknown && is_clear
+            || self.history.has_others_like(&self.patterns.shown(&candidate.path))
     }
 
     fn is_own(&self, found: &Candidate) -> bool {
@@ -287,13 +295,6 @@ fn checkpoint_named(origin: &CheckpointOrigin, named: &str) -> String {
 fn points_to(path: &Path) -> Option<PathBuf> {
     let target = fs::read_link(path).ok()?;
     Some(path.parent()?.join(target))
-}
-
-/// Whether its files show that it is a checkpoint, and not only a pattern.
-fn is_checkpoint(candidate: &Candidate) -> bool {
-    let found = candidate.content().recognised;
-    let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
-    found.layout != Layout::Unknown && is_clear
 }
 
 /// A script that looks for its newest checkpoint would find this one.

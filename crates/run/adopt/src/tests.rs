@@ -331,6 +331,30 @@ fn what_is_not_the_runs_stays() {
     assert_eq!(fs::read(world.work("out/step-10.safetensors")).unwrap(), tensors(100, 3));
 }
 
+/// Proves that a folder of which a rank had written only its own state when all were killed is moved before a resume, as the others of the run have such a
+/// name, and that another folder with such a file is not.
+#[test]
+fn what_one_rank_began_is_moved() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    write(&world.work("out/checkpoint-10/model.safetensors"), &tensors(100, 1));
+    write(&world.work("out/checkpoint-10/trainer_state.json"), br#"{"global_step": 10}"#);
+    assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
+    write(&world.work("out/checkpoint-15/rng_state_1.pth"), STATE);
+    write(&world.work("out/notes/rng_state_1.pth"), STATE);
+    world.ended = true;
+    for _ in 0..9 {
+        world.look(&mut adopter);
+    }
+    let history = world.history(&mut adopter);
+    let (patterns, quarantine) = (world.patterns(&["out/*"]), world.folder.path().join("quarantine"));
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+    let target = world.view().resume_target().unwrap().unwrap();
+    let moved: Vec<String> =
+        clearing.put_back(&target).unwrap().cleared.moved.into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, ["out/checkpoint-15"]);
+}
+
 /// Proves that neither the home nor a folder that holds it is found by a pattern.
 #[test]
 fn the_home_is_out_of_reach() {
