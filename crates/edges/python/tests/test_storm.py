@@ -11,12 +11,13 @@ STORM = pathlib.Path(__file__).parents[3] / "run" / "adopt" / "samples" / "storm
 
 
 def test_nobodys_file_is_touched():
-    """Proves that of two pairs of plain loops, a pair of untouched Trainers and a sweep in one folder each keeps every file that it wrote, and that
-    what is registered of each are its own weights. The larger one is `make storm`."""
+    """Proves that of two pairs of plain loops, a pair of untouched Trainers and a sweep in one folder each keeps
+    every file that it wrote, and that what is registered of each are its own weights. The larger one is `make storm`."""
     need("torch")
     need("transformers")
     program = shutil.which("trackway")
     assert program, "the tests need the program `trackway` in PATH"
-    ended = subprocess.run([sys.executable, STORM, program, "1", "3"], capture_output=True, text=True, timeout=240, check=False)
+    command = [sys.executable, STORM, program, "1", "3"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     print(ended.stdout)
     assert ended.returncode == 0, ended.stdout + ended.stderr[-2000:]

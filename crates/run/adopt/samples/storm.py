@@ -71,6 +71,8 @@ trainer.train(resume_from_checkpoint=any(out.glob("checkpoint-*/trainer_state.js
 def main():
     trackway, seed = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    # A few pairs are a test for every change.
+    steps = (60, 120) if pairs > 3 else (40, 60)
     chance = random.Random(seed)
     wrong = []
     with tempfile.TemporaryDirectory() as name:
@@ -93,7 +95,7 @@ def main():
                 run = f"p{pair}{side}"
                 script = "trainer.py" if has_trainer and pair % 3 == 2 else "t.py"
                 trainers += script == "trainer.py"
-                arguments = [sys.executable, script, f"out-{run}", str(chance.randint(60, 120)), str(round(chance.uniform(0.03, 0.1), 3)), str(chance.choice((100, 20_000, 3_000_000)))]
+                arguments = [sys.executable, script, f"out-{run}", str(chance.randint(*steps)), str(round(chance.uniform(0.03, 0.1), 3)), str(chance.choice((100, 20_000, 3_000_000)))]
                 if pair % 4 == 3 and side == "b":
                     plain.append((run, subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL)))
                 elif pair % 4 == 1:
