@@ -48,9 +48,9 @@ test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that ar
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/kills.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_TEST_KILLS:-25}
 
-storm: ## trainings in one folder that are killed and resumed at random: nobody's file is touched (TRACKWAY_STORM_SEED=1)
-	cargo build --locked -p trackway
-	python3 crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
+storm: $(PYTHON_VENV)/ready1 ## trainings in one folder that are killed and resumed at random: nobody's file is touched (TRACKWAY_STORM_SEED=1)
+	$(CARGO) build --locked --bin trackway
+	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
 
 smell: ## failed runs with a known truth: what `explain` answers about each (SMELL="--only nan --show")
 	cargo build --locked --package trackway

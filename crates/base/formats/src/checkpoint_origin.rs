@@ -13,13 +13,15 @@ use crate::writers::ShownBy;
 
 /// The file's name in a checkpoint.
 pub const ORIGIN_FILE_NAME: &str = "origin.json";
-/// The version that is written, and the highest that is read.
-pub const ORIGIN_VERSION: u32 = 1;
+/// The highest version that is read.
+pub const ORIGIN_VERSION: u32 = 2;
+/// The version of what is one file or folder.
+const VERSION_OF_ONE: u32 = 1;
 
 /// Where a checkpoint was, and what its files were called there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointOrigin {
-    /// [`ORIGIN_VERSION`].
+    /// The first version that can say it ([`version_of`]).
     pub version: u32,
     /// How it is laid out, such as `transformers_trainer`.
     pub layout: String,
@@ -41,7 +43,7 @@ pub struct CheckpointOrigin {
 pub struct OriginFile {
     /// Its name in the checkpoint.
     pub name: String,
-    /// Its path below the folder, with `/`; empty for a checkpoint that is one file.
+    /// Its path below the folder, with `/`; empty for a checkpoint that is one file, and of a file beside it its name.
     pub path: String,
     /// When it was last written to, in nanoseconds since 1970: with its size it shows whether the file that is there is the one that was copied.
     pub modified_ns: i64,
@@ -82,8 +84,16 @@ impl CheckpointOrigin {
         let file = self.files.iter().find(|file| file.name == stored)?;
         match self.is_folder {
             true => Some(&file.path),
+            false if !file.path.is_empty() => Some(&file.path),
             false => self.path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..")),
         }
+    }
+
+    /// The names of the files beside the one at its path.
+    #[must_use]
+    pub fn beside(&self) -> Vec<String> {
+        let beside = self.files.iter().filter(|file| !self.is_folder && !file.path.is_empty());
+        beside.map(|file| file.path.clone()).collect()
     }
 
     /// The bytes to store.
@@ -98,9 +108,16 @@ impl CheckpointOrigin {
     }
 }
 
+/// The first version that can say which files these are: those beside another are of the second.
+#[must_use]
+pub fn version_of(is_folder: bool, files: &[OriginFile]) -> u32 {
+    let is_one = is_folder || files.iter().all(|file| file.path.is_empty());
+    if is_one { VERSION_OF_ONE } else { ORIGIN_VERSION }
+}
+
 /// Whether joining it to a folder stays below that folder.
 fn is_below(path: &str, is_folder: bool) -> bool {
-    if !is_folder {
+    if !is_folder && (path.is_empty() || path.contains('/')) {
         return path.is_empty();
     }
     !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
@@ -179,13 +196,21 @@ mod tests {
             shown_by: Some(ShownBy::Kernel),
             files: vec![OriginFile { name: "model".into(), path: path.into(), modified_ns: 0 }],
         };
-        for (path, is_folder) in [("model.safetensors", true), ("global_step40/zero.pt", true), ("", false)] {
+        for (path, is_folder) in
+            [("model.safetensors", true), ("global_step40/zero.pt", true), ("", false), ("optim.pt", false)]
+        {
             let origin = origin(path, is_folder);
             assert_eq!(CheckpointOrigin::from_bytes(&origin.to_bytes()), Ok(origin));
         }
-        for (path, is_folder) in
-            [("../x", true), ("/etc/passwd", true), ("a//b", true), ("", true), (".", true), ("a", false)]
-        {
+        for (path, is_folder) in [
+            ("../x", true),
+            ("/etc/passwd", true),
+            ("a//b", true),
+            ("", true),
+            (".", true),
+            ("a/b", false),
+            ("..", false),
+        ] {
             let refused = CheckpointOrigin::from_bytes(&origin(path, is_folder).to_bytes());
             assert!(refused.as_ref().is_err_and(|why| why.contains("below")), "{path}: {refused:?}");
         }

@@ -25,6 +25,8 @@ ADOPT = {
     "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj", "lightgbm": "out/model_*.txt", "catboost": "out/model.cbsnapshot",
     "sklearn": "out/model.joblib",
 }
+# So many of a training's own checkpoints are shown to be its own, by an ordinary user too.
+SHARE_MIN = 0.99
 CRASH_LOOP = "(rule `C6.crash_loop`)"
 # Ends for which nothing was killed. (A launcher of ranks whose rank was killed ends with a code.)
 OF_THE_SCRIPT = ("code_error", "checkpoint_error", "data_error", "evaluator_error")
@@ -133,7 +135,7 @@ def faults_of(attempts, events):
 def main():
     trackway, kills, chosen = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
     environment = os.environ | {"TRAIN_STEPS": str(20 + kills * STEPS_PER_KILL)}
-    wrong = 0
+    wrong = committed = candidates = 0
     for name in chosen:
         if name in OPTIONAL and importlib.util.find_spec(name) is None:
             print(f"{name}: skipped, it is not installed", flush=True)
@@ -149,14 +151,19 @@ def main():
             exact += f" (last loss {last_loss_in(run.ended.stdout)}, left alone {expected_loss})"
         print(
             f"{name}: {run.kills} kills, {len(run.attempts)} attempts, {made} resumed, "
-            f"{run.count('checkpoint_adopted')} committed, {run.count('checkpoint_not_adopted')} refused as not whole, "
+            f"{run.count('checkpoint_adopted')} committed, {run.count('checkpoint_candidate')} not shown to be its own, {run.count('checkpoint_not_adopted')} refused as not whole, "
             f"{run.count('checkpoint_moved_aside')} moved aside, {run.crash_loops} crash loops, {len(faults)} faults, weights {exact}",
             flush=True,
         )
         for fault in faults:
             print("  WRONG:", fault, flush=True)
         wrong += len(faults)
-    sys.exit(1 if wrong else 0)
+        committed, candidates = committed + run.count("checkpoint_adopted"), candidates + run.count("checkpoint_candidate")
+    share = committed / max(committed + candidates, 1)
+    print(f"{committed} of {committed + candidates} of its own checkpoints were committed by user {os.getuid()}: {share:.1%}")
+    if share < SHARE_MIN:
+        print(f"  WRONG: fewer than {SHARE_MIN:.0%}")
+    sys.exit(1 if wrong or share < SHARE_MIN else 0)
 
 
 if __name__ == "__main__":

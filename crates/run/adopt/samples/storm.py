@@ -3,7 +3,8 @@
     python storm.py TRACKWAY [SEED] [PAIRS]
 
 Pairs of plain loops, with and without Trackway, of untouched Trainers where torch and transformers are installed, and a sweep. Every training keeps the hash of
-each file beside its own log; at the end each file must be there with that hash, or have been moved by the run that wrote it.
+each file beside its own log; at the end each file must be there with that hash, or have been moved by the run that wrote it. The newest checkpoint of each run is
+registered and exported: its bytes must be in the log of that run, and in no other.
 """
 
 import collections
@@ -50,14 +51,19 @@ class Model(torch.nn.Module):
         super().__init__(); self.layer = torch.nn.Linear(4, 1)
     def forward(self, x, labels):
         out = self.layer(x); return {"loss": ((out - labels) ** 2).mean(), "out": out}
-class Slow(transformers.TrainerCallback):
+class Watch(transformers.TrainerCallback):
     def on_step_end(self, *_, **__):
         import time; time.sleep(float(sys.argv[3]))
-torch.manual_seed(hash(sys.argv[1]) % 1000)
+    def on_save(self, _, state, *__, **___):
+        path = out / f"checkpoint-{state.global_step}" / "model.safetensors"
+        with log.open("a") as lines: print(hashlib.sha256(path.read_bytes()).hexdigest(), path, file=lines)
+# Another one in each training and each attempt: no two have the same weights.
+torch.seed()
 out = pathlib.Path(sys.argv[1])
-data = [{"x": torch.randn(4), "labels": torch.randn(1)} for _ in range(64)]
-args = transformers.TrainingArguments(str(out), max_steps=int(sys.argv[2]), save_steps=10, logging_steps=1, report_to=[], use_cpu=True, per_device_train_batch_size=4, disable_tqdm=True)
-trainer = transformers.Trainer(Model(), args, train_dataset=data, callbacks=[Slow()])
+log = pathlib.Path("logs") / (sys.argv[1] + ".log")
+data = [{"x": x, "labels": x.sum(0, keepdim=True)} for x in torch.randn(64, 4)]
+args = transformers.TrainingArguments(str(out), max_steps=int(sys.argv[2]), save_steps=10, logging_steps=1, report_to=[], use_cpu=True, per_device_train_batch_size=4, learning_rate=0.1, disable_tqdm=True)
+trainer = transformers.Trainer(Model(), args, train_dataset=data, callbacks=[Watch()])
 trainer.train(resume_from_checkpoint=any(out.glob("checkpoint-*/trainer_state.json")) or None)
 '''
 
@@ -65,6 +71,8 @@ trainer.train(resume_from_checkpoint=any(out.glob("checkpoint-*/trainer_state.js
 def main():
     trackway, seed = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     pairs = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    # A few pairs are a test for every change.
+    steps = (60, 120) if pairs > 3 else (40, 60)
     chance = random.Random(seed)
     wrong = []
     with tempfile.TemporaryDirectory() as name:
@@ -81,12 +89,13 @@ def main():
         def answer(*arguments):
             return json.loads(subprocess.run([trackway, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout)
 
-        begun, plain = {}, []
+        begun, plain, trainers = {}, [], 0
         for pair in range(pairs):
             for side in "ab":
                 run = f"p{pair}{side}"
                 script = "trainer.py" if has_trainer and pair % 3 == 2 else "t.py"
-                arguments = [sys.executable, script, f"out-{run}", str(chance.randint(60, 120)), str(round(chance.uniform(0.03, 0.1), 3)), str(chance.choice((100, 20_000, 3_000_000)))]
+                trainers += script == "trainer.py"
+                arguments = [sys.executable, script, f"out-{run}", str(chance.randint(*steps)), str(round(chance.uniform(0.03, 0.1), 3)), str(chance.choice((100, 20_000, 3_000_000)))]
                 if pair % 4 == 3 and side == "b":
                     plain.append((run, subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL)))
                 elif pair % 4 == 1:
@@ -132,15 +141,16 @@ def main():
             if process.wait() != 0:
                 wrong.append(f"{run}, without Trackway, failed")
         moved = {json.loads(event["fields_json"])["path"]: event["name"] for event in answer("sql", "--json", "select r.name, e.fields_json from events e join runs r using (run_id) where e.kind = 'checkpoint_moved_aside'")}
-        files = 0
+        files, written = 0, collections.defaultdict(set)
         for log in (folder / "logs").glob("*.log"):
             last = {}
             for line in log.read_text().splitlines():
                 what, path = line.split(" ", 1)
                 last[path] = what
+                written[log.stem.removeprefix("out-").removesuffix("-x")].add(what)
             for path, what in last.items():
                 files += 1
-                owner = log.stem.removeprefix("out-")
+                owner = log.stem.removeprefix("out-").removesuffix("-x")
                 at = folder / path
                 if what == "begin":
                     continue
@@ -156,8 +166,22 @@ def main():
             shown[fields.get("shown_by")] += 1
             if not fields["path"].startswith((f"out-{event['name']}/", "sweep/")):
                 wrong.append(f"{event['name']} committed {fields['path']}")
+        registered = 0
+        for run in begun if not wrong else []:
+            exported = folder / "exported" / run
+            if not any(event["name"] == run for event in adopted):
+                continue
+            for words in (("register", f"m-{run}", "--run", run), ("export", f"m-{run}", "1", str(exported))):
+                ended = subprocess.run([trackway, "registry", *words], cwd=folder, env=environment, capture_output=True, text=True)
+                if ended.returncode:
+                    wrong.append(f"registry {words}: {ended.stderr[-300:]}")
+            for path in [*exported.glob("*.pkl"), *exported.glob("model.safetensors")]:
+                registered += 1
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                if [owner for owner, digests in written.items() if digest in digests] != [run]:
+                    wrong.append(f"version 1 of m-{run} is not of that run: {path.name}")
         candidates = answer("sql", "--json", "select count(*) as n from events where kind = 'checkpoint_candidate'")[0]["n"]
-        print(f"seed {seed}: {len(begun)} runs, {len(plain)} without Trackway, {sum(kills.values())} kills, {files} files, {len(adopted)} committed ({dict(shown)}), {candidates} candidates, {len(wrong)} faults")
+        print(f"seed {seed}: {len(begun)} runs ({trainers} Trainers), {registered} registered, {len(plain)} without Trackway, {sum(kills.values())} kills, {files} files, {len(adopted)} committed ({dict(shown)}), {candidates} candidates, {len(wrong)} faults")
     for fault in wrong[:40]:
         print("  WRONG:", fault)
     sys.exit(1 if wrong else 0)

@@ -1,41 +1,35 @@
 //! Looks at the candidates from time to time and commits those that are complete.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind};
-use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
-use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
-use trackway_formats::checkpoint_origin::{
-    CheckpointOrigin, ORIGIN_FILE_NAME, ORIGIN_VERSION, OriginFile, stored_names,
-};
+use trackway_core::{Clock, Ids, Step};
+use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 use trackway_formats::writers::{OwnCheckpoint, ShownBy};
-use trackway_layouts::{
-    Answer, Because, Component, Fingerprint, Observation, Recognised, Root, Settling, StepOrigin, Wholeness,
-};
+use trackway_layouts::{Answer, Entry, Fingerprint, Observation, Recognised, Settling, Wholeness};
 
-use crate::candidates::{Candidate, Patterns};
+use crate::candidate::{Candidate, Content};
 use crate::committed::{Commits, default_beside, not_adopted};
-use crate::kinds::kind_of;
-use crate::order::{Place, put_in_order};
+use crate::complete::{
+    Complete, OPTIMIZER_ALONE, SameFiles, free_bytes, is_further_name, is_optimizer_alone, never_committed,
+    open, origin_of, real_path, same_files, step_of, why,
+};
+use crate::families::Families;
+use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
+use crate::order::{Order, put_in_order};
 use crate::own::OwnCheckpoints;
-use crate::owner::{Evidence, Owner, beyond, owner};
-use crate::saves::Saves;
+use crate::owner::{Evidence, Owner, beyond, owner, owner_of_all};
+use crate::parts::{Compared, compared};
+use crate::patterns::holds_a_training;
+use crate::places::Place;
 use crate::sightings::{Seen, WrittenFile};
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
-
-/// Why a link is not committed.
-const LINK: &str =
-    "it is a symbolic link: what it points to is committed if `checkpoint.adopt` names that by its own path";
-
-/// Why the state of an optimizer alone is not committed.
-const OPTIMIZER_ALONE: &str = "it has an optimizer's state and no model, so that no training can continue from it alone: save both in one file, or in one folder that `checkpoint.adopt` names";
 
 /// Why a path is not committed whose name is not UTF-8.
 const NOT_TEXT: &str = "its name is not UTF-8, so that no record could say where it was: rename it";
@@ -47,119 +41,13 @@ const AWAITED_LOOKS_MAX: u32 = 15;
 /// So many of the last commits are known again under another name.
 const COMMITTED_MAX: usize = 16;
 
-/// Devices and inodes of files, and the times of their last writes.
-type SameFiles = Vec<(u64, u64, i64)>;
-
-/// Where the step of a checkpoint comes from that has none.
-const UNKNOWN: &str = "unknown";
-
-/// Whose checkpoints are adopted, and where they go.
-#[derive(Debug, Clone)]
-pub struct AdopterSpec {
-    /// What is looked at.
-    pub patterns: Patterns,
-    /// The root of the run's checkpoints.
-    pub checkpoint_root: PathBuf,
-    /// The run.
-    pub run_id: RunId,
-    /// The attempt.
-    pub attempt_id: AttemptId,
-    /// The epoch of its commits.
-    pub epoch: u64,
-    /// The commit that the attempt continues from, by number: the parent of its first one.
-    pub parent: Option<u64>,
-    /// How long files must not change to count as complete where nothing else shows it, in nanoseconds.
-    pub quiet_ns: u64,
-}
-
-/// Whether one of these files, by device and inode, is open for writing; none if that is not known.
-pub type IsOpen<'f> = dyn Fn(&[(u64, u64)]) -> Option<bool> + 'f;
-
-/// The step that was reached when a file was written to, at a time in nanoseconds since 1970; none if none was recorded.
-pub type StepWhenWritten<'f> = dyn Fn(i64) -> Option<Step> + 'f;
-
-/// What was seen of the writers of files, of which earlier sightings than a time in nanoseconds since 1970 are of an earlier state.
-pub type WritersOf<'f> = dyn Fn(&[WrittenFile], i64) -> Seen + 'f;
-
-/// What the adopter cannot see in the files.
-pub struct Facts<'f> {
-    /// Now, in nanoseconds of any clock.
-    pub at_ns: u64,
-    /// Which saves were reported or renamed into place, by the real paths of the folders.
-    pub saves: &'f Saves,
-    /// Which step the script had recorded or printed ([`crate::Steps`]).
-    pub step_when_written: &'f StepWhenWritten<'f>,
-    /// How far such steps may be behind ([`crate::Steps::slack`]).
-    pub step_slack: Step,
-    /// Who wrote files.
-    pub writers: &'f WritersOf<'f>,
-    /// Whether every process that could write a checkpoint has ended.
-    pub writers_ended: bool,
-    /// Whether a process has one of these files, by device and inode, open for writing; none if that is not known.
-    pub is_open_for_writing: &'f IsOpen<'f>,
-    /// Whether to leave off at the next chunk of a copy; what is not committed is waited for.
-    pub is_interrupted: &'f dyn Fn() -> bool,
-}
-
-/// A checkpoint that was committed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Adopted {
-    /// The commit.
-    pub commit: Commit,
-    /// Where the script wrote it.
-    pub path: String,
-    /// How it is laid out.
-    pub layout: &'static str,
-    /// What showed that it was complete.
-    pub because: Because,
-    /// Where its step comes from.
-    pub step_origin: &'static str,
-    /// What showed that the attempt wrote it.
-    pub shown_by: ShownBy,
-}
-
-/// A path that is not shown to be the attempt's: neither committed nor moved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotOwn {
-    /// The path.
-    pub path: String,
-    /// Its step, where the files say it.
-    pub step: Option<Step>,
-    /// Whether another writer is known; else none is.
-    pub is_others: bool,
-    /// Who wrote it, or why that is not known.
-    pub why: String,
-}
-
-/// A path that was not committed, and will not be in its present state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAdopted {
-    /// The path.
-    pub path: String,
-    /// Why.
-    pub why: String,
-}
-
-/// What one look led to.
-#[derive(Debug, Default)]
-pub struct Look {
-    /// What was committed, in the order of the log.
-    pub adopted: Vec<Adopted>,
-    /// What was given up; each state of a path once.
-    pub not_adopted: Vec<NotAdopted>,
-    /// What is not shown to be the attempt's; each state of a path once.
-    pub not_own: Vec<NotOwn>,
-    /// Whether something may still become complete.
-    pub is_waiting: bool,
-    /// Another attempt owns the run's checkpoints now: nothing more is committed.
-    pub is_fenced: bool,
-}
-
 /// What is known of a path.
 struct Known {
     settling: Settling,
     /// The state that needs nothing more: committed, given up, or there before the attempt.
     done: Option<Fingerprint>,
+    /// The files of that state, of what is one file or several.
+    done_files: Vec<Entry>,
     /// Why it could not be looked into the last time.
     refused: Option<String>,
     /// How many looks since its last commit let later ones wait for it.
@@ -175,12 +63,22 @@ struct Known {
 impl Known {
     fn new(quiet_ns: u64, since_ns: i64) -> Self {
         let settling = Settling::new(quiet_ns);
-        Self { settling, done: None, refused: None, awaited_looks: 0, not_own: None, doubted: None, since_ns }
+        Self {
+            settling,
+            done: None,
+            done_files: Vec::new(),
+            refused: None,
+            awaited_looks: 0,
+            not_own: None,
+            doubted: None,
+            since_ns,
+        }
     }
 
     /// This state needs nothing more.
-    fn is_done(&mut self, state: Fingerprint, at_ns: i64) {
-        (self.done, self.since_ns) = (Some(state), at_ns);
+    fn is_done(&mut self, candidate: &Candidate, at_ns: i64) {
+        (self.done, self.since_ns) = (candidate.fingerprint(), at_ns);
+        self.done_files = if candidate.is_folder { Vec::new() } else { candidate.files().to_vec() };
     }
 
     /// Says once, while it is the same, why a path is not looked into.
@@ -192,29 +90,11 @@ impl Known {
     }
 }
 
-/// A candidate that is complete.
-struct Complete {
-    candidate: Candidate,
-    recognised: Recognised,
-    fingerprint: Fingerprint,
-    because: Because,
-    step: Step,
-    step_origin: &'static str,
-    shown_by: ShownBy,
-}
-
-impl Complete {
-    fn place(&self) -> Place {
-        let step = (self.step_origin != UNKNOWN).then_some(self.step);
-        Place { step, modified_ns: self.candidate.modified_ns() }
-    }
-}
-
 /// What a look found at a path.
 enum Found {
     Complete(Box<Complete>),
     /// It is written, and becomes complete if it does not change.
-    Settling(Place),
+    Settling(Order),
 }
 
 /// Follows the checkpoints that one attempt writes.
@@ -226,12 +106,16 @@ pub struct Adopter {
     root: Option<CheckpointRoot>,
     known: BTreeMap<PathBuf, Known>,
     /// The last one that was committed.
-    newest: Option<Place>,
+    newest: Option<Order>,
     is_fenced: bool,
     /// What the attempt is shown to have written.
     own: OwnCheckpoints,
     /// What was committed last, to know it again under another name.
     committed: VecDeque<SameFiles>,
+    /// Files that by their names are one state, and by their content are not: the state of which this is known.
+    apart: BTreeMap<PathBuf, (Fingerprint, bool)>,
+    /// Which parts its states in several files have.
+    families: Families,
     /// Whether steps in checkpoints and printed steps were seen to be of one kind.
     steps_agree: bool,
 }
@@ -264,13 +148,26 @@ impl Adopter {
         needs_nothing: impl Fn(&Candidate) -> bool,
     ) -> Self {
         let mut known = BTreeMap::new();
-        for path in spec.patterns.paths() {
-            if let Ok(Some(candidate)) = Candidate::at(&path) {
-                let done = candidate.fingerprint().filter(|_| needs_nothing(&candidate));
-                known.insert(path, Known { done, ..Known::new(spec.quiet_ns, since_ns) });
+        for place in spec.patterns.places() {
+            let all: Vec<Candidate> = place.paths().filter_map(|path| Candidate::at(&path).ok()?).collect();
+            for candidate in &all {
+                known.insert(candidate.path.clone(), Known::new(spec.quiet_ns, since_ns));
+            }
+            // Of several files each may turn out to be one for itself.
+            let together = Candidate::of(&place).ok().flatten().filter(|_| !place.beside.is_empty());
+            let left_alone: Vec<&Candidate> =
+                all.iter().filter(|candidate| needs_nothing(candidate)).collect();
+            for candidate in &left_alone {
+                known.get_mut(&candidate.path).expect("it was just made").is_done(candidate, since_ns);
+            }
+            if let Some(together) = together {
+                let first = known.entry(place.path).or_insert_with(|| Known::new(spec.quiet_ns, since_ns));
+                first.done = together.fingerprint().filter(|_| needs_nothing(&together));
+                first.done_files = left_alone.iter().flat_map(|it| it.files()).cloned().collect();
             }
         }
         let (own, committed) = (OwnCheckpoints::default(), VecDeque::new());
+        let families = Commits::of(&spec.checkpoint_root).families();
         Self {
             spec,
             clock,
@@ -281,6 +178,8 @@ impl Adopter {
             is_fenced: false,
             own,
             committed,
+            apart: BTreeMap::new(),
+            families,
             steps_agree: false,
         }
     }
@@ -304,22 +203,28 @@ impl Adopter {
         if self.is_fenced {
             return look;
         }
-        let paths = self.spec.patterns.paths();
+        let mut places = self.spec.patterns.places();
         // A path that is gone may come again with the same name and other files.
+        let paths: BTreeSet<PathBuf> = places.iter().flat_map(Place::paths).collect();
+        places.retain(|place| !is_further_name(&place.path, &paths));
         self.known.retain(|path, _| paths.contains(path));
+        self.apart.retain(|path, _| paths.contains(path));
         let (mut complete, mut settling) = (Vec::new(), Vec::new());
-        for path in paths {
-            match self.observe(&path, facts, &mut look) {
-                Some(Found::Complete(one)) => complete.push(*one),
-                Some(Found::Settling(place)) => settling.push(place),
-                None => {}
+        for place in places {
+            let places = if self.is_apart(&place) { place.apart() } else { vec![place] };
+            for place in places {
+                match self.observe(&place, facts, &mut look) {
+                    Some(Found::Complete(one)) => complete.push(*one),
+                    Some(Found::Settling(order)) => settling.push(order),
+                    None => {}
+                }
             }
         }
-        put_in_order(&mut complete, Complete::place);
+        put_in_order(&mut complete, Complete::order);
         for one in complete {
             // What comes later in the order must not come earlier in the log.
-            let place = one.place();
-            let is_early = settling.iter().any(|other| other.is_before(&place));
+            let order = one.order();
+            let is_early = settling.iter().any(|other| other.is_before(&order));
             if is_early || self.commit(one, facts, &mut look).is_break() {
                 look.is_waiting = true;
                 break;
@@ -328,16 +233,36 @@ impl Adopter {
         look
     }
 
-    /// Looks at one path, for what is not committed yet.
-    fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
-        let quiet_ns = self.spec.quiet_ns;
+    /// Whether the files of a place are no state together by what is in them. Each state of them is read once.
+    fn is_apart(&mut self, place: &Place) -> bool {
+        if place.beside.is_empty() {
+            return false;
+        }
+        let Some(candidate) = Candidate::of(place).ok().flatten() else { return false };
+        let Some(state) = candidate.fingerprint() else { return false };
+        if self.known.get(&place.path).is_some_and(|known| known.done == Some(state)) {
+            return false;
+        }
+        match self.apart.get(&place.path) {
+            Some((known, is_apart)) if *known == state => *is_apart,
+            _ => {
+                let is_apart = !candidate.content().is_one_state();
+                self.apart.insert(place.path.clone(), (state, is_apart));
+                is_apart
+            }
+        }
+    }
+
+    /// Looks at one place, for what is not committed yet.
+    fn observe(&mut self, place: &Place, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
+        let (path, quiet_ns) = (place.path.as_path(), self.spec.quiet_ns);
         let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns, 0));
         let shown = self.spec.patterns.shown(path);
         if path.file_name().is_some_and(|name| name.to_str().is_none()) {
             known.refuse(shown, NOT_TEXT.into(), look);
             return None;
         }
-        let candidate = match Candidate::at(path) {
+        let candidate = match Candidate::of(place) {
             Ok(candidate) => candidate?,
             Err(error) => {
                 known.refuse(shown, error.to_string(), look);
@@ -348,12 +273,23 @@ impl Adopter {
         if known.done == Some(fingerprint) {
             return None;
         }
+        let mixed = match compared(&known.done_files, candidate.files()) {
+            Compared::New => None,
+            Compared::Known => return None,
+            Compared::Added if known.done.is_some() => {
+                known.is_done(&candidate, self.clock.now().as_nanos());
+                return None;
+            }
+            Compared::Added => Some("a file of it is that of a save before".to_owned()),
+            Compared::Mixed(what) => Some(what),
+        };
         if let Some(why) = never_committed(&candidate) {
             known.refuse(shown, why, look);
             return None;
         }
-        let (real, modified_ns) = (real_path(path), candidate.modified_ns());
-        let reported = facts.saves.reported(&real, modified_ns);
+        let modified_ns = candidate.modified_ns();
+        let real: Vec<PathBuf> = place.paths().map(|path| real_path(&path)).collect();
+        let reported = real.iter().find_map(|path| facts.saves.reported(path, modified_ns));
         if known.not_own == Some(fingerprint) && reported.is_none() {
             return None;
         }
@@ -366,9 +302,13 @@ impl Adopter {
             }
         };
         known.refused = None;
+        let lacks = mixed.or_else(|| self.families.missing(&shown, &candidate.beside));
+        let wholeness = match lacks {
+            Some(what) if !matches!(wholeness, Wholeness::Torn { .. }) => Wholeness::Unfinished { what },
+            _ => wholeness,
+        };
         let reached = (facts.step_when_written)(modified_ns);
-        let evidence = self.evidence(&candidate, &content.recognised, reported.is_some(), reached, facts);
-        let owner = owner(&evidence);
+        let owner = self.owner(&candidate, &content.recognised, reported.is_some(), reached, facts);
         self.learn(&candidate, &content.recognised, reached, owner.as_ref(), facts.step_slack);
         let known = self.known.get_mut(path).expect("it was just made");
         let is_own = owner.as_ref().is_none_or(|owner| owner.shown_by().is_some());
@@ -380,19 +320,23 @@ impl Adopter {
             wholeness,
             is_open_for_writing: (facts.is_open_for_writing)(&inodes),
             reported_complete: reported.is_some(),
-            renamed_into_place: facts.saves.is_renamed(&real, modified_ns),
+            renamed_into_place: real.iter().all(|path| facts.saves.is_renamed(path, modified_ns)),
             writers_ended: facts.writers_ended,
         };
         match known.settling.observe(&seen) {
             Answer::Complete { because } => {
-                let recognised = content.recognised;
+                let Content { recognised, parts, .. } = content;
+                // The model of a state that was cut off.
+                if self.spec.patterns.is_detecting() && !holds_a_training(&recognised) {
+                    return None;
+                }
                 // Who wrote is looked at from time to time: what speaks for the attempt may be seen only after the file.
                 let is_doubted = !is_own && known.doubted != Some(fingerprint) && !facts.writers_ended;
                 let is_early = owner.is_none() || is_doubted;
                 let Some(owner) = owner.filter(|_| !is_early) else {
                     known.doubted = Some(fingerprint).filter(|_| !is_own);
                     look.is_waiting = true;
-                    return Some(Found::Settling(Place { step: recognised.step.or(reached), modified_ns }));
+                    return Some(Found::Settling(Order { step: recognised.step.or(reached), modified_ns }));
                 };
                 let Some(shown_by) = owner.shown_by() else {
                     known.not_own = Some(fingerprint);
@@ -402,8 +346,7 @@ impl Adopter {
                     return None;
                 };
                 let (step, step_origin) = step_of(&recognised, reported.flatten(), || reached);
-                let one =
-                    Complete { candidate, recognised, fingerprint, because, step, step_origin, shown_by };
+                let one = Complete { candidate, recognised, parts, because, step, step_origin, shown_by };
                 Some(Found::Complete(Box::new(one)))
             }
             Answer::Torn { .. } if !is_own => {
@@ -411,7 +354,7 @@ impl Adopter {
                 None
             }
             Answer::Torn { what } => {
-                known.is_done(fingerprint, self.clock.now().as_nanos());
+                known.is_done(&candidate, self.clock.now().as_nanos());
                 look.not_adopted.push(NotAdopted { path: shown, why: format!("it is not whole: {what}") });
                 None
             }
@@ -425,27 +368,34 @@ impl Adopter {
                 known.awaited_looks += u32::from(is_written);
                 let is_awaited = is_written && known.awaited_looks <= AWAITED_LOOKS_MAX;
                 let step = content.recognised.step.or(reached);
-                is_awaited.then_some(Found::Settling(Place { step, modified_ns }))
+                is_awaited.then_some(Found::Settling(Order { step, modified_ns }))
             }
             Answer::Gone => None,
         }
     }
 
-    /// What is known of who wrote it.
-    fn evidence(
+    /// Whose it is, by what is known of who wrote it: of several files each must be the attempt's. None: it has to be looked at once more.
+    fn owner(
         &self,
         candidate: &Candidate,
         recognised: &Recognised,
         reported: bool,
         reached: Option<Step>,
         facts: &Facts<'_>,
-    ) -> Evidence {
+    ) -> Option<Owner> {
         let since_ns = self.known.get(&candidate.path).map_or(0, |known| known.since_ns);
-        let Seen { kernel, open, company } = (facts.writers)(&candidate.written(), since_ns);
         let is_named = !self.spec.patterns.is_detecting();
         let step = recognised.step.filter(|_| self.steps_agree);
         let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
-        Evidence { reported, kernel, open, company, beyond, is_named }
+        let judge = |files: &[WrittenFile]| {
+            let Seen { kernel, open, company } = (facts.writers)(files, since_ns);
+            owner(&Evidence { reported, kernel, open, company, beyond, is_named })
+        };
+        let written = candidate.written();
+        if candidate.beside.is_empty() {
+            return judge(&written);
+        }
+        owner_of_all(&written.iter().map(|file| judge(slice::from_ref(file))).collect::<Vec<_>>())
     }
 
     /// Remembers what is the attempt's own, and whether its steps are those that it prints.
@@ -472,29 +422,39 @@ impl Adopter {
 
     /// Commits it. A break: it was interrupted.
     fn commit(&mut self, complete: Complete, facts: &Facts<'_>, look: &mut Look) -> ControlFlow<()> {
-        let place = complete.place();
+        let order = complete.order();
         let files = same_files(&complete.candidate);
-        if self.committed.contains(&files) {
-            // A hard link to it: the same checkpoint.
+        if self.committed.contains(&files) || self.is_copy(&complete.candidate, facts) {
+            // A further name, or a copy: the same checkpoint.
             let at_ns = self.clock.now().as_nanos();
             let known = self.known.get_mut(&complete.candidate.path).expect("it was observed");
-            known.is_done(complete.fingerprint, at_ns);
+            known.is_done(&complete.candidate, at_ns);
             return ControlFlow::Continue(());
         }
         let saved = self.save(&complete, facts);
-        let Complete { candidate, recognised, fingerprint, because, step_origin, shown_by, .. } = complete;
+        let Complete { candidate, recognised, because, step_origin, shown_by, .. } = complete;
         let at_ns = self.clock.now().as_nanos();
         let shown = self.spec.patterns.shown(&candidate.path);
         let layout = recognised.layout.as_str();
         let known = self.known.get_mut(&candidate.path).expect("it was observed");
         match saved {
             Ok(commit) => {
-                known.is_done(fingerprint, at_ns);
+                known.is_done(&candidate, at_ns);
                 known.awaited_looks = 0;
-                self.newest = Some(place);
+                self.newest = Some(order);
+                self.families.put(&shown, &candidate.beside);
                 self.committed.truncate(COMMITTED_MAX - 1);
                 self.committed.push_front(files);
-                look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin, shown_by });
+                let beside = candidate.beside;
+                look.adopted.push(Adopted {
+                    commit,
+                    path: shown,
+                    beside,
+                    layout,
+                    because,
+                    step_origin,
+                    shown_by,
+                });
             }
             Err(_) if (facts.is_interrupted)() => return ControlFlow::Break(()),
             Err(CheckpointError::SourceChanged { .. }) => {
@@ -508,15 +468,25 @@ impl Adopter {
             }
             // A full disk may have room for the next one; this state is not tried again each second.
             Err(error) => {
-                known.is_done(fingerprint, at_ns);
+                known.is_done(&candidate, at_ns);
                 look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
         }
         ControlFlow::Continue(())
     }
 
+    /// Whether one of the last commits has the same bytes, from another path.
+    fn is_copy(&self, candidate: &Candidate, facts: &Facts<'_>) -> bool {
+        let commits = Commits::of(&self.spec.checkpoint_root);
+        let may_continue = || !(facts.is_interrupted)();
+        let copied = commits.with_same_bytes(candidate, &self.spec.patterns, &may_continue).is_some();
+        // What was compared is still there.
+        let again = || Candidate::of(&candidate.at_place()).ok().flatten();
+        copied && again().is_some_and(|again| again.fingerprint() == candidate.fingerprint())
+    }
+
     fn save(&mut self, complete: &Complete, facts: &Facts<'_>) -> Result<Commit, CheckpointError> {
-        let Complete { candidate, fingerprint, .. } = complete;
+        let candidate = &complete.candidate;
         if let Some(why) = self.refusal(complete) {
             return Err(CheckpointError::state(why));
         }
@@ -536,8 +506,8 @@ impl Adopter {
                 writer.copy_of(&source, &mut |_| unless_interrupted())?;
             }
             // Every file was whole for itself; together they are what was judged only if none came, went or changed.
-            let again = Candidate::at(&candidate.path).ok().flatten();
-            if again.and_then(|again| again.fingerprint()) != Some(*fingerprint) {
+            let again = Candidate::of(&candidate.at_place()).ok().flatten();
+            if again.and_then(|again| again.fingerprint()) != candidate.fingerprint() {
                 return Err(CheckpointError::SourceChanged { path: candidate.path.clone() });
             }
             writer.file(ORIGIN_FILE_NAME, Kind::Other, &origin.to_bytes())
@@ -552,7 +522,7 @@ impl Adopter {
         if is_optimizer_alone(&complete.recognised) {
             return Some(OPTIMIZER_ALONE.into());
         }
-        if let Some(newest) = self.newest.as_ref().filter(|newest| complete.place().is_older(newest)) {
+        if let Some(newest) = self.newest.as_ref().filter(|newest| complete.order().is_older(newest)) {
             let newest = newest.step.map_or("another one".to_owned(), |step| format!("that of step {step}"));
             return Some(format!("it is older than {newest}, which was committed before it was complete"));
         }
@@ -584,113 +554,4 @@ impl Adopter {
         }
         Ok(self.root.as_mut().expect("it was opened"))
     }
-}
-
-/// What two checkpoints have in common that are the same files under two names.
-fn same_files(candidate: &Candidate) -> SameFiles {
-    candidate.files().iter().map(|file| (file.device, file.inode, file.modified_ns)).collect()
-}
-
-/// Whether it is one file with the state of an optimizer, and of neither a model nor a trainer.
-fn is_optimizer_alone(recognised: &Recognised) -> bool {
-    let beside = |component: &Component| {
-        matches!(component, Component::Optimizer | Component::Scheduler | Component::Scaler | Component::Rng)
-    };
-    recognised.root == Root::File
-        && recognised.components.contains(&Component::Optimizer)
-        && recognised.components.iter().all(beside)
-}
-
-/// Why it is not committed whatever is in its files.
-fn never_committed(candidate: &Candidate) -> Option<String> {
-    if candidate.path.is_symlink() {
-        return Some(LINK.to_owned());
-    }
-    if let Some(link) = candidate.listing.links_below(&candidate.name).next() {
-        let path = &link.path;
-        return Some(format!(
-            "`{path}` in it is a symbolic link, and a copy would not have what it points to"
-        ));
-    }
-    (candidate.files().len() >= MAX_MANIFEST_FILES)
-        .then(|| format!("a checkpoint has fewer than {MAX_MANIFEST_FILES} files, and it has not"))
-}
-
-/// The step, and where it comes from: the content, else the script's report, else a tracker or the name. Without any the one that was reached
-/// when the files were written, and without that 0.
-fn step_of(
-    recognised: &Recognised,
-    reported: Option<Step>,
-    reached: impl FnOnce() -> Option<Step>,
-) -> (Step, &'static str) {
-    match (recognised.step, recognised.step_origin, reported) {
-        (Some(step), Some(StepOrigin::Content), _) => (step, "content"),
-        (_, _, Some(step)) => (step, "report"),
-        (Some(step), Some(StepOrigin::Tracker), _) => (step, "tracker"),
-        (Some(step), ..) => (step, "name"),
-        (None, ..) => reached().map_or((0, UNKNOWN), |step| (step, "progress")),
-    }
-}
-
-/// What is written beside the files, and where each of them is.
-fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec<(PathBuf, Kind)>) {
-    let Complete { candidate, recognised, step_origin, shown_by, .. } = complete;
-    let paths: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
-    let named = paths.iter().map(|path| if path.is_empty() { candidate.name.as_str() } else { path });
-    let files = stored_names(named)
-        .into_iter()
-        .zip(candidate.files().iter().zip(&paths))
-        .map(|(name, (file, path))| OriginFile {
-            name,
-            path: (*path).to_owned(),
-            modified_ns: file.modified_ns,
-        })
-        .collect();
-    let sources = paths
-        .iter()
-        .map(|path| {
-            let at = if path.is_empty() { candidate.path.clone() } else { candidate.path.join(path) };
-            (at, kind_of(path, &candidate.name, &recognised.components))
-        })
-        .collect();
-    let origin = CheckpointOrigin {
-        version: ORIGIN_VERSION,
-        layout: recognised.layout.as_str().to_owned(),
-        path: patterns.shown(&candidate.path),
-        is_folder: candidate.is_folder,
-        step_origin: (*step_origin).to_owned(),
-        shown_by: Some(*shown_by),
-        files,
-    };
-    (origin, sources)
-}
-
-/// What a reader needs of an error: of a refusal only its reason.
-fn why(error: &CheckpointError) -> String {
-    match error {
-        CheckpointError::State { source, .. } => source.to_string(),
-        other => other.to_string(),
-    }
-}
-
-/// What an unprivileged process may still write below a folder; none if that is not known.
-fn free_bytes(folder: &Path) -> Option<u64> {
-    let found = nix::sys::statvfs::statvfs(folder).ok()?;
-    Some(found.blocks_available().saturating_mul(found.fragment_size()))
-}
-
-/// A file that is gone was deleted by the script's own retention.
-fn open(path: &Path) -> Result<File, CheckpointError> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).map_err(
-        |error| match error.kind() {
-            std::io::ErrorKind::NotFound => CheckpointError::SourceChanged { path: path.to_owned() },
-            _ => CheckpointError::state(format!("cannot read {}: {error}", path.display())),
-        },
-    )
-}
-
-/// The path without symbolic links above its name: as the kernel and the script name it.
-fn real_path(path: &Path) -> PathBuf {
-    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-    parent.zip(path.file_name()).map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name))
 }

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use trackway_formats::writers::{ShownBy, WritersRecord};
 
-use crate::candidates::{Candidate, Patterns, born_ns};
+use crate::candidate::{Candidate, born_ns};
 use crate::committed::Commits;
+use crate::families::Families;
 use crate::own::{is_same, own_files};
 use crate::owner::{Company, Owner, Writers};
+use crate::patterns::Patterns;
 use crate::sightings::{Seen, WrittenFile, company_in};
 
 /// Why a state that no record has is not the run's.
@@ -45,7 +47,12 @@ impl Past {
     pub fn own(&self, candidate: &Candidate, shown: &str) -> Option<ShownBy> {
         let known = self.record.own.iter().find(|own| own.path == shown)?;
         let there = own_files(candidate);
-        let is_own = there.iter().any(|file| known.files.iter().any(|own| is_same(own, file)));
+        let is_known = |file| known.files.iter().any(|own| is_same(own, file));
+        // Of several files each is one for itself.
+        let is_own = match candidate.beside.is_empty() {
+            true => there.iter().any(is_known),
+            false => there.iter().all(is_known),
+        };
         is_own.then_some(known.by)
     }
 }
@@ -55,13 +62,20 @@ impl Past {
 pub struct History {
     attempts: Vec<Past>,
     commits: Commits,
+    families: Families,
 }
 
 impl History {
     /// `checkpoint_roots`: where the run commits, of every rung.
     #[must_use]
     pub fn new<'r>(attempts: Vec<Past>, checkpoint_roots: impl IntoIterator<Item = &'r Path>) -> Self {
-        Self { attempts, commits: Commits::of_all(checkpoint_roots) }
+        let commits = Commits::of_all(checkpoint_roots);
+        Self { attempts, families: commits.families(), commits }
+    }
+
+    /// What a state lacks that those which were committed have: `path` is that of its first file, as receipts show it.
+    pub(crate) fn missing_of(&self, path: &str, beside: &[String]) -> Option<String> {
+        self.families.missing(path, beside)
     }
 
     /// Whose a candidate is. What the run committed is its own; else what was recorded while an attempt ran.
@@ -80,11 +94,15 @@ impl History {
     /// Whether an attempt made a folder without files for its next checkpoint: it was alone then, and its other checkpoints there have such a name.
     #[must_use]
     pub(crate) fn made_folder(&self, path: &Path, patterns: &Patterns) -> bool {
-        let shown = patterns.shown(path);
-        let is_alike = self.own_paths().iter().any(|own| own != &shown && name_of(own) == name_of(&shown));
+        let is_alike = self.has_others_like(&patterns.shown(path));
         let Some(born_ns) = born_ns(path).filter(|_| is_alike) else { return false };
         let past = self.attempts.iter().rev().find(|past| past.from_ns <= born_ns);
         past.is_some_and(|past| past.company([born_ns].into_iter()) == Company::Alone)
+    }
+
+    /// Whether other checkpoints of the run have such a name, with other numbers.
+    pub(crate) fn has_others_like(&self, shown: &str) -> bool {
+        self.own_paths().iter().any(|own| own != shown && name_of(own) == name_of(shown))
     }
 
     fn own_paths(&self) -> BTreeSet<String> {

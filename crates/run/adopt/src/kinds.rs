@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use trackway_formats::checkpoint_manifest::{Kind, describes_a_model};
-use trackway_layouts::Component;
+use trackway_layouts::{Component, Part, Recognised};
+
+use crate::parts::part_of;
 
 /// Beginnings of file names (after their folder) and what such a file holds.
 const NAMES: [(&str, Kind); 14] = [
@@ -47,6 +49,18 @@ pub(crate) fn kind_of(path: &str, own_name: &str, components: &BTreeSet<Componen
         true => Kind::State,
         false => Kind::Other,
     })
+}
+
+/// Of a file of a state in several files by the part that its name says.
+pub(crate) fn kind_of_part(part: &Recognised) -> Kind {
+    match part_of(part) {
+        Part::Model | Part::Average => Kind::Weights,
+        Part::Optimizer => Kind::Optimizer,
+        Part::Scheduler => Kind::Scheduler,
+        Part::Scaler => Kind::Scaler,
+        Part::Rng => Kind::Rng,
+        Part::DataCursor => Kind::DataCursor,
+    }
 }
 
 #[cfg(test)]

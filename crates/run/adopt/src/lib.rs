@@ -8,17 +8,23 @@
 //! A committed copy shares no name with its source: a script that overwrites `ckpt.pt` in place changes nothing of it.
 
 mod adopter;
-mod candidates;
+mod candidate;
 mod committed;
+mod complete;
+mod families;
 mod history;
 mod idle;
 mod kinds;
 mod links;
+mod look;
 mod matching;
 mod noting;
 mod order;
 mod own;
 mod owner;
+mod parts;
+mod patterns;
+mod places;
 mod reads;
 mod restore;
 mod saves;
@@ -27,13 +33,16 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
-pub use candidates::{Candidate, Content, PatternError, Patterns};
+pub use adopter::Adopter;
+pub use candidate::{Candidate, Content};
 pub use committed::{Commits, Committed, kept_by_default, models_beside, resumed_from};
 pub use history::{History, Past};
 pub use idle::{processor_time, yield_to_others};
 pub use links::link_as_written;
+pub use look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
 pub use owner::{Company, Evidence, Owner, Writers, owner};
+pub use patterns::{PatternError, Patterns};
+pub use places::Place;
 pub use restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_of};
 pub use saves::Saves;
 pub use sightings::{How, Seen, Sightings, Who, WrittenFile};

@@ -7,8 +7,8 @@ use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 
 use crate::restore::RestoreError;
 
-/// Makes links to the files of the checkpoint in the folder `checkpoint`, below `links`. Returns the link to its file, or the folder with the
-/// links to its files; `checkpoint` itself if the script saved through Trackway. Links that are there are kept.
+/// Makes links to the files of the checkpoint in the folder `checkpoint`, below `links`. Returns the link to its file (of several that of the model), or
+/// the folder with the links to its files; `checkpoint` itself if the script saved through Trackway. Links that are there are kept.
 ///
 /// # Errors
 /// [`RestoreError::Origin`] and [`RestoreError::Disk`].
@@ -22,7 +22,11 @@ pub fn link_as_written(checkpoint: &Path, links: &Path) -> Result<PathBuf, Resto
     let name = Path::new(&origin.path).file_name().unwrap_or("checkpoint".as_ref());
     let at = links.join(name);
     for file in &origin.files {
-        let link = if origin.is_folder { at.join(&file.path) } else { at.clone() };
+        let link = match file.path.as_str() {
+            "" => at.clone(),
+            below if origin.is_folder => at.join(below),
+            beside => links.join(beside),
+        };
         let folder = link.parent().unwrap_or(links);
         make_folders(folder).map_err(RestoreError::disk("make", folder))?;
         replace_link(&link, &checkpoint.join(&file.name)).map_err(RestoreError::disk("write", &link))?;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use trackway_formats::writers::{OwnCheckpoint, OwnFile, ShownBy};
 
-use crate::candidates::{CANDIDATES_MAX, Candidate, born_ns};
+use crate::candidate::{Candidate, born_ns};
+use crate::patterns::CANDIDATES_MAX;
 
 /// Files of one checkpoint that are remembered.
 const FILES_MAX: usize = 64;

@@ -125,6 +125,18 @@ pub fn owner(evidence: &Evidence) -> Option<Owner> {
     }
 }
 
+/// Whose several files are that are one checkpoint: another's if one of them is, and the attempt's own only if all are, by the weakest of what shows it.
+#[must_use]
+pub(crate) fn owner_of_all(owners: &[Option<Owner>]) -> Option<Owner> {
+    let first = |is: fn(&Owner) -> bool| owners.iter().flatten().find(|owner| is(owner)).cloned();
+    let others = first(|owner| matches!(owner, Owner::Other { .. }));
+    if others.is_some() || owners.iter().any(Option::is_none) {
+        return others;
+    }
+    let weakest = || owners.iter().flatten().max_by_key(|owner| owner.shown_by()).cloned();
+    first(|owner| matches!(owner, Owner::Unknown { .. })).or_else(weakest)
+}
+
 /// The step of a checkpoint and the one that was reached when it was written, if no script that prints its steps is so far ahead of them.
 ///
 /// `slack`: how far the printed steps may be behind; at least two, since a script may save a step before it prints it.
@@ -192,6 +204,23 @@ mod tests {
                 Some(Owner::Unknown { .. }) => "unknown",
             };
             assert_eq!(found, expected, "{evidence:?}");
+        }
+    }
+
+    /// Proves that of several files the least that is known decides.
+    #[test]
+    fn several_files_are_own_if_all_are() {
+        let own = |by| Some(Owner::Own { by });
+        let other = || Some(Owner::Other { who: "b".into() });
+        let unknown = || Some(Owner::Unknown { why: "no".into() });
+        for (owners, expected) in [
+            (vec![own(ShownBy::Alone), own(ShownBy::Kernel)], own(ShownBy::Alone)),
+            (vec![own(ShownBy::Kernel), own(ShownBy::Claim)], own(ShownBy::Claim)),
+            (vec![own(ShownBy::Kernel), unknown()], unknown()),
+            (vec![own(ShownBy::Kernel), None], None),
+            (vec![None, unknown(), other()], other()),
+        ] {
+            assert_eq!(owner_of_all(&owners), expected, "{owners:?}");
         }
     }
 

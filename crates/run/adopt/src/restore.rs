@@ -11,8 +11,10 @@ use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME, OriginFile};
 use trackway_layouts::{DEEPSPEED_TRACKER, Entry, Layout, LayoutConfidence, MEGATRON_TRACKER, Wholeness};
 
-use crate::candidates::{Candidate, Patterns};
+use crate::candidate::Candidate;
 use crate::history::History;
+use crate::patterns::Patterns;
+use crate::places::Place;
 
 /// Why a checkpoint was not put back.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +95,7 @@ impl Clearing<'_> {
     /// # Errors
     /// [`RestoreError::Disk`]; what was moved by then stays moved.
     pub fn clear_torn(&self) -> Result<Cleared, RestoreError> {
-        self.clear(None, fault_of)
+        self.clear(None, |found| self.fault_of(found))
     }
 
     /// Moves every checkpoint of the run, for this reason.
@@ -113,28 +115,30 @@ impl Clearing<'_> {
     pub fn put_back(&self, target: &LoadedCheckpoint) -> Result<Restored, RestoreError> {
         let origin = origin_of(target)?;
         let path = self.patterns.absolute(&origin.path);
+        let place = Place::with(&path, origin.beside());
         let mut cleared = self.clear(Some(&path), |found| {
-            let fault = fault_of(found)?;
+            let fault = self.fault_of(found)?;
             Ok(fault.or_else(|| later_than(target.step, found)))
         })?;
-        if path.symlink_metadata().is_ok()
-            && let Some(why) = differs(target, &origin, &path)?
+        if place.paths().any(|path| path.symlink_metadata().is_ok())
+            && let Some(why) = differs(target, &origin, &place)?
         {
-            self.must_be_own(&path)?;
-            cleared.moved.push(self.move_aside(&path, why)?);
+            self.must_be_own(&place)?;
+            cleared.moved.extend(self.move_all_aside(&place, &why)?);
         }
         let written = !path.exists();
         if written {
-            write(target, &origin, &path)?;
+            write(target, &origin, &place)?;
         }
         cleared.moved.extend(self.point_at(target.step, &origin, &path)?);
         Ok(Restored { path, written, cleared })
     }
 
     /// What is written over is moved, and only what is the run's own is.
-    fn must_be_own(&self, path: &Path) -> Result<(), RestoreError> {
+    fn must_be_own(&self, place: &Place) -> Result<(), RestoreError> {
+        let path = place.path.as_path();
         let occupied = |why: String| Err(RestoreError::Occupied { path: self.patterns.shown(path), why });
-        match Candidate::at(path) {
+        match Candidate::of(place) {
             Ok(Some(found)) => {
                 let owner = self.history.owner_of(&found, self.patterns);
                 if owner.is_seen() { Ok(()) } else { occupied(owner.reason().unwrap_or_default()) }
@@ -160,7 +164,7 @@ impl Clearing<'_> {
         let is_there = tracker.symlink_metadata().is_ok();
         let beside = |name: &String| path.with_file_name(checkpoint_named(origin, name));
         if let Some(other) = named.as_ref().map(beside).filter(|other| other.exists()) {
-            self.must_be_own(&other)?;
+            self.must_be_own(&Place::of(&other))?;
         }
         let why = format!("it names `{}`, and the script is to find `{names}`", named.unwrap_or_default());
         let moved = is_there.then(|| self.move_aside(&tracker, why)).transpose()?;
@@ -176,39 +180,78 @@ impl Clearing<'_> {
     ) -> Result<Cleared, RestoreError> {
         let mut cleared = Cleared::default();
         let mut gone: Vec<PathBuf> = Vec::new();
-        for path in self.patterns.paths().into_iter().filter(|path| Some(path.as_path()) != except) {
-            let why = match Candidate::at(&path) {
-                // What is not a checkpoint, such as results beside them, is not looked into any further.
-                Ok(Some(found)) if self.is_own(&found) && is_checkpoint(&found) => match fault(&found) {
-                    Ok(why) => why,
-                    Err(why) => {
-                        cleared.unread.push((self.patterns.shown(&path), why));
-                        None
-                    }
-                },
-                // A trainer makes the folder before it writes to it.
-                Ok(None) if path.is_dir() => {
-                    self.history.made_folder(&path, self.patterns).then(|| EMPTY.to_owned())
+        for place in self.patterns.places() {
+            let together = Candidate::of(&place).ok().flatten().filter(|_| !place.beside.is_empty());
+            let is_apart =
+                together.is_some_and(|found| self.is_own(&found) && !found.content().is_one_state());
+            let places = if is_apart { place.apart() } else { vec![place] };
+            for place in places.into_iter().filter(|place| Some(place.path.as_path()) != except) {
+                if let Some(why) = self.fault_at(&place, &gone, &mut cleared, &fault) {
+                    cleared.moved.extend(self.move_all_aside(&place, &why)?);
+                    gone.extend(place.paths());
                 }
-                _ if points_to(&path).is_some_and(|target| gone.contains(&target)) => {
-                    Some(DANGLING.to_owned())
-                }
-                Err(error) => {
-                    cleared.unread.push((self.patterns.shown(&path), error.to_string()));
-                    None
-                }
-                _ => None,
-            };
-            if let Some(why) = why {
-                cleared.moved.push(self.move_aside(&path, why)?);
-                gone.push(path);
             }
         }
         Ok(cleared)
     }
 
+    /// Why what is at a place is moved, if it is. `gone`: what was moved already.
+    fn fault_at(
+        &self,
+        place: &Place,
+        gone: &[PathBuf],
+        cleared: &mut Cleared,
+        fault: impl Fn(&Candidate) -> Result<Option<String>, String>,
+    ) -> Option<String> {
+        let path = place.path.as_path();
+        let unread = match Candidate::of(place) {
+            // What is not a checkpoint, such as results beside them, is not looked into any further.
+            Ok(Some(found)) if self.is_own(&found) && self.is_checkpoint(&found) => match fault(&found) {
+                Ok(why) => return why,
+                Err(why) => why,
+            },
+            // A trainer makes the folder before it writes to it.
+            Ok(None) if path.is_dir() => {
+                return self.history.made_folder(path, self.patterns).then(|| EMPTY.to_owned());
+            }
+            _ if points_to(path).is_some_and(|target| gone.contains(&target)) => {
+                return Some(DANGLING.to_owned());
+            }
+            Err(error) => error.to_string(),
+            _ => return None,
+        };
+        cleared.unread.push((self.patterns.shown(path), unread));
+        None
+    }
+
+    /// Whether its files show that it is a checkpoint, and not only a pattern; or, as of a save that had only begun, its name beside the others of the run.
+    fn is_checkpoint(&self, candidate: &Candidate) -> bool {
+        let found = candidate.content().recognised;
+        let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
+        found.layout != Layout::Unknown && is_clear
+            || self.history.has_others_like(&self.patterns.shown(&candidate.path))
+    }
+
     fn is_own(&self, found: &Candidate) -> bool {
         self.history.owner_of(found, self.patterns).is_seen()
+    }
+
+    /// Why a candidate would mislead a script that looks for its newest checkpoint; none for one that is whole or cannot be judged.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn fault_of(&self, candidate: &Candidate) -> Result<Option<String>, String> {
+        let missing = || self.history.missing_of(&self.patterns.shown(&candidate.path), &candidate.beside);
+        Ok(match candidate.content().wholeness(candidate)? {
+            Wholeness::Torn { file, what } => Some(format!("`{file}`: {what}")),
+            Wholeness::Unfinished { what } => Some(what),
+            Wholeness::Whole { .. } | Wholeness::CannotTell { .. } => missing(),
+        })
+    }
+
+    fn move_all_aside(&self, place: &Place, why: &str) -> Result<Vec<MovedAside>, RestoreError> {
+        let there = place.paths().filter(|path| path.symlink_metadata().is_ok());
+        there.map(|path| self.move_aside(&path, why.to_owned())).collect()
     }
 
     fn move_aside(&self, path: &Path, why: String) -> Result<MovedAside, RestoreError> {
@@ -254,25 +297,6 @@ fn points_to(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.join(target))
 }
 
-/// Whether its files show that it is a checkpoint, and not only a pattern.
-fn is_checkpoint(candidate: &Candidate) -> bool {
-    let found = candidate.content().recognised;
-    let is_clear = found.confidence != LayoutConfidence::Guess || found.step.is_some();
-    found.layout != Layout::Unknown && is_clear
-}
-
-/// Why a candidate would mislead a script that looks for its newest checkpoint; none for one that is whole or cannot be judged.
-///
-/// # Errors
-/// Why it cannot be read.
-fn fault_of(candidate: &Candidate) -> Result<Option<String>, String> {
-    Ok(match candidate.content().wholeness(candidate)? {
-        Wholeness::Torn { file, what } => Some(format!("`{file}`: {what}")),
-        Wholeness::Unfinished { what } => Some(what),
-        Wholeness::Whole { .. } | Wholeness::CannotTell { .. } => None,
-    })
-}
-
 /// A script that looks for its newest checkpoint would find this one.
 fn later_than(step: Step, candidate: &Candidate) -> Option<String> {
     let found = candidate.content().recognised.step?;
@@ -283,16 +307,17 @@ fn later_than(step: Step, candidate: &Candidate) -> Option<String> {
 fn differs(
     target: &LoadedCheckpoint,
     origin: &CheckpointOrigin,
-    path: &Path,
+    place: &Place,
 ) -> Result<Option<String>, RestoreError> {
+    let path = place.path.as_path();
     let unreadable = |error: trackway_layouts::ListError| {
         RestoreError::disk("read", path)(io::Error::other(error.to_string()))
     };
-    let Some(candidate) = Candidate::at(path).map_err(unreadable)? else { return Ok(Some(EMPTY.into())) };
+    let Some(candidate) = Candidate::of(place).map_err(unreadable)? else { return Ok(Some(EMPTY.into())) };
     let there: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
     let missing = origin.files.iter().find(|file| !there.contains(&file.path.as_str()));
     if let Some(file) = missing {
-        return Ok(Some(format!("`{}` is missing in it", file.path)));
+        return Ok(Some(format!("`{}` is missing in it", origin.name_of(&file.name).unwrap_or(&file.path))));
     }
     for file in candidate.files() {
         if let Some(why) = file_differs(target, origin, &candidate, file)? {
@@ -351,18 +376,29 @@ fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
     }
 }
 
-/// Writes the files under temporary names and renames them into place: a script never finds a part of them.
-fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, path: &Path) -> Result<(), RestoreError> {
+/// Writes the files under temporary names and renames them into place: a script never finds a part of them. Of several files that of the model
+/// comes last.
+fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, place: &Place) -> Result<(), RestoreError> {
+    let path = place.path.as_path();
     let failed = |path: &Path| RestoreError::disk("write", path);
     let parent = path.parent().filter(|_| is_plain(path)).unwrap_or(path);
     make_folders(parent).map_err(failed(parent))?;
     if !origin.is_folder {
-        let Some(file) = origin.files.first() else {
-            return Err(RestoreError::Origin("it names no file".into()));
-        };
-        let (temporary, to) = TempFile::beside(path).map_err(failed(path))?;
-        copy(target, file, &to).map_err(failed(path))?;
-        return temporary.persist(path).map_err(failed(path));
+        let mut files: Vec<&OriginFile> = origin.files.iter().collect();
+        files.sort_by_key(|file| file.path.is_empty());
+        if files.last().is_none_or(|file| !file.path.is_empty()) {
+            return Err(RestoreError::Origin("it does not name the file at its path".into()));
+        }
+        let mut written = Vec::new();
+        for file in files {
+            let at = if file.path.is_empty() { path.to_owned() } else { path.with_file_name(&file.path) };
+            let (temporary, to) = TempFile::beside(&at).map_err(failed(&at))?;
+            copy(target, file, &to).map_err(failed(&at))?;
+            written.push((temporary, at));
+        }
+        return written
+            .into_iter()
+            .try_for_each(|(temporary, at)| temporary.persist(&at).map_err(failed(&at)));
     }
     let folder = TempFolder::beside(path).map_err(failed(path))?;
     for file in &origin.files {

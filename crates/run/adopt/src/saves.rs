@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::Step;
 
-use crate::candidates::CANDIDATES_MAX;
+use crate::patterns::CANDIDATES_MAX;
 use crate::steps::TICK_NS;
 
 /// A save that the script reported.

@@ -1,6 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 
 mod order;
+mod parts;
 
 use std::cell::Cell;
 use std::fs;
@@ -330,6 +331,30 @@ fn what_is_not_the_runs_stays() {
     assert_eq!(fs::read(world.work("out/step-10.safetensors")).unwrap(), tensors(100, 3));
 }
 
+/// Proves that a folder of which a rank had written only its own state when all were killed is moved before a resume, as the others of the run have such a
+/// name, and that another folder with such a file is not.
+#[test]
+fn what_one_rank_began_is_moved() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    write(&world.work("out/checkpoint-10/model.safetensors"), &tensors(100, 1));
+    write(&world.work("out/checkpoint-10/trainer_state.json"), br#"{"global_step": 10}"#);
+    assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
+    write(&world.work("out/checkpoint-15/rng_state_1.pth"), STATE);
+    write(&world.work("out/notes/rng_state_1.pth"), STATE);
+    world.ended = true;
+    for _ in 0..9 {
+        world.look(&mut adopter);
+    }
+    let history = world.history(&mut adopter);
+    let (patterns, quarantine) = (world.patterns(&["out/*"]), world.folder.path().join("quarantine"));
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, history: &history };
+    let target = world.view().resume_target().unwrap().unwrap();
+    let moved: Vec<String> =
+        clearing.put_back(&target).unwrap().cleared.moved.into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, ["out/checkpoint-15"]);
+}
+
 /// Proves that neither the home nor a folder that holds it is found by a pattern.
 #[test]
 fn the_home_is_out_of_reach() {
@@ -588,8 +613,8 @@ fn a_rotation_during_the_copy_commits_nothing() {
     }
 }
 
-/// Proves that neither a checkpoint with a symbolic link in it nor a link to one is committed, that each is said once, with the link's name, and that
-/// a link which points to nothing after its target was moved is moved too.
+/// Proves that neither a checkpoint with a symbolic link in it nor a link is committed, that each is said once, with the link's name, unless what it points to is
+/// looked at itself, and that a link which points to nothing after its target was moved is moved too.
 #[test]
 fn links_are_not_committed() {
     let mut world = World::new();
@@ -599,6 +624,8 @@ fn links_are_not_committed() {
     write(&world.work("out/step-20.safetensors"), &tensors(100, 1)[..50]);
     link("../../elsewhere.safetensors", "out/checkpoint-10/model.safetensors");
     link("step-20.safetensors", "out/step-last.safetensors");
+    write(&world.work("elsewhere.safetensors"), &tensors(100, 1));
+    link("../elsewhere.safetensors", "out/step-else.safetensors");
     world.ended = true;
     let mut refused = Vec::new();
     for _ in 0..20 {
@@ -611,7 +638,7 @@ fn links_are_not_committed() {
     assert_eq!(inside.0, "out/checkpoint-10");
     assert!(inside.1.contains("model.safetensors` in it is a symbolic link"), "{}", inside.1);
     assert_eq!(torn.0, "out/step-20.safetensors");
-    assert_eq!(last.0, "out/step-last.safetensors");
+    assert_eq!(last.0, "out/step-else.safetensors");
     assert!(last.1.contains("it is a symbolic link: what it points to"), "{}", last.1);
     assert!(!world.root().exists());
 
@@ -812,4 +839,40 @@ fn a_model_that_was_committed_is_no_save_through_trackway() {
     write(&world.work("out/checkpoint-40/model.safetensors"), &tensors(100, 40));
     write(&world.work("out/checkpoint-40/trainer_state.json"), br#"{"global_step": 40}"#);
     assert!(world.follow(&mut adopter, 5).not_adopted[0].why.contains("saves through Trackway"));
+}
+
+/// Proves that a copy of a checkpoint, a symbolic link to it and a copy of its folder are the same one: committed once, so that the two copies that are
+/// kept are of two steps; and that another file, and the same bytes under the name of another step, are not.
+#[test]
+fn a_copy_is_the_same_checkpoint() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    for step in [10_u8, 20, 30] {
+        write(&world.work(&format!("out/step-{step}.safetensors")), &tensors(3 << 20, step));
+        fs::copy(world.work(&format!("out/step-{step}.safetensors")), world.work("out/latest.safetensors"))
+            .unwrap();
+        fs::remove_file(world.work("out/link.safetensors")).ok();
+        std::os::unix::fs::symlink(format!("step-{step}.safetensors"), world.work("out/link.safetensors"))
+            .unwrap();
+        for _ in 0..9 {
+            assert!(world.look(&mut adopter).not_adopted.is_empty());
+        }
+    }
+    let view = world.view();
+    let readable: Vec<u64> =
+        view.list().iter().filter_map(|info| view.load(info.number).ok()).map(|it| it.step).collect();
+    assert_eq!((view.list().len(), readable), (3, vec![20, 30]));
+
+    write(&world.work("out/latest.safetensors"), &tensors(3 << 20, 31));
+    assert_eq!(world.follow(&mut adopter, 20).adopted.len(), 1, "other bytes");
+    write(&world.work("out/step-40.safetensors"), &tensors(3 << 20, 30));
+    assert_eq!(world.follow(&mut adopter, 20).adopted.len(), 1, "another step");
+    for name in ["checkpoint-50", "checkpoint-best"] {
+        write(&world.work(&format!("out/{name}/model.safetensors")), &tensors(100, 50));
+        write(&world.work(&format!("out/{name}/trainer_state.json")), br#"{"global_step": 50}"#);
+    }
+    for _ in 0..9 {
+        world.look(&mut adopter);
+    }
+    assert_eq!(world.view().list().len(), 6);
 }

@@ -5,6 +5,7 @@
 //! [`Listing`] and over the bytes that it needs through a [`Source`], a folder on a disk or a tree in memory:
 //!
 //! - [`find()`] says which folders and files are checkpoints, which are temporary, and which name the newest one;
+//! - [`together`] says which files hold one state, by their names;
 //! - [`recognise()`] says of one path which [`Layout`] it has, its step, its data epoch and its [`Component`]s;
 //! - [`wholeness`] says whether a checkpoint is whole: the framework's last file first, then the structure of each file;
 //! - [`Settling`] decides from what is seen over time when a checkpoint is complete. It reads no clock.
@@ -20,6 +21,7 @@ pub mod limits;
 mod listing;
 mod marker;
 mod names;
+mod parts;
 mod recognise;
 mod settling;
 mod source;
@@ -32,6 +34,7 @@ pub use find::{Found, Tracker, Unfinished, find};
 pub use layout::{Component, Layout, LayoutConfidence, Recognised, Root, StepOrigin};
 pub use listing::{Entry, Fingerprint, Link, ListError, Listing, list, list_to_search};
 pub use marker::{DEEPSPEED_TRACKER, MEGATRON_TRACKER};
+pub use parts::{Part, PartName, Together, together};
 pub use recognise::recognise;
 pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,

@@ -206,7 +206,16 @@ fn report_not_own(events: &[&EventRow], reporter: &dyn Reporter) {
 #[must_use]
 pub fn adopted_patterns(events: &[EventRow]) -> Vec<String> {
     let adopted = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind));
-    naming(&adopted.filter_map(|event| event.field("path")).collect::<Vec<_>>())
+    let paths: Vec<String> = adopted.flat_map(paths_of).collect();
+    naming(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The path of a checkpoint that was adopted, and those of the files beside it that hold the rest of its state.
+fn paths_of(event: &EventRow) -> Vec<String> {
+    let Some(path) = event.field("path") else { return Vec::new() };
+    let folder = path.rfind('/').map_or("", |at| &path[..=at]);
+    let beside = event.field("beside").into_iter().flat_map(|names| names.split('/'));
+    [path.to_owned()].into_iter().chain(beside.map(|name| format!("{folder}{name}"))).collect()
 }
 
 /// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:

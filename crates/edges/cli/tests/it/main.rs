@@ -71,6 +71,7 @@ mod settings;
 mod shown;
 mod slices;
 mod smell;
+mod states_in_parts;
 mod supervisors;
 mod telemetry;
 mod test_sets;

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::adopter::IsOpen;
+use crate::look::IsOpen;
 
 impl World {
     /// Looks once more, with other facts than those of [`World::look`].

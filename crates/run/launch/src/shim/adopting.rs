@@ -219,6 +219,9 @@ impl Follower {
         let because = serde_json::to_value(adopted.because).unwrap_or_default();
         let (bytes, seconds) =
             (adopted.commit.size_bytes.to_string(), format!("{:.3}", adopted.commit.seconds));
+        // No name has a `/`.
+        let beside = adopted.beside.join("/");
+        let beside = (!beside.is_empty()).then_some(("beside", beside.as_str()));
         let fields = [
             ("path", adopted.path.as_str()),
             ("layout", adopted.layout),
@@ -228,6 +231,7 @@ impl Follower {
             ("bytes", &bytes),
             ("seconds", &seconds),
         ];
+        let fields: Vec<_> = fields.into_iter().chain(beside).collect();
         self.writer.event(EventKind::CheckpointAdopted.as_str(), Some(adopted.commit.step), &fields);
     }
 

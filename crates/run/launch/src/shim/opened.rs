@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
-use trackway_adopt::{Candidate, Commits, Committed};
+use trackway_adopt::{Candidate, Commits, Committed, Patterns, Place};
 use trackway_core::closed_list;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentWriter};
@@ -36,6 +36,9 @@ const PLACES_MAX: usize = 4096;
 const LOOKS_MAX: u32 = 32;
 /// At most so many checkpoints are watched, the newest ones.
 const CHECKPOINTS_MAX: usize = 64;
+/// Files up to so many bytes are compared with what was committed before the script starts, as it may write them again at once; larger ones when they are
+/// read.
+const COMPARED_EARLY_BYTES: u64 = 64 << 20;
 /// The longest the end of the attempt waits for the last event.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 
@@ -57,10 +60,19 @@ enum Subject {
     /// A data set.
     Data { name: String },
     /// A checkpoint that the script wrote itself, in an earlier attempt or before the run.
-    Checkpoint { shown: String, path: PathBuf, planned: bool, committed: Option<Committed> },
+    Checkpoint { shown: String, place: Place, planned: bool, committed: Option<Box<Committed>> },
 }
 
 impl Subject {
+    /// What is read may be a copy of what was committed, under another name. Nothing else is compared with that.
+    fn is_read(&mut self, commits: &Commits, patterns: &Patterns) {
+        if let Self::Checkpoint { place, committed: committed @ None, .. } = self
+            && let Ok(Some(found)) = Candidate::of(place)
+        {
+            *committed = commits.with_same_bytes(&found, patterns, &|| true).cloned().map(Box::new);
+        }
+    }
+
     /// What the kernel is to report.
     fn mask(&self) -> AddWatchFlags {
         match self {
@@ -105,6 +117,8 @@ impl OpenedFiles {
 pub(super) struct Watch {
     inotify: Inotify,
     sets: Vec<Watched>,
+    /// What was committed, and where that was.
+    known: Option<(Commits, Patterns)>,
     /// What each watched file or folder is of.
     owners: HashMap<WatchDescriptor, Vec<usize>>,
 }
@@ -131,12 +145,15 @@ impl Watch {
         }
         let data = launch.data_files.iter().filter(|(_, files)| !files.is_empty());
         let data = data.map(|(name, files)| (Subject::Data { name: name.clone() }, files.clone()));
-        let watched: Vec<(Subject, Vec<PathBuf>)> = data.chain(checkpoints(launch)).collect();
+        let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok().flatten();
+        let known = patterns.map(|patterns| (Commits::of(&launch.checkpoint_root), patterns));
+        let checkpoints = known.iter().flat_map(|(commits, patterns)| checkpoints(launch, commits, patterns));
+        let watched: Vec<(Subject, Vec<PathBuf>)> = data.chain(checkpoints).collect();
         if watched.is_empty() {
             return None;
         }
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-        let mut watch = Self { inotify, sets: Vec::new(), owners: HashMap::new() };
+        let mut watch = Self { inotify, sets: Vec::new(), known, owners: HashMap::new() };
         watched.into_iter().for_each(|(subject, places)| watch.add(subject, &places));
         Some(watch)
     }
@@ -215,6 +232,9 @@ impl Watch {
         let opener = if is_open_in_attempt(set) { Opener::Attempt } else { Opener::Unknown };
         if opener > set.opener {
             set.opener = opener;
+            if let Some((commits, patterns)) = &self.known {
+                set.subject.is_read(commits, patterns);
+            }
             record(writer, set);
         }
         // Nothing more can be learned, and a file that is opened for each row should not wake anything again.
@@ -239,19 +259,25 @@ impl Watch {
 }
 
 /// The checkpoints that are there, those that were written to last first.
-fn checkpoints(launch: &StoredLaunch) -> Vec<(Subject, Vec<PathBuf>)> {
-    let patterns = launch.adopt.patterns(&launch.working_directory, launch.home());
-    let Ok(Some(patterns)) = patterns else { return Vec::new() };
-    let candidate = |path: PathBuf| Candidate::at(&path).ok()?;
-    let mut candidates: Vec<Candidate> = patterns.paths().into_iter().filter_map(candidate).collect();
+fn checkpoints(
+    launch: &StoredLaunch,
+    commits: &Commits,
+    patterns: &Patterns,
+) -> Vec<(Subject, Vec<PathBuf>)> {
+    let candidates = patterns.places().into_iter().filter_map(|place| Candidate::of(&place).ok()?);
+    let mut candidates: Vec<Candidate> = candidates.collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
-    let commits = Commits::of(&launch.checkpoint_root);
     let watched = candidates.into_iter().take(CHECKPOINTS_MAX).map(|candidate| {
         let shown = patterns.shown(&candidate.path);
         let planned = launch.continues_from.as_ref().is_some_and(|from| from.path == shown);
-        let committed = commits.of_candidate(&candidate, &patterns).cloned();
-        let places = candidate.places().into_iter().collect();
-        (Subject::Checkpoint { shown, path: candidate.path, planned, committed }, places)
+        let bytes: u64 = candidate.files().iter().map(|file| file.size).sum();
+        let copied = || {
+            let is_small = bytes <= COMPARED_EARLY_BYTES;
+            is_small.then(|| commits.with_same_bytes(&candidate, patterns, &|| true)).flatten()
+        };
+        let committed = commits.of_candidate(&candidate, patterns).or_else(copied).cloned().map(Box::new);
+        let places = candidate.folders_or_files().into_iter().collect();
+        (Subject::Checkpoint { shown, place: candidate.at_place(), planned, committed }, places)
     });
     watched.collect()
 }
@@ -260,9 +286,9 @@ fn record(writer: &mut SegmentWriter, set: &Watched) {
     let by = ("by", set.opener.as_str());
     match &set.subject {
         Subject::Data { name } => writer.event(EventKind::DataOpened.as_str(), None, &[("data", name), by]),
-        Subject::Checkpoint { shown, path, planned, committed } => {
+        Subject::Checkpoint { shown, place, planned, committed } => {
             let said =
-                || Candidate::at(path).ok().flatten().and_then(|found| found.content().recognised.step);
+                || Candidate::of(place).ok().flatten().and_then(|found| found.content().recognised.step);
             let step = match (set.opener, committed) {
                 (Opener::None, _) => None,
                 (_, Some(commit)) => Some(commit.step),
@@ -310,12 +336,13 @@ mod tests {
     fn what_is_deleted_was_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
-        let mut watch = Watch { inotify, sets: Vec::new(), owners: HashMap::new() };
+        let mut watch = Watch { inotify, sets: Vec::new(), known: None, owners: HashMap::new() };
         let paths = ["deleted", "read"].map(|name| folder.path().join(name));
         for path in &paths {
             fs::write(path, "state").unwrap();
             let shown = path.display().to_string();
-            let subject = Subject::Checkpoint { shown, path: path.clone(), planned: false, committed: None };
+            let subject =
+                Subject::Checkpoint { shown, place: Place::of(path), planned: false, committed: None };
             watch.add(subject, std::slice::from_ref(path));
         }
         fs::read(&paths[1]).unwrap();

@@ -5,6 +5,7 @@ use crate::layout::{Component, Layout, LayoutConfidence, Recognised, Root, StepO
 use crate::limits::{BLOCK_BYTES, HEAD_BYTES};
 use crate::listing::Entry;
 use crate::names::{self, base};
+use crate::parts::{Part, PartName};
 use crate::source::{Source, head};
 
 /// Names at the top of a state, and the component that each is. Compared in lower case.
@@ -59,9 +60,9 @@ const STEP_KEYS: [&str; 10] = [
     "total_steps", "n_iter",
 ];
 /// Extensions of files that can be checkpoints, and of the texts and models among which boosters hide.
-const EXTENSIONS: [&str; 20] = [
-    "pt", "pth", "ckpt", "tar", "bin", "safetensors", "keras", "h5", "hdf5", "msgpack", "flax", "npz", "ubj",
-    "json", "txt", "model", "lgb", "cbm", "cbsnapshot", "bkp",
+const EXTENSIONS: [&str; 22] = [
+    "pt", "pth", "ckpt", "tar", "bin", "optim", "opt", "safetensors", "keras", "h5", "hdf5", "msgpack",
+    "flax", "npz", "ubj", "json", "txt", "model", "lgb", "cbm", "cbsnapshot", "bkp",
 ];
 const LIGHTNING_KEY: &str = "pytorch-lightning_version";
 /// Files of the Trainer that hold settings, never a state.
@@ -117,7 +118,7 @@ pub(super) fn recognise(source: &dyn Source, file: &Entry) -> Option<Recognised>
         (Some(Format::Ubjson), _) => xgboost(source, file),
         (Some(Format::Json), _) => json(source, file)?,
         (_, "pt" | "pth" | "ckpt" | "tar") | (Some(Format::LegacyTorch), _) => torch(source, file, extension),
-        (Some(Format::Zip), "bin" | "pkl" | "") => torch(source, file, extension),
+        (Some(Format::Zip), "bin" | "pkl" | "optim" | "opt" | "") => torch(source, file, extension),
         _ if formats::is_pickle_name(&lower) => joblib(source, file),
         _ => return None,
     };
@@ -125,11 +126,17 @@ pub(super) fn recognise(source: &dyn Source, file: &Entry) -> Option<Recognised>
     found.data_epoch = found.data_epoch.or_else(|| names::epoch(name));
     if found.confidence == LayoutConfidence::Guess
         && found.layout != Layout::Numpy
-        && names::says_checkpoint(name)
+        && (names::says_checkpoint(name) || is_optimizer(name, &found))
     {
         found.confidence = LayoutConfidence::Likely;
     }
     Some(found)
+}
+
+/// Whether name and content agree that it is the state of an optimizer.
+fn is_optimizer(name: &str, found: &Recognised) -> bool {
+    let part = PartName::of(name).map(|name| name.part);
+    part == Some(Part::Optimizer) && found.components.contains(&Component::Optimizer)
 }
 
 fn new(file: &Entry, layout: Layout, confidence: LayoutConfidence) -> Recognised {

@@ -1,28 +1,17 @@
-//! The paths that the patterns name now, each with its files.
+//! The paths that the patterns name now.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
-use trackway_layouts::{
-    Component, DEEPSPEED_TRACKER, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError,
-    Listing, MEGATRON_TRACKER, Recognised, Root, Wholeness, find, list, list_to_search, recognise, wholeness,
-};
+use trackway_layouts::{Component, Layout, Part, PartName, Recognised, find, list_to_search};
 
 use crate::matching::{PathPattern, entries_max};
-use crate::noting::Noting;
+use crate::places::{Place, places_of};
 use crate::reads::{Reads, Remembering};
-use crate::sightings::WrittenFile;
 
 /// Most paths that the patterns of a run may name at a time.
 pub const CANDIDATES_MAX: usize = 1000;
-/// Of a checkpoint with more files than this the writers of the first ones count.
-const WRITTEN_MAX: usize = 1000;
-/// Files that name the newest checkpoint, beside it: steps and completeness may depend on them.
-const TRACKERS: [&str; 3] = [DEEPSPEED_TRACKER, MEGATRON_TRACKER, "last_checkpoint"];
-
 /// A pattern that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {
@@ -111,6 +100,12 @@ impl Patterns {
         found.filter(is_in_reach).take(CANDIDATES_MAX).collect()
     }
 
+    /// The same, with the files that hold one state together.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        places_of(self.paths(), entries_max())
+    }
+
     /// The pattern that may name a path which the other one names, too; none if either finds checkpoints by what they are.
     #[must_use]
     pub fn names_with(&self, other: &Self) -> Option<&str> {
@@ -137,7 +132,14 @@ impl Patterns {
         let Ok(listing) = list_to_search(folder) else { return BTreeSet::new() };
         let found = find(&listing, &Remembering::new(folder, &listing, &self.reads)).checkpoints;
         let states = found.iter().filter(|found| !found.path.is_empty() && holds_a_training(found));
-        states.take(CANDIDATES_MAX).map(|found| folder.join(&found.path)).collect()
+        let states: Vec<&Recognised> = states.take(CANDIDATES_MAX).collect();
+        // Of a state in several files that was cut off a part may be all that there is, and torn.
+        let families: BTreeSet<(&str, String)> =
+            states.iter().filter_map(|found| family_of(&found.path, true)).collect();
+        let files = listing.files().iter().map(|file| file.path.as_str()).filter(|_| !families.is_empty());
+        let parts = files.filter(|path| family_of(path, false).is_some_and(|it| families.contains(&it)));
+        let all = states.iter().map(|found| found.path.as_str()).chain(parts.take(CANDIDATES_MAX));
+        all.map(|path| folder.join(path)).collect()
     }
 
     /// A path as a receipt shows it: relative to the working directory, else absolute.
@@ -153,9 +155,17 @@ impl Patterns {
     }
 }
 
+/// The folder of a file and the names of the states that it belongs to, without numbers; none if its name says no part. `beside`: nor if it is that of the
+/// model.
+fn family_of(path: &str, beside: bool) -> Option<(&str, String)> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = PartName::of(name).filter(|name| !beside || name.part != Part::Model)?;
+    Some((folder, name.family()))
+}
+
 /// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what was seen in it, and of a
 /// booster, from which a training always continues, by a name that shows it was saved on the way.
-fn holds_a_training(found: &Recognised) -> bool {
+pub(crate) fn holds_a_training(found: &Recognised) -> bool {
     let of_trainer = matches!(
         found.layout,
         Layout::TransformersTrainer
@@ -183,169 +193,4 @@ fn names_its_rounds(found: &Recognised) -> bool {
     found
         .step
         .is_some_and(|rounds| rounds == named || counts_from_zero && rounds.checked_sub(1) == Some(named))
-}
-
-/// A path that a pattern names, with its files. Nothing of them was read.
-#[derive(Debug)]
-pub struct Candidate {
-    /// The path.
-    pub path: PathBuf,
-    /// Its name, with which the paths of the listing begin.
-    pub name: String,
-    /// Whether it is a folder.
-    pub is_folder: bool,
-    /// Its files and the trackers beside it.
-    pub listing: Listing,
-}
-
-/// What its content says.
-#[derive(Debug)]
-pub struct Content {
-    /// Reads the files of the listing.
-    pub source: Folder,
-    /// What it is.
-    pub recognised: Recognised,
-    /// Why it is under a temporary name, if it is.
-    pub unfinished: Option<String>,
-}
-
-impl Candidate {
-    /// Lists its files. `None`: it is gone, has no file yet, or has a name that is not UTF-8.
-    ///
-    /// # Errors
-    /// When it cannot be listed, or has too many files.
-    pub fn at(path: &Path) -> Result<Option<Self>, ListError> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
-        else {
-            return Ok(None);
-        };
-        let listed = match list(path) {
-            Err(ListError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            listed => listed?,
-        };
-        let is_folder = path.is_dir();
-        let below = |path: &str| if is_folder { format!("{name}/{path}") } else { name.to_owned() };
-        let mut files: Vec<Entry> =
-            listed.files().iter().map(|file| Entry { path: below(&file.path), ..file.clone() }).collect();
-        if files.is_empty() {
-            return Ok(None);
-        }
-        let links =
-            listed.links().iter().map(|link| Link { path: below(&link.path), ..link.clone() }).collect();
-        for tracker in TRACKERS.iter().filter(|tracker| **tracker != name) {
-            let beside = parent.join(tracker);
-            if beside.is_file()
-                && let Ok(found) = list(&beside)
-            {
-                files.extend(found.files().iter().cloned());
-            }
-        }
-        let listing = Listing::new(files, links);
-        Ok(Some(Self { path: path.to_owned(), name: name.to_owned(), is_folder, listing }))
-    }
-
-    /// Reads what it is.
-    #[must_use]
-    pub fn content(&self) -> Content {
-        let source = Folder::new(self.path.parent().unwrap_or(Path::new("/")));
-        let found = find(&self.listing, &source);
-        let unfinished = found.unfinished.into_iter().find(|one| one.path == self.name).map(|one| one.why);
-        let recognised = found.checkpoints.into_iter().find(|one| one.path == self.name);
-        let recognised =
-            recognised.or_else(|| recognise(&self.listing, &source, &self.name)).unwrap_or_else(|| {
-                let root = if self.is_folder { Root::Folder } else { Root::File };
-                Recognised::new(&self.name, root, Layout::Unknown, LayoutConfidence::Guess)
-            });
-        Content { source, recognised, unfinished }
-    }
-
-    /// Its own files, without the trackers beside it.
-    #[must_use]
-    pub fn files(&self) -> &[Entry] {
-        self.listing.below(&self.name)
-    }
-
-    /// The folders that hold its files; for a checkpoint that is one file, the file.
-    #[must_use]
-    pub fn places(&self) -> BTreeSet<PathBuf> {
-        let parent = |file: &Entry| self.path.join(self.below(file)).parent().map(Path::to_owned);
-        match self.is_folder {
-            true => self.files().iter().filter_map(parent).collect(),
-            false => [self.path.clone()].into(),
-        }
-    }
-
-    /// When one of its files was last written to, in nanoseconds since 1970.
-    #[must_use]
-    pub fn modified_ns(&self) -> i64 {
-        self.files().iter().map(|file| file.modified_ns).max().unwrap_or(0)
-    }
-
-    /// The state of its files, without the trackers beside it.
-    #[must_use]
-    pub fn fingerprint(&self) -> Option<Fingerprint> {
-        self.listing.fingerprint(&self.name)
-    }
-
-    /// Its files, as far as their writers count: the first ones of very many.
-    #[must_use]
-    pub fn written(&self) -> Vec<WrittenFile> {
-        let files = self.files().iter().take(WRITTEN_MAX);
-        files.filter_map(|file| written(&self.place(file))).collect()
-    }
-
-    /// What its files take on the disk: of one with holes less than its size.
-    #[must_use]
-    pub fn bytes_on_disk(&self) -> u64 {
-        let on_disk =
-            |file: &Entry| fs::metadata(self.place(file)).map_or(file.size, |found| found.blocks() * 512);
-        self.files().iter().map(|file| on_disk(file).min(file.size)).sum()
-    }
-
-    /// The absolute path of one of its files.
-    #[must_use]
-    pub fn place(&self, file: &Entry) -> PathBuf {
-        let below = self.below(file);
-        if below.is_empty() { self.path.clone() } else { self.path.join(below) }
-    }
-
-    /// The path of one of its files below it, with `/`; empty for a checkpoint that is one file.
-    #[must_use]
-    pub fn below<'f>(&self, file: &'f Entry) -> &'f str {
-        file.path.strip_prefix(&self.name).unwrap_or("").trim_start_matches('/')
-    }
-}
-
-/// When a file was made, in nanoseconds since 1970.
-pub(crate) fn born_ns(path: &Path) -> Option<i64> {
-    let born = path.metadata().ok()?.created().ok()?;
-    i64::try_from(born.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
-}
-
-/// What shows who wrote a file.
-fn written(path: &Path) -> Option<WrittenFile> {
-    let found = fs::metadata(path).ok()?;
-    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-    Some(WrittenFile {
-        id: (found.dev(), found.ino()),
-        born_ns: born_ns(path),
-        modified_ns: nanos(found.mtime(), found.mtime_nsec()),
-        changed_ns: nanos(found.ctime(), found.ctime_nsec()),
-        user: found.uid(),
-    })
-}
-
-impl Content {
-    /// Whether the files are whole. What cannot be read is not known to be damaged.
-    ///
-    /// # Errors
-    /// Which file could not be read, and why.
-    pub fn wholeness(&self, candidate: &Candidate) -> Result<Wholeness, String> {
-        if let Some(what) = &self.unfinished {
-            return Ok(Wholeness::Unfinished { what: what.clone() });
-        }
-        let source = Noting::new(&self.source);
-        let found = wholeness(&candidate.listing, &source, &self.recognised);
-        source.fault().map_or(Ok(found), Err)
-    }
 }
