@@ -27,6 +27,9 @@ test: venv ## everything that needs no system service
 examples: ## the example jobs, beside the debug binary
 	$(CARGO) build $(EXAMPLES)
 
+# Their tests wait most of the time.
+test-services test-s3: export RUST_TEST_THREADS := $(shell echo $$(($$(nproc) * 2)))
+
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
 	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test sql --test it -- postgres
 
@@ -52,9 +55,9 @@ storm: $(PYTHON_VENV)/ready1 ## trainings in one folder that are killed and resu
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/storm.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_STORM_SEED:-1}
 
-smell: ## failed runs with a known truth: what `explain` answers about each (SMELL="--only nan --show")
+smell: $(PYTHON_VENV)/ready1 ## failed runs with a known truth: what `explain` answers about each (SMELL="--kinds trainer --only nan --show")
 	cargo build --locked --package trackway
-	python3 crates/edges/cli/tests/smell/smell.py --program $${CARGO_TARGET_DIR:-target}/debug/trackway $${SMELL:-}
+	$(PYTHON_VENV)/bin/python crates/edges/cli/tests/smell/smell.py --program $${CARGO_TARGET_DIR:-target}/debug/trackway $${SMELL:---kinds all}
 
 module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
