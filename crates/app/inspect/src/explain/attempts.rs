@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use trackway_api::checkpoints::CheckpointStanding;
 use trackway_api::explain::{AttemptSummary, Diff};
 use trackway_core::{AttemptId, Step, with_fields_of};
 use trackway_engine::Context;
@@ -15,6 +16,7 @@ pub(super) fn attempt_line(
     attempt: &AttemptRow,
     all: &[AttemptRow],
     diffs: &BTreeMap<AttemptId, Diff>,
+    standing: &CheckpointStanding,
 ) -> AttemptSummary {
     let diff = diffs.get(&attempt.attempt_id);
     let termination = termination(attempt);
@@ -30,7 +32,7 @@ pub(super) fn attempt_line(
         ],
         cause: termination.as_ref().map(|termination| termination.cause.clone()),
         runbook: termination.map(|termination| termination.runbook),
-        lost_steps: lost_steps(attempt, follower, begins),
+        lost_steps: lost_steps(attempt, follower, begins, standing),
         changes: diff.map(|diff| diff.changes.clone()).unwrap_or_default(),
         unknown: diff.map(|diff| diff.unknown.clone()).unwrap_or_default(),
         rule: attempt.termination_rule.clone(),
@@ -44,9 +46,14 @@ fn parent_of<'a>(attempt: &AttemptRow, all: &'a [AttemptRow]) -> Option<&'a Atte
 }
 
 /// Steps of an attempt that did not succeed which do not count: those that its follower trained again; without one, those after its
-/// last committed step. `None` where nothing shows what was kept: what a script saves by itself is not seen. `begins`: the first step that
+/// last committed step that is safe. `None` where nothing shows what was kept: what a script saves by itself is not seen. `begins`: the first step that
 /// the first attempt of the rung recorded, which is where a script begins that continues from nothing.
-fn lost_steps(attempt: &AttemptRow, follower: Option<&AttemptRow>, begins: Option<Step>) -> Option<Step> {
+fn lost_steps(
+    attempt: &AttemptRow,
+    follower: Option<&AttemptRow>,
+    begins: Option<Step>,
+    standing: &CheckpointStanding,
+) -> Option<Step> {
     let ended_badly = attempt.termination_reason.is_some_and(|reason| !reason.is_success());
     let last = attempt.last_step.filter(|_| ended_badly)?;
     let follower = follower.filter(|follower| follower.rung == attempt.rung && follower.first_step.is_some());
@@ -58,6 +65,9 @@ fn lost_steps(attempt: &AttemptRow, follower: Option<&AttemptRow>, begins: Optio
             (None, Some(first), _) => first.saturating_sub(1),
             (None, None, _) => return None,
         },
+        None if standing.newest_is_unsafe && standing.newest_step == attempt.last_committed_step => {
+            standing.safe_step.unwrap_or(0)
+        }
         None => attempt.last_committed_step.or(attempt.resumed_from_step)?,
     };
     Some(last.saturating_sub(kept))
@@ -105,12 +115,21 @@ mod tests {
             (next.first_step, next.resumed_from_step) = (first, resumed);
             next
         };
-        let lost = |next: Option<AttemptRow>| lost_steps(&failed, next.as_ref(), Some(5));
+        let whole = CheckpointStanding::default();
+        let lost = |next: Option<AttemptRow>| lost_steps(&failed, next.as_ref(), Some(5), &whole);
         assert_eq!(lost(Some(next(Some(85), Some(80)))), Some(10));
         assert_eq!(lost(Some(next(Some(5), None))), Some(90), "it began again");
         assert_eq!(lost(Some(next(Some(81), None))), Some(10), "from a file that is not seen");
         assert_eq!(lost(None), None);
         failed.last_committed_step = Some(80);
-        assert_eq!(lost_steps(&failed, None, Some(5)), Some(10));
+        assert_eq!(lost_steps(&failed, None, Some(5), &whole), Some(10));
+        let newest_unsafe = |safe_step| CheckpointStanding {
+            newest_step: Some(80),
+            newest_is_unsafe: true,
+            safe_step,
+            ..CheckpointStanding::default()
+        };
+        assert_eq!(lost_steps(&failed, None, Some(5), &newest_unsafe(Some(40))), Some(50), "80 is unsafe");
+        assert_eq!(lost_steps(&failed, None, Some(5), &newest_unsafe(None)), Some(90), "nothing is safe");
     }
 }

@@ -153,8 +153,9 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let of_run = checkpoints::checkpoints_at(context, run.clone(), rung_of(attempt))?;
     let checkpoints = of_run.of_this_disk()?;
     let mut diffs = parent_diffs(context, run, &attempts)?;
+    let standing = of_run.standing_here()?;
     let lines: Vec<AttemptSummary> =
-        attempts.iter().map(|attempt| attempt_line(attempt, &attempts, &diffs)).collect();
+        attempts.iter().map(|attempt| attempt_line(attempt, &attempts, &diffs, &standing)).collect();
     let (machine, metrics) = machine_card(&summaries);
     let detections = detections_of(context, run.run_id)?;
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
@@ -187,7 +188,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
             .iter()
             .find(|line| line.state == CheckpointState::Committed)
             .map(|line| line.step),
-        standing: of_run.standing_here()?,
+        standing,
         no_checkpoint_why: no_checkpoint_why(context, attempt, &checkpoints, &events)?,
         save_requests: save_requests::save_requests(attempt.attempt_id, &events),
         checkpoints,

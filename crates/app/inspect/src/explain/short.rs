@@ -89,9 +89,10 @@ fn changed(page: &Explanation) -> String {
     if more > 0 {
         parts.push(format!("{more} more"));
     }
-    let unknown = diff.unknown.len() as u64;
-    if unknown > 0 {
-        parts.push(format!("{} not known", counted(unknown, "thing")));
+    match diff.unknown.as_slice() {
+        [] => {}
+        [one] => parts.push(format!("not known: {}", one.why)),
+        several => parts.push(format!("{} not known", counted(several.len() as u64, "thing"))),
     }
     parts.join("; ")
 }
@@ -103,6 +104,9 @@ fn cost(page: &Explanation) -> String {
         parts.push(format!("{:.2} GPU hours", cost.run_gpu_seconds / 3600.0));
     }
     parts.extend(cost.run_cost_usd.map(|usd| format!("{usd:.2} USD")));
-    parts.extend(cost.lost_steps.map(|lost| format!("{} that do not count", counted(lost, "step"))));
+    parts.extend(
+        cost.lost_steps
+            .map(|lost| format!("{} lost", counted(lost, "step"))),
+    );
     parts.join(", ")
 }

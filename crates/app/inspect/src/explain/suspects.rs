@@ -16,6 +16,8 @@ const ORDINARY: &[&str] = &[
     "name", "value", "line", "batch", "size", "index", "input", "output", "label", "labels", "metric",
     "seed", "memory", "time",
 ];
+/// Changes that the advice names.
+const LOOKS_MAX: usize = 2;
 /// The weight of a change that the evidence names.
 const NAMED: u8 = 100;
 
@@ -27,6 +29,7 @@ enum Subject {
     Data,
     Memory,
     Checkpoint,
+    Stall,
 }
 
 /// What is known of the failure.
@@ -66,11 +69,23 @@ pub(super) fn ranked(mut diff: Diff, failure: &Failure) -> Diff {
     diff
 }
 
-/// What to look at first; none: no change fits.
+/// What to look at first; none: no change fits. A second change is named too, where it may be the cause as well.
 pub(super) fn first_look(diff: &Diff) -> Option<String> {
-    let change = diff.changes.first()?;
-    let why = change.fits_because.as_ref()?;
-    Some(format!("look first at what changed since {}, {}: {why}", diff.label, change.sentence()))
+    let fitting = diff.changes.iter().filter_map(|change| Some((change, change.fits_because.as_ref()?)));
+    let named: Vec<String> =
+        distinct(fitting).map(|(change, why)| format!("{} ({why})", change.sentence())).collect();
+    if named.is_empty() {
+        return None;
+    }
+    Some(format!("look first at what changed since {}: {}", diff.label, named.join("; then ")))
+}
+
+/// The first changes of different kinds, as many as are named.
+fn distinct<'c>(
+    changes: impl Iterator<Item = (&'c Change, &'c String)>,
+) -> impl Iterator<Item = (&'c Change, &'c String)> {
+    let mut seen = std::collections::BTreeSet::new();
+    changes.filter(move |(_, why)| seen.insert(why.as_str())).take(LOOKS_MAX)
 }
 
 fn subject_of(failure: &Failure) -> Option<Subject> {
@@ -81,6 +96,7 @@ fn subject_of(failure: &Failure) -> Option<Subject> {
         Reason::DataError | Reason::SchemaDrift => Some(Subject::Data),
         Reason::HostOom | Reason::DeviceOom => Some(Subject::Memory),
         Reason::CheckpointError => Some(Subject::Checkpoint),
+        Reason::Hang | Reason::Timeout => Some(Subject::Stall),
         _ if reason.is_success() && !Health::is_good(failure.health) => Some(Subject::Numbers),
         _ => None,
     }
@@ -102,6 +118,9 @@ const OF_MODEL: &[&str] = &[
     "channels", "load", "resume", "init",
 ];
 
+const OF_LIMITS: &[&str] = &["hang", "timeout", "within", "limit"];
+const OF_LOADING: &[&str] = &["workers", "prefetch", "batch", "cache", "loader"];
+
 fn fit(change: &Change, subject: Subject, evidence: &[String]) -> (u8, Option<&'static str>) {
     if is_named(change, evidence) {
         return (NAMED, Some("the evidence names it"));
@@ -118,15 +137,19 @@ fn fit(change: &Change, subject: Subject, evidence: &[String]) -> (u8, Option<&'
     match subject {
         Subject::Numbers if has(OF_NUMBERS) => (60, Some("such a setting can make numbers diverge")),
         Subject::Numbers if is_data => (50, Some("other values can make numbers diverge")),
-        Subject::Numbers if is_code => (40, Some("it computes them")),
+        Subject::Numbers if is_code => (40, Some("the code computes these numbers")),
         Subject::Memory if has(OF_MEMORY) => (60, Some("such a setting decides how much memory is needed")),
-        Subject::Memory if is_code => (30, Some("it may hold more than before")),
+        Subject::Memory if is_code => (30, Some("the code may hold more memory than before")),
         Subject::Data if is_data => (60, Some("it is the data that the failure is about")),
         Subject::Data if is_code => (40, Some("it reads the data")),
         Subject::Checkpoint if has(OF_MODEL) => (60, Some("such a setting decides which checkpoint fits")),
-        Subject::Checkpoint if is_code => (50, Some("it makes what the checkpoint is loaded into")),
+        Subject::Checkpoint if is_code => (50, Some("the code loads the checkpoint")),
         Subject::Checkpoint if is_package => (40, Some("another version may read it otherwise")),
-        Subject::Code if is_code => (50, Some("it is the code that failed")),
+        Subject::Stall if has(OF_LIMITS) => (60, Some("this limit ended it")),
+        Subject::Stall if has(OF_LOADING) => (50, Some("such a setting decides how long a step waits")),
+        Subject::Stall if is_code => (40, Some("the code may wait where it did not")),
+        Subject::Stall if is_data => (30, Some("reading it may take longer")),
+        Subject::Code if is_code => (50, Some("the code failed")),
         Subject::Code if is_package => (40, Some("another version may behave otherwise")),
         Subject::Code if is_setting => (35, Some("the code read it")),
         Subject::Code if is_data => (30, Some("the code read it")),
@@ -225,7 +248,7 @@ mod tests {
         assert_eq!(
             said.as_deref(),
             Some(
-                "look first at what changed since the last good run, c.json: lr: 1 → 2: such a setting can make numbers diverge"
+                "look first at what changed since the last good run: c.json: lr: 1 → 2 (such a setting can make numbers diverge)"
             )
         );
         assert_eq!(first_look(&ranked(diff("c.json: lr"), &failure(Reason::Preempted))), None);

@@ -82,7 +82,7 @@ MECHANISMS = [
     at_start("schema_drift", 'import csv\nfor row in csv.DictReader(open("data.csv")): row["x"]', {"schema_drift", "data_error", "code_error"},
              r"KeyError: 'x'", ["."], changed=[r"data|script"], data=DATA.replace("x,label", "xx,label")),
     Mechanism("nan_loss",
-              truth({"numeric_divergence"}, r"NaN", 40, SCRIPT, ["learning rate|diagnose|rollback"], never=[*NO_ACTION, "resume.* from step 60"]),
+              truth({"numeric_divergence"}, r"NaN", 40, SCRIPT, ["learning rate|diagnose|rollback"], lost=20, never=[*NO_ACTION, "resume.* from step 60"]),
               step="if step > 45: loss = math.nan"),
     Mechanism("exploded",
               truth({"loss_exploded", "loss_spike", "loss_shift", "numeric_divergence"}, r"loss", None, SCRIPT, ["learning rate|bless"],
