@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Trackway beside the floor and the tools a user would pick instead, in one run, and prints ratios.
 
-Usage: bench/run.sh [overhead] [logs] [sql] [reads] [classify] [record]
+Usage: bench/run.sh [overhead] [logs] [output] [sql] [reads] [classify] [record]
 Every figure is the median of repeated runs; the spread (10th to 90th percentile) is beside it.
 """
 
@@ -122,6 +122,38 @@ def logs(binary: Path) -> None:
             raise SystemExit("the run failed")
 
 
+# How much is printed in `output`, and of what: the more a line may mean, the more it costs.
+OUTPUT_BYTES = 200_000_000
+OUTPUT_KINDS = {
+    "lines of 80 letters, no number": lambda at: "the quick brown fox jumps over the lazy dog while other animals look at the scene\n",
+    "lines of a log with numbers": lambda at: f"2026-01-02 10:02:03,{at % 1000:03} INFO worker {at % 8} fetched batch {at} of shard {at // 100}\n",
+    "a step and a loss in each line": lambda at: f"step {at} loss {1 / (1 + at):.6f}\n",
+    "a JSON object in each line": lambda at: f'{{"step": {at}, "loss": {1 / (1 + at):.6f}, "lr": 0.001}}\n',
+    "a progress bar that draws over itself": lambda at: f"\rEpoch 1/3:  50%|#####     | {at % 10**6}/1000000 [00:00<00:00, 48.17it/s]",
+    "one line": lambda at: "x" * 100,
+}
+
+
+def output(binary: Path, size_bytes: int = OUTPUT_BYTES) -> None:
+    """A script that prints as fast as it can, beside the same script through `tee`. What is printed is kept in a file and shown nowhere."""
+    print(f"\n{size_bytes / 1e6:.0f} MB of output, beside `tee`; a run ends when its receipt is sealed")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRACKWAY_HOME": f"{folder}/home"}
+        for name, line in OUTPUT_KINDS.items():
+            printed, kept = Path(folder) / "printed", Path(folder) / "kept"
+            with open(printed, "w", encoding="utf-8") as file:
+                at, left = 0, size_bytes
+                while left > 0:
+                    text = "".join(line(number) for number in range(at, at + 10_000))
+                    file.write(text)
+                    at, left = at + 10_000, left - len(text)
+            size = printed.stat().st_size
+            tee = min(seconds_of(["sh", "-c", f"cat {printed} | tee {kept} > /dev/null"], 3))
+            run = min(seconds_of([str(binary), "run", "--", "cat", str(printed)], 1, environment))
+            print(f"  {name:<44} tee {size / tee / 1e6:6.0f} MB/s, trackway run {size / run / 1e6:6.0f} MB/s: {run / tee:6.1f} x")
+            shutil.rmtree(f"{folder}/home")
+
+
 def sql(binary: Path, target: Path) -> None:
     """The A4 query on 100,000 attempts, whole process."""
     print("\nA4 query on 100,000 attempts, whole process")
@@ -229,7 +261,7 @@ def main() -> int:
     options = parser.parse_args()
     binary = (options.target / "trackway").resolve()
     target = options.target.resolve()
-    wanted = options.which or ["overhead", "logs", "sql", "reads", "classify", "record"]
+    wanted = options.which or ["overhead", "logs", "output", "sql", "reads", "classify", "record"]
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for name in wanted:
         match name:
@@ -237,6 +269,8 @@ def main() -> int:
                 overhead(binary)
             case "logs":
                 logs(binary)
+            case "output":
+                output(binary)
             case "sql":
                 sql(binary, target)
             case "reads":

@@ -121,6 +121,8 @@ closed_list!(
         ControlAck = "control_ack",
         /// Frames that were not written, because the disk was too slow.
         FramesDropped = "frames_dropped",
+        /// The script names too many metrics; values of further names are counted and not recorded: `names_max`, `name` (the first of them), `values`.
+        MetricNamesFull = "metric_names_full",
         /// The script reached its maximum of steps and ended.
         MaxStepsReached = "max_steps_reached",
         /// The script waits in a save for a fault that is part of a rehearsal.
@@ -177,6 +179,8 @@ closed_list!(
         EffectiveBatchChanged = "effective_batch_changed",
         /// Files of the data changed after they were hashed.
         DataChanged = "data_changed",
+        /// The record of the attempt has more than the ledger keeps of it, and what.
+        RecordCut = "record_cut",
         /// Output that could not be stored: the disk was full.
         OutputLost = "output_lost",
         /// The process was not launched by Trackway, it began the run itself: `pid`, `executable`.

@@ -18,6 +18,7 @@ mod shapes;
 mod stream;
 mod value;
 mod view;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -139,6 +140,13 @@ impl Redactor {
             return Cow::Borrowed(NAMED);
         }
         self.text(value)
+    }
+
+    /// Whether a setting of this name may be secret whatever its value looks like, or the name itself has a secret. Where not, [`Self::value`] is
+    /// [`Self::text`] of the value.
+    #[must_use]
+    pub fn is_name_suspicious(&self, name: &str) -> bool {
+        names::is_secret(name) || names::may_be_secret(name) || self.text(name) != name
     }
 
     /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and

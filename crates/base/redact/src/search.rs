@@ -1,13 +1,15 @@
-//! Finds secrets in bytes: one pass of an automaton over all beginnings, triggers and literal values, then a closer
+//! Finds secrets in bytes: one pass for all beginnings, triggers and literal values, then a closer
 //! look at each match. The same again on the views of lines with escapes.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::collections::BTreeMap;
+
 use once_cell::race::OnceBox;
 use regex::bytes::Regex;
 
 use super::rules::RULES;
 use super::shapes::SHAPES;
 use super::view::{View, first_escape};
+use super::words::Words;
 
 /// Where a secret is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +31,6 @@ const PEM_TRIGGERS: [&str; 2] = ["-----begin ", "private-lines: "];
 const PEM_KIND: &str = "private-key";
 const LITERAL_KIND: &str = "environment";
 
-/// Automata over more pattern bytes than this stay compact instead of fast.
-const DENSE_PATTERN_BYTES_MAX: usize = 16 * 1024;
-
 pub(super) fn pem_begin() -> &'static Regex {
     static REGEX: OnceBox<Regex> = OnceBox::new();
     REGEX.get_or_init(|| Box::new(Regex::new(PEM_BEGIN).expect("a fixed pattern, compiled by the tests")))
@@ -50,19 +49,20 @@ enum Meaning {
     Literal(usize),
 }
 
-struct Automaton {
-    words: AhoCorasick,
-    meanings: Vec<Meaning>,
+/// What is looked for, and of each word what it means: several rules have a word in common.
+struct Beginnings {
+    words: Words,
+    meanings: Vec<Vec<Meaning>>,
 }
 
 pub(super) struct Search {
     literals: Vec<Vec<u8>>,
-    automaton: OnceBox<Automaton>,
+    beginnings: OnceBox<Beginnings>,
 }
 
 impl Search {
     pub fn new(literals: Vec<Vec<u8>>) -> Self {
-        Self { literals, automaton: OnceBox::new() }
+        Self { literals, beginnings: OnceBox::new() }
     }
 
     pub fn literals(&self) -> &[Vec<u8>] {
@@ -99,64 +99,72 @@ impl Search {
     }
 
     fn scan(&self, bytes: &[u8], found: &mut Vec<Span>) {
-        let automaton = self.automaton();
-        let mut tried: Vec<Option<usize>> = vec![None; RULES.len()];
-        for hit in automaton.words.find_overlapping_iter(bytes) {
-            match automaton.meanings[hit.pattern().as_usize()] {
-                Meaning::Literal(index) => {
-                    // The automaton ignores case; a literal does not.
-                    if bytes[hit.start()..hit.end()] == self.literals[index][..] {
-                        found.push(span(hit.start(), hit.end(), LITERAL_KIND, usize::MAX));
-                    }
+        let Beginnings { words, meanings } = self.beginnings();
+        // Of each rule that was tried where the line ends that it was tried on.
+        let mut tried: Vec<(usize, usize)> = Vec::new();
+        words.find_all(bytes, |at, word| {
+            for meaning in &meanings[word] {
+                self.look(*meaning, bytes, at, &mut tried, found);
+            }
+        });
+    }
+
+    /// Looks closer at a word that was found.
+    fn look(
+        &self,
+        meaning: Meaning,
+        bytes: &[u8],
+        at: usize,
+        tried: &mut Vec<(usize, usize)>,
+        found: &mut Vec<Span>,
+    ) {
+        match meaning {
+            Meaning::Literal(index) => {
+                // Words are found in any case; a literal has its own.
+                let literal = &self.literals[index];
+                if bytes[at..].starts_with(literal) {
+                    found.push(span(at, at + literal.len(), LITERAL_KIND, usize::MAX));
                 }
-                Meaning::Pem => found.extend(pem_block(bytes, hit.start())),
-                Meaning::Shape(index) => {
-                    if let Some((start, end)) = SHAPES[index].find(bytes, hit.start()) {
-                        found.push(span(start, end, SHAPES[index].kind, index));
-                    }
+            }
+            Meaning::Pem => found.extend(pem_block(bytes, at)),
+            Meaning::Shape(index) => {
+                if let Some((start, end)) = SHAPES[index].find(bytes, at) {
+                    found.push(span(start, end, SHAPES[index].kind, index));
                 }
-                Meaning::Rule(index) => {
-                    if tried[index].is_none_or(|line_end| hit.start() >= line_end) {
-                        let line = line_around(bytes, hit.start());
-                        tried[index] = Some(line.end);
-                        rule_spans(index, bytes, line, found);
-                    }
+            }
+            Meaning::Rule(index) => {
+                let known = tried.iter_mut().find(|(rule, _)| *rule == index);
+                if known.as_ref().is_some_and(|(_, line_end)| at < *line_end) {
+                    return;
                 }
+                let line = line_around(bytes, at);
+                match known {
+                    Some((_, line_end)) => *line_end = line.end,
+                    None => tried.push((index, line.end)),
+                }
+                rule_spans(index, bytes, line, found);
             }
         }
     }
 
-    fn automaton(&self) -> &Automaton {
-        self.automaton.get_or_init(|| {
-            let mut words: Vec<&[u8]> = Vec::new();
-            let mut meanings = Vec::new();
+    fn beginnings(&self) -> &Beginnings {
+        self.beginnings.get_or_init(|| {
+            let mut known: BTreeMap<Vec<u8>, Vec<Meaning>> = BTreeMap::new();
+            let mut add = |word: &[u8], meaning| {
+                known.entry(word.to_ascii_lowercase()).or_default().push(meaning);
+            };
             for (index, shape) in SHAPES.iter().enumerate() {
-                words.push(shape.anchor());
-                meanings.push(Meaning::Shape(index));
+                add(shape.anchor(), Meaning::Shape(index));
             }
             for (index, rule) in RULES.iter().enumerate() {
-                for trigger in &rule.triggers {
-                    words.push(trigger.as_bytes());
-                    meanings.push(Meaning::Rule(index));
-                }
+                rule.triggers.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Rule(index)));
             }
-            for trigger in PEM_TRIGGERS {
-                words.push(trigger.as_bytes());
-                meanings.push(Meaning::Pem);
-            }
+            PEM_TRIGGERS.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Pem));
             for (index, literal) in self.literals.iter().enumerate() {
-                words.push(literal);
-                meanings.push(Meaning::Literal(index));
+                add(literal, Meaning::Literal(index));
             }
-            let dense = words.iter().map(|word| word.len()).sum::<usize>() <= DENSE_PATTERN_BYTES_MAX;
-            let kind = if dense { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA };
-            let words = AhoCorasick::builder()
-                .ascii_case_insensitive(true)
-                .match_kind(MatchKind::Standard)
-                .kind(Some(kind))
-                .build(words)
-                .expect("what an environment may hold stays far below the automaton's 2^31 states");
-            Box::new(Automaton { words, meanings })
+            let (words, meanings) = known.into_iter().unzip();
+            Box::new(Beginnings { words: Words::new(words), meanings })
         })
     }
 }

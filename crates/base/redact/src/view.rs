@@ -39,9 +39,10 @@ impl View {
     }
 }
 
-/// Where the first byte is that a view may show otherwise.
+/// Where the first byte is that a view may show otherwise. A percent sign that begins no escape is none: every progress bar has one.
 pub(super) fn first_escape(bytes: &[u8]) -> Option<usize> {
-    let first = memchr::memchr3(0x1b, b'\\', b'%', bytes);
+    let is_escape = |at: &usize| bytes[*at] != b'%' || hex(&bytes[*at..], 1, 2).is_some();
+    let first = memchr::memchr3_iter(0x1b, b'\\', b'%', bytes).find(is_escape);
     memchr::memchr(0, &bytes[..first.unwrap_or(bytes.len())]).or(first)
 }
 

@@ -27,6 +27,7 @@ use settings::{FoundFile, Settings};
 
 fn main() -> ExitCode {
     trackway_files::restrict_umask();
+    signals::outlive_full_files();
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
@@ -85,7 +86,9 @@ fn unwritten() -> Failure {
 }
 
 fn failed(failure: &Failure, printer: Printer) -> ExitCode {
-    printer.error(&failure.message, &failure.hints);
+    let mut hints = failure.hints.clone();
+    hints.extend(signals::file_limit_hint(&failure.message));
+    printer.error(&failure.message, &hints);
     ExitCode::from(failure.code)
 }
 

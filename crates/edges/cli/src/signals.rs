@@ -3,9 +3,27 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 use trackway_system::Cancel;
+
+/// A file that may not become larger (`ulimit -f`) is an error that is reported, and does not end this process without a word.
+pub fn outlive_full_files() {
+    // Not ignored: what this process starts would ignore it too.
+    on(SIGXFSZ, || {});
+}
+
+/// What may be behind an error of a file: the system says only that it could not be written.
+pub fn file_limit_hint(message: &str) -> Option<String> {
+    let (bytes, _) = getrlimit(Resource::RLIMIT_FSIZE).ok().filter(|(bytes, _)| *bytes != RLIM_INFINITY)?;
+    let is_write = ["disk I/O error", "File too large", "database or disk is full"]
+        .iter()
+        .any(|it| message.contains(it));
+    is_write.then(|| {
+        format!("no file of this process may become larger than {bytes} bytes: raise the limit with `ulimit -f unlimited`")
+    })
+}
 
 /// SIGINT and SIGTERM request a stop, the second time a kill; SIGHUP (the terminal was closed) leaves the script
 /// running without a supervisor.

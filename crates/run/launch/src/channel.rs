@@ -112,7 +112,10 @@ impl AttemptChannel for FolderChannel {
         let mut bytes = Vec::new();
         if let Some(mut opened) = if_there(File::open(self.path(file)?))? {
             opened.seek(SeekFrom::Start(offset))?;
-            opened.take(bytes_max).read_to_end(&mut bytes)?;
+            // One read that ends at the end of the file, into room that never grows.
+            let left = opened.metadata()?.len().saturating_sub(offset).min(bytes_max);
+            bytes.reserve_exact(usize::try_from(left).unwrap_or(0));
+            opened.take(left).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }

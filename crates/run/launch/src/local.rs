@@ -297,13 +297,20 @@ fn here(place: &LocalPlace) -> io::Result<bool> {
 }
 
 /// The state according to the files, the lock and the processes. An error means: unknown.
+///
+/// As long as the shim lives the attempt has not ended, whatever the folder says: the script can write there, too. The shim's own record is
+/// the last thing it writes and replaces any other.
 fn look(place: &LocalPlace) -> io::Result<Observation> {
+    let machine = MachineIdentity::current()?;
+    let then = &place.machine;
+    let whereabouts = then.seen_from(&machine);
+    if is_shim_seen(place, whereabouts)? {
+        return Ok(running(place, false));
+    }
     if let Some(exit) = readable_record(place)? {
         return Ok(Observation::Exited(Box::new(exit)));
     }
-    let machine = MachineIdentity::current()?;
-    let then = &place.machine;
-    match then.seen_from(&machine) {
+    match whereabouts {
         Whereabouts::Elsewhere => Ok(Observation::CannotTell {
             why: format!("it was started on `{}`, but this is `{}`", then.host, machine.host),
             is_lasting: true,
@@ -312,16 +319,21 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
             why: format!("`{}` rebooted since the launch, and there is no exit record", then.host),
             rebooted: true,
         }),
-        Whereabouts::OtherContainer if lock_is_held(&place.directory)? => Ok(running(place, false)),
         Whereabouts::OtherContainer => Ok(Observation::CannotTell {
             why: "it was started in another container of this machine, whose processes cannot be seen"
                 .to_owned(),
             is_lasting: true,
         }),
-        Whereabouts::Here if place.shim.is_alive()? || lock_is_held(&place.directory)? => {
-            Ok(running(place, false))
-        }
         Whereabouts::Here => without_shim(place),
+    }
+}
+
+/// Whether the shim is alive, as far as this can be seen from here.
+fn is_shim_seen(place: &LocalPlace, whereabouts: Whereabouts) -> io::Result<bool> {
+    match whereabouts {
+        Whereabouts::Here => Ok(place.shim.is_alive()? || lock_is_held(&place.directory)?),
+        Whereabouts::OtherContainer => lock_is_held(&place.directory),
+        Whereabouts::Elsewhere | Whereabouts::HereBeforeReboot => Ok(false),
     }
 }
 

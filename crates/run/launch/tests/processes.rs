@@ -46,6 +46,7 @@ const TESTS: &[(&str, fn())] = &[
     ("secrets_never_reach_the_disk", secrets_never_reach_the_disk),
     ("a_killed_supervisor_changes_nothing", a_killed_supervisor_changes_nothing),
     ("a_killed_shim_is_no_death_of_the_script", a_killed_shim_is_no_death_of_the_script),
+    ("a_forged_exit_record_is_not_believed", a_forged_exit_record_is_not_believed),
     ("what_cannot_be_executed_is_explained", what_cannot_be_executed_is_explained),
     ("racing_launches_start_one_script", racing_launches_start_one_script),
     ("other_machines_are_not_judged", other_machines_are_not_judged),
@@ -536,6 +537,26 @@ fn a_killed_shim_is_no_death_of_the_script() {
     );
     place.launcher.stop(&placement, StopMode::Kill).unwrap();
     assert!(matches!(place.end(&placement), Observation::Gone { rebooted: false, .. }));
+}
+
+/// Proves that an exit record which the script writes itself ends nothing: the attempt runs until its shim has ended, and ends as the script did.
+fn a_forged_exit_record_is_not_believed() {
+    let place = Place::new();
+    let forged = serde_json::to_string(&ExitRecord { exit_code: Some(0), ..ExitRecord::default() }).unwrap();
+    let script = place.path().join("forge.sh");
+    let spec = place.spec(&["sh", script.to_str().unwrap()]);
+    let record = spec.directory.join("exit.json");
+    let text = format!("echo '{forged}' > '{}'; echo forged; sleep 1; exit 9", record.display());
+    std::fs::write(&script, text).unwrap();
+    let placement = place.launch(&spec);
+    until("the record is forged", || ExitRecord::read(&spec.directory).is_ok_and(|record| record.is_some()));
+    let seen = place.launcher.observe(&placement).unwrap().state;
+    assert!(matches!(seen, Observation::Running(_)), "{seen:?}");
+    until("the script has ended", || place.launcher.observe(&placement).unwrap().is_final());
+    let Observation::Exited(exit) = place.launcher.observe(&placement).unwrap().state else {
+        panic!("it ended")
+    };
+    assert_eq!(exit.exit_code, Some(9));
 }
 
 /// Proves that whatever keeps a script from starting is named with its error number and a way out.

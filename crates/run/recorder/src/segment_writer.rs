@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use trackway_core::{Clock, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::record::{
     CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
-    MAX_METRICS_PER_FRAME, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
+    MAX_METRICS_PER_FRAME, METRIC_NAMES_MAX, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
 };
 use trackway_redact::Redactor;
 
@@ -17,6 +18,9 @@ pub const MAX_SEGMENT_BYTES: u64 = 64 << 20;
 
 /// After a write failed, the next try waits so long: a full disk must not cost the training loop time.
 pub const RETRY_INTERVAL_MICROS: i64 = 1_000_000;
+
+/// Frames that are written together are written once they are this many bytes.
+const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 /// Room that is kept for the close frame.
 const CLOSE_FRAME_BYTES: u64 = FRAME_OVERHEAD_BYTES as u64 + 16;
@@ -55,17 +59,41 @@ pub struct SegmentWriter {
     redactor: Arc<Redactor>,
     /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in
     /// the same order.
-    names: Vec<(String, Option<String>)>,
+    names: Vec<(String, Name)>,
+    /// All names that were recorded.
+    known_names: HashSet<String>,
+    /// Values of names beyond [`METRIC_NAMES_MAX`]: the first such name, and how many values.
+    nameless: Option<(String, u64)>,
     pid: u32,
     started_micros: i64,
     next_segment_sequence: u32,
     open: Option<OpenSegment>,
     buffer: Vec<u8>,
+    /// Frames in the buffer that wait for others; none: each call writes.
+    waiting: Option<u64>,
     dropped_frames: u64,
     unreported_drops: u64,
     last_error: Option<String>,
     /// On the monotonic clock; `None`: at once.
     retry_at_micros: Option<i64>,
+}
+
+/// What is written of the name of a metric.
+enum Name {
+    AsItIs,
+    /// It holds a secret.
+    Clean(String),
+    /// There are too many names already.
+    Refused,
+}
+
+/// What is written of a value with this name.
+fn written((known, name): &(String, Name), value: f64) -> Option<(&str, f64)> {
+    match name {
+        Name::AsItIs => Some((known, value)),
+        Name::Clean(clean) => Some((clean, value)),
+        Name::Refused => None,
+    }
 }
 
 struct OpenSegment {
@@ -88,9 +116,12 @@ impl SegmentWriter {
             clock,
             redactor: Redactor::of_this_process(),
             names: Vec::new(),
+            known_names: HashSet::new(),
+            nameless: None,
             next_segment_sequence: 0,
             open: None,
             buffer: Vec::new(),
+            waiting: None,
             dropped_frames: 0,
             unreported_drops: 0,
             last_error: None,
@@ -114,6 +145,16 @@ impl SegmentWriter {
         self.dropped_frames
     }
 
+    /// Writes what these calls record with as few writes as its size allows: for a writer that records what has happened already, and
+    /// is not in the training loop. Where such a write fails, all of its frames count as dropped.
+    pub fn together(&mut self, record: impl FnOnce(&mut Self)) {
+        self.buffer.clear();
+        self.waiting = Some(0);
+        record(self);
+        self.write_waiting();
+        self.waiting = None;
+    }
+
     /// Values of metrics at a step.
     pub fn metrics(&mut self, step: Step, values: &[(&str, f64)]) {
         self.metrics_at(self.clock.now(), step, values);
@@ -122,16 +163,14 @@ impl SegmentWriter {
     /// Values of metrics that were measured at another time, by another source.
     pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
         self.read_names(values);
-        let clean: Vec<(String, f64)>;
         let borrowed: Vec<(&str, f64)>;
-        let values = if self.names[..values.len()].iter().all(|(_, clean)| clean.is_none()) {
+        let names = std::mem::take(&mut self.names);
+        let values = if names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs)) {
             values
         } else {
-            let kept = |((name, clean), (_, value)): (&(String, Option<String>), &(&str, f64))| {
-                (clean.as_ref().unwrap_or(name).clone(), *value)
-            };
-            clean = self.names.iter().zip(values).map(kept).collect();
-            borrowed = clean.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            borrowed =
+                names.iter().zip(values).filter_map(|(name, (_, value))| written(name, *value)).collect();
+            self.refuse(values.len() - borrowed.len());
             &borrowed
         };
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
@@ -140,21 +179,50 @@ impl SegmentWriter {
             }
             self.append(|encoder, out| encoder.metrics(out, at, step, chunk));
         }
+        self.names = names;
     }
 
-    /// Looks for secrets in the names that are not those of the last time.
+    /// Looks for secrets in the names that are not those of the last time, and refuses those beyond the bound.
     fn read_names(&mut self, values: &[(&str, f64)]) {
         for (place, (name, _)) in values.iter().enumerate() {
             if self.names.get(place).is_some_and(|(known, _)| known == name) {
                 continue;
             }
-            let clean = self.redactor.text(name);
-            let read = ((*name).to_owned(), (clean != *name).then(|| clean.into_owned()));
+            let read = ((*name).to_owned(), self.read_name(name));
             match self.names.get_mut(place) {
                 Some(known) => *known = read,
                 None => self.names.push(read),
             }
         }
+    }
+
+    fn read_name(&mut self, name: &str) -> Name {
+        if !self.known_names.contains(name) {
+            if self.known_names.len() >= METRIC_NAMES_MAX {
+                self.nameless.get_or_insert_with(|| (self.redactor.text(name).into_owned(), 0));
+                return Name::Refused;
+            }
+            self.known_names.insert(name.to_owned());
+        }
+        let clean = self.redactor.text(name);
+        if clean == name { Name::AsItIs } else { Name::Clean(clean.into_owned()) }
+    }
+
+    /// Counts values without a name, and writes an event at the first of them.
+    fn refuse(&mut self, count: usize) {
+        let Some((_, values)) = self.nameless.as_mut().filter(|_| count > 0) else { return };
+        let is_first = *values == 0;
+        *values += count as u64;
+        if is_first {
+            self.tell_nameless();
+        }
+    }
+
+    fn tell_nameless(&mut self) {
+        let Some((name, values)) = self.nameless.clone() else { return };
+        let (names_max, values) = (METRIC_NAMES_MAX.to_string(), values.to_string());
+        let fields = [("names_max", names_max.as_str()), ("name", &name), ("values", &values)];
+        self.event(EventKind::MetricNamesFull.as_str(), None, &fields);
     }
 
     /// An event. Of a pair of fields `name` and `value` the name determines whether the value is secret.
@@ -200,6 +268,7 @@ impl SegmentWriter {
 
     /// Ends the segment in order. A later call begins another one.
     pub fn finish(&mut self) {
+        self.tell_nameless();
         self.close_segment();
     }
 
@@ -223,14 +292,43 @@ impl SegmentWriter {
         let Some(open) = &mut self.open else {
             return false;
         };
-        self.buffer.clear();
+        if self.waiting.is_none() {
+            self.buffer.clear();
+        }
+        let before = self.buffer.len();
         let frame_count = open.encoder.frame_count();
         encode(&mut open.encoder, &mut self.buffer);
         if open.written_bytes + self.buffer.len() as u64 + CLOSE_FRAME_BYTES > open.max_bytes {
             open.encoder.rewind_to(frame_count);
+            self.buffer.truncate(before);
             self.close_segment();
             return false;
         }
+        if let Some(waiting) = &mut self.waiting {
+            *waiting += 1;
+            if self.buffer.len() >= TOGETHER_BYTES_MAX {
+                self.write_waiting();
+            }
+            return true;
+        }
+        self.write_buffer()
+    }
+
+    /// Writes the frames that wait for others, or counts them as dropped.
+    fn write_waiting(&mut self) {
+        let waiting = self.waiting.unwrap_or(0);
+        if waiting > 0 {
+            self.waiting = Some(0);
+            if !self.write_buffer() {
+                self.dropped_frames += waiting;
+                self.unreported_drops += waiting;
+            }
+        }
+        self.buffer.clear();
+    }
+
+    fn write_buffer(&mut self) -> bool {
+        let Some(open) = &mut self.open else { return false };
         match write_once(&mut open.file, &self.buffer) {
             Ok(()) => {
                 open.written_bytes += self.buffer.len() as u64;
@@ -299,6 +397,7 @@ impl SegmentWriter {
             return Err(error);
         }
         open.written_bytes = self.buffer.len() as u64;
+        self.buffer.clear();
         Ok(open)
     }
 
@@ -346,6 +445,7 @@ impl SegmentWriter {
 
     /// Ends the open segment with a close frame, if there is room for it.
     fn close_segment(&mut self) {
+        self.write_waiting();
         let Some(mut open) = self.open.take() else {
             return;
         };

@@ -8,12 +8,12 @@ use trackway_checkpoint::bulk::{Dtype, TensorRef, TensorSpec};
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
 use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_formats::EventKind;
-use trackway_formats::record::{Event, Frame, Segment, read_segment};
+use trackway_formats::record::{Event, Frame, METRIC_NAMES_MAX, Origin, Segment, read_segment};
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
-use crate::{CONTROL_POLL_MICROS, Recorder, cost};
+use crate::{CONTROL_POLL_MICROS, Recorder, SegmentInfo, SegmentWriter, cost};
 
 /// How long a test waits for a save that takes milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -585,6 +585,58 @@ fn too_many_names_begin_another_segment() {
     let segments = attempt.segments();
     assert_eq!(segments.len(), 2);
     assert_eq!(segments.iter().map(|segment| segment.metric_points().count()).sum::<usize>(), 10_500);
+}
+
+/// Proves that names beyond the bound are refused, their values counted and the first of them named, and that known names continue.
+#[test]
+fn names_without_end_are_refused() {
+    let attempt = Attempt::new();
+    let run = attempt.attach();
+    for step in 0..METRIC_NAMES_MAX as u64 + 10 {
+        run.log(step, &[(&format!("loss_at_{step}"), 1.0), ("loss_at_0", 2.0)]);
+    }
+    run.finish();
+    let segments = attempt.segments();
+    let points = segments.iter().flat_map(Segment::metric_points);
+    let names: std::collections::BTreeSet<String> = points.map(|point| point.name.into_owned()).collect();
+    assert_eq!(names.len(), METRIC_NAMES_MAX);
+    let count = segments.iter().map(|segment| segment.metric_points().count()).sum::<usize>();
+    assert_eq!(count, 2 * METRIC_NAMES_MAX + 10, "a known name goes on");
+    let reported = attempt.events(EventKind::MetricNamesFull.as_str());
+    let last = reported.last().unwrap();
+    let fields = ["names_max", "name", "values"].map(|name| last.field(name).unwrap());
+    assert_eq!(fields, ["20000", "loss_at_20000", "10"]);
+    assert_eq!(reported.len(), 2, "at the first value, and at the end");
+}
+
+/// Proves that frames which are written together are those that are written one by one, also across segments.
+#[test]
+fn frames_written_together_are_the_same() {
+    let points = |together: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let info = SegmentInfo { run_id: "r".into(), attempt_id: "a".into(), origin: Origin::Stdout };
+        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
+        let mut writer = SegmentWriter::create(folder.path(), info, clock);
+        let record = |writer: &mut SegmentWriter| {
+            (0..12_000u64)
+                .for_each(|step| writer.metrics(step, &[(&format!("m{step}"), 0.5), ("loss", step as f64)]));
+            writer.heartbeat(7);
+        };
+        match together {
+            true => writer.together(record),
+            false => record(&mut writer),
+        }
+        writer.finish();
+        assert_eq!(writer.dropped_frames(), 0);
+        let mut paths: Vec<PathBuf> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        let segments = paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap());
+        segments.map(|segment| (segment.frames, segment.close, segment.damage)).collect::<Vec<_>>()
+    };
+    let apart = points(false);
+    assert_eq!(apart.len(), 2);
+    assert_eq!(points(true), apart);
 }
 
 /// Fills a draft with a state derived from the step, and submits it; false: it was skipped.

@@ -7,7 +7,7 @@ use trackway_launch::{AttemptChannel, GrowingFile};
 use crate::reporter::{Reporter, Stream};
 
 /// Bytes passed on in one piece.
-const PIECE_BYTES: u64 = 64 << 10;
+const PIECE_BYTES: u64 = 256 << 10;
 /// Most bytes of one stream passed on in one turn, so that the supervisor keeps looking at other things.
 const TURN_BYTES_MAX: usize = 16 << 20;
 

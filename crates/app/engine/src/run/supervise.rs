@@ -170,9 +170,10 @@ pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, tou
     let (clock, reporter) = (watched.clock, watched.reporter);
     let mut supervisor = Supervisor::new(watched, detection);
     let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());
+    let mut more = false;
     loop {
-        let answer = supervisor.ask();
-        echo.turn(reporter);
+        let answer = supervisor.ask(more);
+        more = echo.turn(reporter);
         let now_micros = clock.monotonic_micros();
         if now_micros.saturating_sub(looked_micros) >= LOOK_MICROS {
             supervisor.look(now_micros);
@@ -241,16 +242,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most.
-    fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
+    /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most, and no time where there is more to do at once.
+    fn ask(&mut self, more: bool) -> Option<Result<Seen, LaunchError>> {
+        let turn = if more { Duration::ZERO } else { TURN };
         let now_micros = self.watched.clock.monotonic_micros();
         let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
         if early_micros > 0 {
-            self.watched.clock.sleep(TURN.min(Duration::from_micros(early_micros)));
+            self.watched.clock.sleep(turn.min(Duration::from_micros(early_micros)));
             return None;
         }
         self.ask_micros = now_micros;
-        Some(self.watched.launcher.wait(self.watched.placement, TURN))
+        Some(self.watched.launcher.wait(self.watched.placement, turn))
     }
 
     /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to poll again.

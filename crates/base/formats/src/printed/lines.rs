@@ -1,5 +1,7 @@
 //! Lines from pieces: ended by a newline or a carriage return, without what only steers a terminal.
 
+use std::borrow::Cow;
+
 use super::LINE_BYTES_MAX;
 
 /// Puts the lines of one output together.
@@ -12,13 +14,19 @@ pub(super) struct Lines {
 impl Lines {
     /// Takes the next bytes; calls `found` for every line as it is.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&[u8])) {
-        let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-            self.take(&rest[..end]);
-            self.end_line(&mut found);
-            rest = &rest[end + 1..];
+        let mut begin = 0;
+        for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let part = &bytes[begin..end];
+            begin = end + 1;
+            // Most lines arrive whole and need no copy.
+            if self.line.is_empty() && !self.too_long && part.len() <= LINE_BYTES_MAX {
+                found(part);
+            } else {
+                self.take(part);
+                self.end_line(&mut found);
+            }
         }
-        self.take(rest);
+        self.take(&bytes[begin..]);
     }
 
     /// The last line may lack its end.
@@ -45,23 +53,51 @@ impl Lines {
 }
 
 /// What is to be read of a line: its text, trimmed; nothing if it cannot have a metric or a setting.
-pub(super) fn readable(line: &[u8]) -> Option<String> {
-    let text = is_worth_reading(line).then(|| String::from_utf8_lossy(line))?;
-    let plain = without_steering(&text);
-    Some(plain.trim().to_owned()).filter(|plain| !plain.is_empty())
+pub(super) fn readable(line: &[u8]) -> Option<Cow<'_, str>> {
+    is_worth_reading(line).then(|| plain_text(line)).filter(|plain| !plain.is_empty())
+}
+
+/// The text of a line, trimmed, without what only steers a terminal.
+fn plain_text(line: &[u8]) -> Cow<'_, str> {
+    match without_steering(String::from_utf8_lossy(line)) {
+        Cow::Borrowed(plain) => Cow::Borrowed(plain.trim()),
+        Cow::Owned(plain) => Cow::Owned(plain.trim().to_owned()),
+    }
 }
 
 /// Whether a line may have a number, head a table or name a setting.
 fn is_worth_reading(line: &[u8]) -> bool {
-    line.iter().any(u8::is_ascii_digit)
-        || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
-        || line.windows(3).any(|part| matches!(part, b"nan" | b"inf" | b"NaN" | b"Inf" | b" = "))
-        || line.windows(4).any(|part| matches!(part, b"loss" | b"Loss" | b"LOSS" | b"poch" | b"mAP5"))
+    // Without an early end, so that many bytes are compared at once.
+    let has_digit = line.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
+    has_digit || line.first().is_some_and(|first| matches!(first, b'|' | b'-')) || names_measure(line)
+}
+
+/// Whether a line without a number has a part that a measure, a heading or a setting has. Each of these parts has one of three letters at its second place.
+fn names_measure(line: &[u8]) -> bool {
+    let Some(behind_first) = line.get(1..) else { return false };
+    memchr::memchr3_iter(b'a', b'n', b'o', behind_first).any(|at| is_part(&line[at..]))
+        || memchr::memchr3_iter(b'=', b'A', b'O', behind_first).any(|at| is_part(&line[at..]))
+}
+
+fn is_part(line: &[u8]) -> bool {
+    const PARTS: [&[u8]; 10] =
+        [b"nan", b"inf", b"NaN", b"Inf", b" = ", b"loss", b"Loss", b"LOSS", b"poch", b"mAP5"];
+    PARTS.iter().any(|part| line.starts_with(part))
 }
 
 /// The text without escape sequences and control characters. A backspace alone is left out: a program that prints it
 /// then draws the whole line again.
-pub(super) fn without_steering(text: &str) -> String {
+pub(super) fn without_steering(text: Cow<'_, str>) -> Cow<'_, str> {
+    // The second half of the control characters (U+0080 to U+009F) begins with this byte.
+    const LATER_CONTROLS: u8 = 0xc2;
+    let may_steer = |byte: &u8| (*byte < b' ' && *byte != b'\t') || matches!(*byte, 0x7f | LATER_CONTROLS);
+    match text.bytes().fold(false, |any, byte| any | may_steer(&byte)) {
+        true => Cow::Owned(plain_letters(&text)),
+        false => text,
+    }
+}
+
+fn plain_letters(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -81,12 +117,15 @@ pub(super) fn without_steering(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::Strategy as _;
+
     use super::*;
 
     fn lines(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, mut found) = (Lines::default(), Vec::new());
-        pieces.iter().for_each(|piece| lines.push(piece, |line| found.extend(readable(line))));
-        lines.finish(|line| found.extend(readable(line)));
+        let mut read = |line: &[u8]| found.extend(readable(line).map(Cow::into_owned));
+        pieces.iter().for_each(|piece| lines.push(piece, &mut read));
+        lines.finish(&mut read);
         found
     }
 
@@ -107,7 +146,38 @@ mod tests {
             assert!(lines.line.len() <= LINE_BYTES_MAX);
         }
         let mut found = Vec::new();
-        lines.push(b"\nloss 1\n", |line| found.extend(readable(line)));
+        lines.push(b"\nloss 1\n", |line| found.extend(readable(line).map(Cow::into_owned)));
         assert_eq!(found, ["loss 1"]);
+    }
+
+    /// What decides without a search for several letters at once.
+    fn is_worth_reading_slowly(line: &[u8]) -> bool {
+        line.iter().any(u8::is_ascii_digit)
+            || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
+            || line.windows(3).any(|part| matches!(part, b"nan" | b"inf" | b"NaN" | b"Inf" | b" = "))
+            || line.windows(4).any(|part| matches!(part, b"loss" | b"Loss" | b"LOSS" | b"poch" | b"mAP5"))
+    }
+
+    proptest::proptest! {
+        /// Proves that what is passed quickly is what would be passed letter by letter, for any bytes.
+        #[test]
+        fn the_short_way_is_the_long_way(
+            parts in proptest::collection::vec(
+                proptest::prop_oneof![
+                    proptest::sample::select(vec![
+                        "nan", "inf", "NaN", "Inf", " = ", "loss", "Los", "LOSS", "poch", "mAP5", "7", "|", "\u{1b}[31m", "\t", "\u{85}",
+                        "\u{e9}", "\u{7f}", "a", "n", "o", "A", "O", "=", " ",
+                    ]).prop_map(|text| text.as_bytes().to_vec()),
+                    proptest::collection::vec(proptest::prelude::any::<u8>(), 0..4),
+                ],
+                0..8,
+            )
+        ) {
+            let line = parts.concat();
+            proptest::prop_assert_eq!(is_worth_reading(&line), is_worth_reading_slowly(&line));
+            let text = String::from_utf8_lossy(&line);
+            let plain = plain_letters(&text);
+            proptest::prop_assert_eq!(without_steering(text), plain);
+        }
     }
 }

@@ -1,28 +1,28 @@
 //! Which names mean a metric, a setting, a step; and how they are written.
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
-const MEASURES: [&str; 45] = [
+static MEASURES: Words<45> = Words::new([
     "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "dice", "elbo", "entropy", "f1", "gnorm",
     "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map", "map50", "mfu", "miou", "mse", "nll",
     "norm", "perplexity", "ppl", "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards",
     "rmse", "rouge", "score", "ssim", "throughput", "top1", "top5", "wer",
-];
+]);
 /// Two words that make one measure together.
 const MEASURES_OF_TWO: [(&str, &str); 4] =
     [("learning", "rate"), ("grad", "norm"), ("loss", "scale"), ("loss", "value")];
 /// Sorted. Measures that are shares: `91.5%` of them is 0.915.
-const SHARES: [&str; 18] = [
+static SHARES: Words<18> = Words::new([
     "acc", "accuracy", "auc", "auroc", "cer", "dice", "error", "f1", "iou", "map", "map50", "miou",
     "precision", "recall", "score", "top1", "top5", "wer",
-];
+]);
 /// Sorted. Parts of the names of settings. A name with one of them, or with the learning rate, is a setting as long as no step was
 /// seen: `entropy_coef = 0.01`, `max_grad_norm = 1`.
-const OF_SETTINGS: [&str; 38] = [
+static OF_SETTINGS: Words<38> = Words::new([
     "alpha", "beta", "clip", "clipping", "coef", "coeff", "decay", "delta", "epochs", "eps", "epsilon",
     "every", "factor", "freq", "frequency", "gamma", "init", "interval", "iters", "lambda", "lr", "margin",
     "max", "num", "patience", "ratio", "scale", "size", "smoothing", "steps", "target", "thresh",
     "threshold", "type", "use", "warmup", "weight", "weights",
-];
+]);
 /// Names of settings that every training has.
 const SETTINGS: [&str; 10] = [
     "epochs", "seed", "batch_size", "dropout", "momentum", "weight_decay", "max_steps", "max_iters",
@@ -44,28 +44,28 @@ const WHOSE_LINE: [(&str, &str); 7] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-const STEP_WORDS: [&str; 10] = [
+static STEP_WORDS: Words<10> = Words::new([
     "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "step",
     "steps", "update",
-];
+]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
 /// happens, how many were left out.
-const OF_COUNTS: [&str; 19] = [
+static OF_COUNTS: Words<19> = Words::new([
     "accum", "accumulation", "best", "decay", "each", "every", "max", "maximum", "min", "minimum", "nan",
     "num", "number", "per", "remaining", "skipped", "total", "warm", "warmup",
-];
+]);
 /// The same, but only of a word in the plural: `eval steps = 500`.
 const OF_COUNTS_IN_PLURAL: [&str; 8] =
     ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n"];
 /// Words that `_step` may follow.
 const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
 /// Sorted. Values of these names say where, when or by whom a line was printed, or how far the program is.
-const NO_METRICS: [&str; 24] = [
+static NO_METRICS: Words<24> = Words::new([
     "batch", "device", "epoch", "eta", "fold", "gpu", "host", "line", "local_rank", "micro_step", "node",
     "percent", "pid", "port", "progress", "rank", "seed", "step", "thread", "trial", "v_num", "version",
     "worker", "world_size",
-];
+]);
 /// The number of the folder that Lightning logs to, which its bars show beside the metrics.
 pub(super) const LIGHTNING_VERSION: &str = "v_num";
 /// What the names of counts of steps and epochs end with.
@@ -87,8 +87,31 @@ pub(super) enum Meaning {
     Measure,
 }
 
-fn is_in(sorted: &[&str], word: &str) -> bool {
-    sorted.binary_search(&word).is_ok()
+/// Sorted words. Most words that are looked for are none of them, which their first letter and length show.
+struct Words<const COUNT: usize> {
+    sorted: [&'static str; COUNT],
+    /// The lengths of the words that begin with a letter, as bits, by its last five bits.
+    lengths: [u32; 32],
+}
+
+impl<const COUNT: usize> Words<COUNT> {
+    const fn new(sorted: [&'static str; COUNT]) -> Self {
+        let mut lengths = [0; 32];
+        let mut at = 0;
+        while at < COUNT {
+            let word = sorted[at].as_bytes();
+            lengths[(word[0] & 31) as usize] |= 1 << word.len();
+            at += 1;
+        }
+        Self { sorted, lengths }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        let Some(first) = word.as_bytes().first() else { return false };
+        word.len() < 32
+            && self.lengths[(first & 31) as usize] >> word.len() & 1 == 1
+            && self.sorted.binary_search(&word).is_ok()
+    }
 }
 
 fn parts(name: &str) -> impl Iterator<Item = &str> {
@@ -97,9 +120,9 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
 
 /// What a name in small letters means.
 pub(super) fn meaning_of(name: &str) -> Meaning {
-    let measure = parts(name).any(|part| is_in(&MEASURES, part)) || name.ends_with("learning_rate");
+    let measure = parts(name).any(|part| MEASURES.has(part)) || name.ends_with("learning_rate");
     let rate = name.ends_with("learning_rate") || name == "precision" || name == "norm" || name == "map";
-    let setting = rate || parts(name).any(|part| is_in(&OF_SETTINGS, part));
+    let setting = rate || parts(name).any(|part| OF_SETTINGS.has(part));
     match (measure, setting) {
         (true, false) => Meaning::Measure,
         (true, true) => Meaning::Setting,
@@ -115,13 +138,13 @@ pub(super) fn is_setting(name: &str) -> bool {
 /// Whether values of this name may be metrics.
 pub(super) fn may_be_metric(name: &str) -> bool {
     let last = name.rsplit(['_', '/']).next().unwrap_or(name);
-    !is_in(&NO_METRICS, name) && !COUNTS.contains(&last)
+    !NO_METRICS.has(name) && !COUNTS.contains(&last)
 }
 
 /// Whether a percent sign behind the value means a fraction.
 pub(super) fn is_share(name: &str) -> bool {
     name.split(['_', '/', '.', '-', '@', ' '])
-        .any(|part| is_in(&SHARES, part) || is_in(&SHARES, &part.to_lowercase()))
+        .any(|part| SHARES.has(part) || SHARES.has(&part.to_lowercase()))
 }
 
 /// Whether this is the name of the number of steps a training is to make.
@@ -149,7 +172,7 @@ pub(super) enum Place {
 pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
     let last = *words.last()?;
     let (rest, last_part) = last.rsplit_once('_').unwrap_or(("", last));
-    let is_step = is_in(&STEP_WORDS, last)
+    let is_step = STEP_WORDS.has(last)
         || (OF_STEPS.contains(&rest) && matches!(last_part, "step" | "iter" | "iteration"));
     let is_epoch = EPOCH_WORDS.contains(&last_part);
     if !is_step && !is_epoch {
@@ -157,7 +180,7 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
     }
     let before = words[..words.len() - 1].iter().copied();
     let is_plural = is_plural(last);
-    let of_count = |word: &str| is_in(&OF_COUNTS, word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
+    let of_count = |word: &str| OF_COUNTS.has(word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
     if !before.clone().chain(rest.split('_').filter(|_| last != "num_updates")).any(of_count) {
         return Some(if is_step { Place::Step } else { Place::Epoch });
     }
@@ -226,11 +249,15 @@ pub(super) fn prefixed(prefix: &str, name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that the lists that are searched by halves are sorted.
+    /// Proves that the lists that are searched by halves are sorted, and that each of their words is found.
     #[test]
     fn lists_are_sorted() {
-        let lists: [&[&str]; 6] = [&MEASURES, &SHARES, &OF_SETTINGS, &NO_METRICS, &STEP_WORDS, &OF_COUNTS];
-        assert!(lists.iter().all(|list| list.is_sorted()));
+        fn is_found<const COUNT: usize>(words: &Words<COUNT>) -> bool {
+            words.sorted.is_sorted() && words.sorted.iter().all(|word| words.has(word))
+        }
+        assert!(is_found(&MEASURES) && is_found(&SHARES) && is_found(&OF_SETTINGS));
+        assert!(is_found(&NO_METRICS) && is_found(&STEP_WORDS) && is_found(&OF_COUNTS));
+        assert!(!MEASURES.has("") && !MEASURES.has("lost") && !MEASURES.has(&"loss".repeat(20)));
     }
 
     /// Proves what words before a number mean: never is a number of steps the step.

@@ -76,6 +76,8 @@ fn without_level(line: &str) -> Option<&str> {
         let behind = behind.trim_start_matches([' ', ':', ']']);
         return Some(behind.trim_start_matches(['-', '|']));
     }
+    // A search for several letters costs more than that they are missing.
+    memchr::memchr(b'-', line.as_bytes())?;
     let (name, behind) = line.split_once(" - ")?;
     (!name.contains(' ') && level_at(behind).is_some()).then_some(behind)
 }

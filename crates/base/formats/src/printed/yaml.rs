@@ -42,8 +42,11 @@ enum Part<'l> {
 impl YamlBlock {
     /// Takes a line; true if it is of a configuration and nothing else.
     pub fn take(&mut self, line: &[u8], settings: &mut Settings) -> bool {
-        let text = String::from_utf8_lossy(line);
-        let text = without_steering(&text);
+        // Without a colon a line begins no block.
+        if self.top.is_empty() && memchr::memchr(b':', line).is_none() {
+            return false;
+        }
+        let text = without_steering(String::from_utf8_lossy(line));
         let text = if self.top.is_empty() { message(&text) } else { &text };
         let body = text.trim_start_matches(' ');
         let is_of_block = match part(body.trim_end()) {

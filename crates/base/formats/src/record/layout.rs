@@ -58,3 +58,7 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
 pub(super) fn header_check(header: &[u8]) -> u16 {
     crc32c(header) as u16
 }
+
+/// So many metrics a process may name. A step in a name (`loss_17`) makes a new metric of each value; without a bound such a script
+/// would use up the memory of everything that reads its record.
+pub const METRIC_NAMES_MAX: usize = 20_000;

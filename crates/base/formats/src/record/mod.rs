@@ -34,9 +34,10 @@ pub use known_events::{
 };
 pub use layout::{
     FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
-    MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,
+    MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, METRIC_NAMES_MAX, RESYNC_MARK,
+    SEGMENT_EXTENSION,
 };
 pub use precedence::OriginOfEach;
 pub use rank_end::RankEnd;
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
-pub use segment::{MetricPoint, NameTable, Segment, read_segment};
+pub use segment::{MetricPoint, NameTable, Segment, SegmentParts, read_segment};

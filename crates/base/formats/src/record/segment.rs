@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::{self, Read};
 
 use trackway_core::{Step, Timestamp};
 
@@ -114,4 +115,62 @@ pub fn read_segment(bytes: &[u8]) -> Result<Segment, RecordError> {
         }
     }
     Ok(segment)
+}
+
+/// So many bytes of a segment are read for one part.
+const PART_BYTES: usize = 2 << 20;
+
+/// Reads a segment of any size in parts of bounded memory.
+#[derive(Debug)]
+pub struct SegmentParts<R> {
+    source: R,
+    reader: SegmentReader,
+    segment: Segment,
+    next_sequence: u32,
+    ended: bool,
+}
+
+impl<R: Read> SegmentParts<R> {
+    /// From the beginning of a segment. `names` are those that are known already: with all names of the segment a value has its name also
+    /// where the first definition was torn.
+    pub fn new(source: R, names: NameTable) -> Self {
+        Self {
+            source,
+            reader: SegmentReader::new(),
+            segment: Segment { names, ..Segment::default() },
+            next_sequence: 0,
+            ended: false,
+        }
+    }
+
+    /// The next part: its frames and damage, and the header, the names, the end and the lost frames of all that was read so far. None at
+    /// the end.
+    ///
+    /// # Errors
+    /// The source cannot be read; [`RecordError`] within.
+    pub fn next_part(&mut self) -> io::Result<Result<Option<&mut Segment>, RecordError>> {
+        if self.ended {
+            return Ok(Ok(None));
+        }
+        self.segment.frames.clear();
+        self.segment.damage.clear();
+        let mut piece = Vec::with_capacity(PART_BYTES);
+        self.source.by_ref().take(PART_BYTES as u64).read_to_end(&mut piece)?;
+        self.reader.push(&piece);
+        if piece.is_empty() {
+            self.ended = true;
+            self.reader.finish();
+        }
+        loop {
+            match self.reader.next_item() {
+                Ok(Some(Item::Frame(located))) => self.segment.take(located, &mut self.next_sequence),
+                Ok(Some(Item::Damage(damage))) => self.segment.damage.push(damage),
+                Ok(None) => return Ok(Ok(Some(&mut self.segment))),
+                Err(error) => {
+                    self.ended = true;
+                    return Ok(Err(error));
+                }
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
+use super::allocation::is_absurd_allocation;
 use super::ended;
 use super::evidence::{Stream, StreamLog, TerminationEvidence};
 use super::failed_child;
@@ -197,6 +198,12 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
         }
         return Some((found, Strength::Open));
     }
+    // What follows from values that nothing was received into follows from the operation that failed.
+    if let Some(garbage) = placed.iter().find(|found| is_absurd_allocation(found.hit))
+        && let Some(before) = consequence(placed).filter(|other| other.order < garbage.order)
+    {
+        return Some((before, Strength::Consequence));
+    }
     let is_warned = |found: &&Placed<'_>| {
         is_causal(found.hit) && found.handling == Handling::Warned && found.reason != Reason::Unknown
     };
@@ -308,7 +315,7 @@ fn announces(hit: &Hit, later: &Hit) -> bool {
 /// Verdicts and causes, but for what a sibling process on the same machine sees of another's death.
 fn is_causal(hit: &Hit) -> bool {
     let local_peer = hit.phases.contains(&Phase::LocalPeer) && hit.reason == Reason::NetworkError;
-    matches!(hit.role, Role::Verdict | Role::Cause) && !local_peer
+    matches!(hit.role, Role::Verdict | Role::Cause) && !local_peer && !is_absurd_allocation(hit)
 }
 
 /// Whether `later` explains what `earlier` reports: a node is gone because it was preempted, a process crashed because

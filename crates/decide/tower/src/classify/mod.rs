@@ -16,6 +16,7 @@
 //! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
 //! refuses is reported as that.
 
+mod allocation;
 mod ended;
 mod evidence;
 mod exit_code;

@@ -92,6 +92,25 @@ fn a_smaller_reservation_is_no_end() {
     }
 }
 
+/// Proves that an allocation of a size that no device has shows nothing about its memory: after a collective that timed out it follows from that, alone
+/// it is an error of the code; a size that a device may have stays what it was.
+#[test]
+fn an_absurd_allocation_is_no_lack_of_memory() {
+    let timeout = "[rank3]:[E513 ProcessGroupNCCL.cpp:523] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=31, \
+                   OpType=BROADCAST, Timeout(ms)=1800000) ran for 1800007 milliseconds before timing out.\n";
+    let raised = |size: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/app/train.py\", line 88, in <module>\n    main()\n\
+             torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate {size}.\n"
+        )
+    };
+    for absurd in ["more than 1EB memory", "137438953472.00 GiB"] {
+        assert_eq!(verdict(&format!("{timeout}{}", raised(absurd))).reason, Reason::Hang, "{absurd}");
+        assert_eq!(verdict(&raised(absurd)).reason, Reason::CodeError, "{absurd}");
+    }
+    assert_eq!(verdict(&raised("2.00 GiB")).reason, Reason::DeviceOom);
+}
+
 /// Proves that memory which could not be locked is the host's, and what the device's allocator could not give is the device's.
 #[test]
 fn locked_memory_is_the_hosts() {

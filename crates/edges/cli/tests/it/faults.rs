@@ -174,6 +174,30 @@ fn ctrl_c_cancels() {
     assert!(home.trackway(&["logs", "last"]).stdout.contains("saw Ctrl-C"));
 }
 
+/// Proves that a limit on the size of files (`ulimit -f`) is an error with a sentence and a way out, and kills no process of Trackway; and that a script
+/// meets the limit as it would without Trackway.
+#[test]
+fn a_limit_of_files_is_reported() {
+    let home = Home::new();
+    let limited = |blocks: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new("bash");
+        let plain = home.command(&[]);
+        command.args(["-c", &format!("ulimit -f {blocks}; exec \"$@\""), "bash"]);
+        command.arg(plain.get_program()).args(arguments).current_dir(home.path()).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        answer(command.output().unwrap())
+    };
+    let refused = limited("100", &["run", "--", "true"]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert!(refused.stderr.contains("ulimit -f unlimited"), "{}", refused.stderr);
+    let script = "head -c 20000000 /dev/zero > large; echo code $?; head -c 20000000 /dev/zero | tr '\\0' x";
+    let ran = limited("10000", &["run", "--", "sh", "-c", script]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("code 153"), "SIGXFSZ ended what wrote the file");
+    let explained = home.trackway(&["explain", "last"]);
+    assert!(explained.stdout.contains("output_lost"), "{}", explained.stdout);
+}
+
 /// Proves that a second Ctrl-C kills a script that ignores signals, long before its grace period is over.
 #[test]
 fn ctrl_c_twice_kills() {

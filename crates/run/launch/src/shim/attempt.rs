@@ -24,6 +24,7 @@ use super::ending::{Ending, Step, Tree};
 use super::metrics::OutputMetrics;
 use super::opened::{OpenedFiles, Watch};
 use super::output::Output;
+use super::reading::Reading;
 use super::reserve::Reserved;
 use super::side::{Records, SideThread};
 use super::signals::{Request, next};
@@ -53,7 +54,7 @@ pub(super) struct Attempt<'a> {
     signals: SignalFd,
     reserved: Reserved,
     outputs: [Output<'a>; 2],
-    metrics: OutputMetrics<'a>,
+    reading: Option<Reading>,
     event_files: Option<SideThread<u64>>,
     telemetry: Option<SideThread>,
     opened_files: Option<OpenedFiles>,
@@ -79,7 +80,7 @@ impl<'a> Attempt<'a> {
         launch: StoredLaunch,
         shim: ShimRecord,
         signals: SignalFd,
-        redactor: &'a Redactor,
+        redactor: &'a Arc<Redactor>,
     ) -> Result<Self, ShimError> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
@@ -91,7 +92,10 @@ impl<'a> Attempt<'a> {
             attempt_id: launch.attempt_id.to_string(),
             clock: Arc::clone(&clock),
         };
-        let metrics = OutputMetrics::new(steps.clone(), records.clone(), redactor);
+        let reading = {
+            let (steps, records, redactor) = (steps.clone(), records.clone(), Arc::clone(redactor));
+            Reading::begin(move || OutputMetrics::new(steps.clone(), records.clone(), Arc::clone(&redactor)))
+        };
         let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
         shim.write(&files).doing("write shim.json")?;
         Ok(Self {
@@ -107,7 +111,7 @@ impl<'a> Attempt<'a> {
             signals,
             reserved,
             outputs,
-            metrics,
+            reading: Some(reading),
             event_files: None,
             telemetry: None,
             opened_files: None,
@@ -204,9 +208,13 @@ impl<'a> Attempt<'a> {
     /// step of what is printed on standard output.
     fn read_outputs(&mut self, buffer: &mut [u8]) -> bool {
         let [stdout, stderr] = &mut self.outputs;
-        let metrics = &mut self.metrics;
+        let reading = &mut self.reading;
         let at = self.waking.printed_from(self.clock.now(), self.clock.monotonic_micros());
-        let mut push = |output, bytes: &[u8]| metrics.push(output, bytes, at);
+        let mut push = |output, bytes: &[u8]| {
+            if let Some(reading) = reading {
+                reading.push(output, bytes, at);
+            }
+        };
         let complained = stderr.read(buffer, &*self.clock).map(|bytes| push(Printed::Stderr, bytes));
         let printed = stdout.read(buffer, &*self.clock).map(|bytes| push(Printed::Stdout, bytes));
         complained.or(printed).is_some()
@@ -322,7 +330,7 @@ impl<'a> Attempt<'a> {
     /// Closes the logs and writes the exit record.
     pub fn finish(mut self) -> Result<(), ShimError> {
         self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
-        self.metrics.finish();
+        let printed_values = self.reading.take().map_or(0, Reading::finish);
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish();
         }
@@ -341,7 +349,7 @@ impl<'a> Attempt<'a> {
         self.exit.stderr_bytes = stderr.bytes_read();
         self.exit.lines = stdout.lines() + stderr.lines();
         self.exit.log_bytes_lost = stdout.lost_bytes() + stderr.lost_bytes();
-        self.exit.metric_values = self.metrics.values() + event_values;
+        self.exit.metric_values = printed_values + event_values;
         self.exit.killed_after_grace = self.ending.killed_after_grace();
         self.exit.error_file = self.take_error_file();
         self.exit.oom_kill_delta = oom_delta(self.oom_kills_before, oom::kill_count());

@@ -1,8 +1,10 @@
 //! The flight record of a script that writes none: metrics and settings that it prints, in segments with origin `stdout`.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use trackway_core::Timestamp;
 use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
@@ -20,13 +22,17 @@ const LOOKS_AT_FIRST: u32 = 64;
 const LOOK_EVERY_MICROS: i64 = 1_000_000;
 /// So much of a segment is looked at: a metric is named right before its first value.
 const LOOK_BYTES_MAX: u64 = 64 * 1024;
+/// So many names are remembered with whether they are suspicious; then all are looked at again.
+const KNOWN_NAMES_MAX: usize = 4096;
 /// Names of values that the recorder measures by itself begin so.
 const OWN_NAMES: &str = "trackway/";
 
 /// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
 /// of them.
-pub(super) struct OutputMetrics<'a> {
-    redactor: &'a Redactor,
+pub(super) struct OutputMetrics {
+    redactor: Arc<Redactor>,
+    /// Of each name whether its values may be secret by it.
+    suspicious: HashMap<String, bool>,
     steps: PrintedSteps,
     records: Records,
     reader: PrintedReader,
@@ -38,11 +44,12 @@ pub(super) struct OutputMetrics<'a> {
     looks: u32,
 }
 
-impl<'a> OutputMetrics<'a> {
+impl OutputMetrics {
     /// Nothing is written before the first metric.
-    pub fn new(steps: PrintedSteps, records: Records, redactor: &'a Redactor) -> Self {
+    pub fn new(steps: PrintedSteps, records: Records, redactor: Arc<Redactor>) -> Self {
         Self {
             redactor,
+            suspicious: HashMap::new(),
             steps,
             records,
             reader: PrintedReader::default(),
@@ -54,11 +61,6 @@ impl<'a> OutputMetrics<'a> {
         }
     }
 
-    /// How many values were found.
-    pub fn values(&self) -> u64 {
-        self.values
-    }
-
     /// Takes what the script printed, at this time or later.
     pub fn push(&mut self, output: Printed, printed: &[u8], at: Timestamp) {
         self.look_for_recorder();
@@ -67,14 +69,15 @@ impl<'a> OutputMetrics<'a> {
         self.write_found(at);
     }
 
-    /// Ends the segment in order.
-    pub fn finish(&mut self) {
+    /// Ends the segment in order. How many values were found.
+    pub fn finish(mut self) -> u64 {
         let found = &mut self.found;
         self.reader.finish(|metrics| found.push(metrics));
         self.write_found(self.records.clock.now());
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }
+        self.values
     }
 
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
@@ -100,24 +103,54 @@ impl<'a> OutputMetrics<'a> {
         for (name, value) in self.reader.take_settings() {
             self.writer().param(&name, &value);
         }
-        for metrics in std::mem::take(&mut self.found) {
-            let named = metrics.values.iter().map(|(name, value)| (name.as_str(), *value));
-            let values: Vec<(&str, f64)> =
-                named.filter(|(name, value)| !is_secret(self.redactor, name, *value)).collect();
-            if values.is_empty() {
-                continue;
+        let found = std::mem::take(&mut self.found);
+        let Some(first) = found.iter().position(|metrics| self.has_public(metrics)) else { return };
+        let mut writer = self.writer.take().unwrap_or_else(|| self.records.writer(Origin::Stdout));
+        writer.together(|writer| found[first..].iter().for_each(|metrics| self.write(writer, metrics, at)));
+        self.writer = Some(writer);
+        // Its room is used again.
+        self.found = found;
+        self.found.clear();
+    }
+
+    fn has_public(&mut self, metrics: &PrintedMetrics) -> bool {
+        metrics.values.iter().any(|(name, value)| !self.is_secret(name, *value))
+    }
+
+    fn write(&mut self, writer: &mut SegmentWriter, metrics: &PrintedMetrics, at: Timestamp) {
+        let mut values: Vec<(&str, f64)> = Vec::with_capacity(metrics.values.len());
+        for (name, value) in &metrics.values {
+            if !self.is_secret(name, *value) {
+                values.push((name, *value));
             }
-            self.values += values.len() as u64;
-            self.steps.reached(at, metrics.step);
-            self.writer().metrics(metrics.step, &values);
+        }
+        if values.is_empty() {
+            return;
+        }
+        self.values += values.len() as u64;
+        self.steps.reached(at, metrics.step);
+        writer.metrics(metrics.step, &values);
+    }
+
+    /// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
+    fn is_secret(&mut self, name: &str, value: f64) -> bool {
+        let suspicious = match self.suspicious.get(name) {
+            Some(known) => *known,
+            None => {
+                if self.suspicious.len() >= KNOWN_NAMES_MAX {
+                    self.suspicious.clear();
+                }
+                let suspicious = self.redactor.is_name_suspicious(name);
+                self.suspicious.insert(name.to_owned(), suspicious);
+                suspicious
+            }
+        };
+        let text = value.to_string();
+        match suspicious {
+            true => self.redactor.text(name) != name || self.redactor.value(name, &text) != text,
+            false => self.redactor.text(&text) != text,
         }
     }
-}
-
-/// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
-fn is_secret(redactor: &Redactor, name: &str, value: f64) -> bool {
-    let text = value.to_string();
-    redactor.text(name) != name || redactor.value(name, &text) != text
 }
 
 /// Whether a recorder in the training process has named a metric.

@@ -21,6 +21,7 @@ mod metrics;
 mod oom;
 mod opened;
 mod output;
+mod reading;
 mod reserve;
 mod saves;
 mod script;

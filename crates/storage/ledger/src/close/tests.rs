@@ -3,7 +3,7 @@
 use serde_json::json;
 use trackway_core::name::{Name, Named};
 use trackway_core::{LaunchKind, RunId, SequentialIds};
-use trackway_formats::record::{Encoder, SegmentHeader};
+use trackway_formats::record::{Encoder, Param, SegmentHeader};
 
 use super::*;
 use crate::records::RunRow;
@@ -261,4 +261,57 @@ fn the_ends_of_ranks_are_closed() {
     let ranks = recorded.close(&RunSection::default()).ranks;
     let end = |rank, step, raised| RankEnd { rank, last_step: Some(step), raised };
     assert_eq!(ranks, [end(0, 11, true), end(1, 10, false)]);
+}
+
+/// Proves that a record with more metrics, parameters, tags and events than a person reads takes bounded room in the ledger, keeps the first and the
+/// last events, and says what is in the record alone; that all values are in the closed record; and that the time grows with the record only.
+#[test]
+fn a_record_of_any_size_takes_bounded_room() {
+    const MANY: u64 = 30_000;
+    let recorded = Recorded::new();
+    for part in 0..4 {
+        let names: Vec<String> = (0..MANY / 4).map(|at| format!("m{}", part * MANY / 4 + at)).collect();
+        recorded.write(&format!("a{part}"), Origin::Sdk, |encoder, bytes| {
+            for (step, name) in (1..).zip(&names) {
+                encoder.metrics(bytes, at(1), step, &[(name, 1.0)]);
+                encoder.event_parts(bytes, at(1), Some(step), "tag", &[("name", name), ("value", "x")]);
+                encoder.event_parts(bytes, at(1), Some(step), "checked", &[("name", name)]);
+                let param = Param { at: at(1), name: name.clone(), value: "1".into() };
+                encoder.param(bytes, &param);
+            }
+        });
+    }
+    let closed = recorded.close(&RunSection::default());
+    assert_eq!((closed.summaries.len(), closed.point_count), (METRIC_NAMES_MAX, MANY));
+    assert_eq!((closed.parameters.len(), closed.tags.len(), closed.events.len()), (10_000, 10_000, 20_001));
+    assert_eq!(closed.events[0].message, "name=m0");
+    assert_eq!(closed.events[19_999].message, format!("name=m{}", MANY - 1));
+    let cut = &closed.events[20_000];
+    assert_eq!(cut.kind, EventKind::RecordCut.as_str());
+    assert_eq!(
+        cut.message,
+        "only in the flight record, not in the ledger: 20000 parameters, 20000 tags, 10000 events, 10000 values of metrics \
+         beyond the first 20000"
+    );
+}
+
+/// Proves that a segment of several parts closes as one that is read at once: the same summaries, counts and last steps.
+#[test]
+fn parts_of_a_segment_are_one_segment() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.event_parts(bytes, at(1), None, "rank", &[("rank", "3")]);
+        for step in 1..=100_000 {
+            encoder.metrics(bytes, at(2), step, &[("loss", 1.0 / step as f64)]);
+        }
+    });
+    let segments = read_segments(recorded.home.path(), recorded.attempt.attempt_id).unwrap();
+    let whole = segments[0].segment.as_ref().unwrap();
+    let closed = recorded.close_at(&RunSection::default(), &[99_999]);
+    assert!(closed.segments[0].size_bytes > 4 << 20, "it has several parts");
+    assert_eq!(closed.segments[0].frame_count, whole.frames.len() as u64 + 1);
+    assert_eq!(closed.ranks, whole.rank_end().into_iter().collect::<Vec<_>>());
+    let summary = &closed.summaries[0];
+    assert_eq!((summary.point_count, summary.last_step, closed.last_step), (100_000, 100_000, Some(100_000)));
+    assert_eq!(closed.at_steps[&99_999]["loss"], 1.0 / 99_999.0);
 }

@@ -1,0 +1,155 @@
+//! Finds many words in bytes, in any case. Three bytes of the text make a key, and a small table says of a key whether a word begins with it: nearly all
+//! places of a log end there, in a table that stays in the nearest cache. What is left is compared word by word.
+
+/// How many keys there are: two bytes as they are folded, and five bits of the third.
+const KEYS: usize = 1 << 17;
+/// The keys of the words that are as short as this have bytes that do not count.
+const KEY_BYTES: usize = 3;
+/// What a byte may become in a key.
+const FOLDED: usize = 64;
+
+/// Of each byte what it is in a key: letters in any case, digits and the signs of secrets are different ones.
+static FOLD: [u8; 256] = folds();
+
+const fn folds() -> [u8; 256] {
+    const SIGNS: &[u8] = b"_-/.:=\" ',\n%\\\r@+";
+    let mut folds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        folds[byte] = match byte as u8 {
+            letter @ (b'a'..=b'z' | b'A'..=b'Z') => letter & 31,
+            digit @ b'0'..=b'9' => 27 + (digit - b'0'),
+            other => 53 + other % 11,
+        };
+        byte += 1;
+    }
+    let mut sign = 0;
+    while sign < SIGNS.len() {
+        folds[SIGNS[sign] as usize] = 37 + sign as u8;
+        sign += 1;
+    }
+    folds
+}
+
+const fn key_of(first: u8, second: u8, third: u8) -> usize {
+    (first as usize | (second as usize) << 6 | (third as usize) << 12) & (KEYS - 1)
+}
+
+/// A set of words, numbered in their order.
+pub(super) struct Words {
+    words: Vec<Vec<u8>>,
+    /// One bit for each key.
+    begun: Box<[u64; KEYS / 64]>,
+    /// Of each key where its words are in `by_key`; the end of the last one behind them.
+    places: Box<[u32]>,
+    by_key: Vec<u32>,
+    /// Words shorter than a key.
+    short: Vec<u32>,
+}
+
+impl Words {
+    pub fn new(words: Vec<Vec<u8>>) -> Self {
+        let mut begun = Box::new([0u64; KEYS / 64]);
+        let mut mark = |key: usize| begun[key / 64] |= 1 << (key % 64);
+        let (mut keyed, mut short) = (Vec::new(), Vec::new());
+        for (number, word) in (0u32..).zip(&words) {
+            let fold = |at: usize| word.get(at).map(|byte| FOLD[usize::from(*byte)]);
+            match (fold(0), fold(1), fold(2)) {
+                (Some(first), Some(second), Some(third)) => {
+                    mark(key_of(first, second, third));
+                    keyed.push((key_of(first, second, third), number));
+                }
+                (Some(first), second, _) => {
+                    for other in 0..FOLDED as u8 {
+                        let seconds = second.map_or(0..FOLDED as u8, |second| second..second + 1);
+                        seconds.for_each(|second| mark(key_of(first, second, other)));
+                    }
+                    short.push(number);
+                }
+                // Nothing is nowhere.
+                (None, ..) => {}
+            }
+        }
+        keyed.sort_unstable();
+        let mut places = vec![0u32; KEYS + 1];
+        keyed.iter().for_each(|(key, _)| places[key + 1] += 1);
+        for key in 0..KEYS {
+            places[key + 1] += places[key];
+        }
+        let by_key = keyed.into_iter().map(|(_, number)| number).collect();
+        Self { words, begun, places: places.into(), by_key, short }
+    }
+
+    /// Calls `found` with the place and the number of each word in the text, also of those that overlap; the places grow.
+    pub fn find_all(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
+        let fold = |at: usize| bytes.get(at).map_or(0, |byte| FOLD[usize::from(*byte)]);
+        let (mut first, mut second) = (fold(0), fold(1));
+        for (at, third) in bytes.iter().skip(KEY_BYTES - 1).enumerate() {
+            let third = FOLD[usize::from(*third)];
+            let key = key_of(first, second, third);
+            if self.begun[key / 64] >> (key % 64) & 1 == 1 {
+                let keyed = self.places[key] as usize..self.places[key + 1] as usize;
+                self.compare(&self.by_key[keyed], at, bytes, &mut found);
+            }
+            (first, second) = (second, third);
+        }
+        // Where no third byte is, only words shorter than a key have room.
+        let last = bytes.len().saturating_sub(KEY_BYTES - 1)..bytes.len();
+        last.for_each(|at| self.compare(&[], at, bytes, &mut found));
+    }
+
+    /// Not in the loop over all places, which is fast as long as it is small.
+    #[inline(never)]
+    fn compare(&self, keyed: &[u32], at: usize, bytes: &[u8], found: &mut impl FnMut(usize, usize)) {
+        for number in keyed.iter().chain(&self.short) {
+            let word = &self.words[*number as usize];
+            if bytes.get(at..at + word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word)) {
+                found(at, *number as usize);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that every word is found at every place and nothing else is, whatever the bytes are: as a search that compares each word with each place.
+    #[test]
+    fn all_words_are_found() {
+        let words = [
+            "", "2", "1/", "a", "sk-", "SK", "api_key", "api key", "\u{e9}t\u{e9}", "aaa", "aa",
+            "-----begin ",
+        ];
+        let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let finder = Words::new(words.clone());
+        let mut state = 7u64;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for round in 0..4_000 {
+            let mut text = Vec::new();
+            while text.len() < round % 40 {
+                match random(3) {
+                    0 => text.extend_from_slice(&words[random(words.len())]),
+                    1 => text.push(random(256) as u8),
+                    _ => text.push(b"aAkKsS-_12/ \n"[random(13)]),
+                }
+            }
+            let mut found = Vec::new();
+            finder.find_all(&text, |at, number| found.push((at, number)));
+            assert!(found.is_sorted_by_key(|(at, _)| *at));
+            found.sort_unstable();
+            let is_at = |at: usize, word: &[u8]| {
+                !word.is_empty()
+                    && text.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+            };
+            let expected: Vec<(usize, usize)> = (0..text.len())
+                .flat_map(|at| (0..words.len()).map(move |number| (at, number)))
+                .filter(|(at, number)| is_at(*at, &words[*number]))
+                .collect();
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads the metrics of the outputs in a separate thread, so that a script which prints much waits for the logs only.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use trackway_core::Timestamp;
+use trackway_formats::printed::Printed;
+
+use super::metrics::OutputMetrics;
+
+/// So many pieces of output, each one read of a pipe, wait at most; then the outputs wait, too.
+const PIECES_MAX: usize = 16;
+
+/// What was printed, and when at the earliest.
+pub(super) struct Piece {
+    output: Printed,
+    bytes: Vec<u8>,
+    at: Timestamp,
+}
+
+/// Where the metrics are read.
+pub(super) enum Reading {
+    Beside {
+        pieces: SyncSender<Piece>,
+        thread: JoinHandle<u64>,
+    },
+    /// No thread can be had.
+    Here(Box<OutputMetrics>),
+}
+
+impl Reading {
+    pub fn begin(make: impl Fn() -> OutputMetrics + Send + Clone + 'static) -> Self {
+        let (pieces, waiting) = sync_channel(PIECES_MAX);
+        let make_there = make.clone();
+        let work = move || read_all(make_there(), &waiting);
+        match std::thread::Builder::new().name("metrics".into()).spawn(work) {
+            Ok(thread) => Self::Beside { pieces, thread },
+            Err(_) => Self::Here(Box::new(make())),
+        }
+    }
+
+    /// Takes what the script printed, in the order in which it was read.
+    pub fn push(&mut self, output: Printed, bytes: &[u8], at: Timestamp) {
+        match self {
+            // A thread that is gone reads nothing more; the logs continue.
+            Self::Beside { pieces, .. } => drop(pieces.send(Piece { output, bytes: bytes.to_vec(), at })),
+            Self::Here(metrics) => metrics.push(output, bytes, at),
+        }
+    }
+
+    /// Reads what waits and ends the record in order. How many values were found.
+    pub fn finish(self) -> u64 {
+        match self {
+            Self::Beside { pieces, thread } => {
+                drop(pieces);
+                thread.join().unwrap_or(0)
+            }
+            Self::Here(metrics) => metrics.finish(),
+        }
+    }
+}
+
+fn read_all(mut metrics: OutputMetrics, pieces: &Receiver<Piece>) -> u64 {
+    for Piece { output, bytes, at } in pieces {
+        metrics.push(output, &bytes, at);
+    }
+    metrics.finish()
+}
