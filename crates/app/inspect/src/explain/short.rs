@@ -104,9 +104,6 @@ fn cost(page: &Explanation) -> String {
         parts.push(format!("{:.2} GPU hours", cost.run_gpu_seconds / 3600.0));
     }
     parts.extend(cost.run_cost_usd.map(|usd| format!("{usd:.2} USD")));
-    parts.extend(
-        cost.lost_steps
-            .map(|lost| format!("{} lost", counted(lost, "step"))),
-    );
+    parts.extend(cost.lost_steps.map(|lost| format!("{} lost", counted(lost, "step"))));
     parts.join(", ")
 }
