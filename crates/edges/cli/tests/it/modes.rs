@@ -136,8 +136,8 @@ fn an_open_home_is_closed() {
     assert_eq!(["", "thesis", "data"].map(|name| mode(&home.state().join(name))), [0o755; 3]);
 }
 
-/// Proves that an exit record which another user can have written seals nothing and is named, and that the attempt
-/// continues once it is gone.
+/// Proves that an exit record which another user can have written seals nothing while the shim lives, that it is named once the shim is gone, and that
+/// the attempt is judged without it when it was removed.
 #[test]
 fn a_record_that_others_can_write_is_not_believed() {
     let home = Home::new();
@@ -157,11 +157,20 @@ fn a_record_that_others_can_write_is_not_believed() {
     let forgery = folder.join("exit.json");
     fs::write(&forgery, forged).unwrap();
     set(&forgery, 0o666);
-    let stop = home.trackway(&["stop", "long", "--kill"]);
-    assert!(stop.stderr.contains("not trusted"), "{}", stop.stderr);
+    assert_eq!(home.trackway(&["runs"]).code, 0);
+    assert_eq!(home.sql("select state from runs where name = 'long'")[0]["state"], "running");
+    let shim: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.join("shim.json")).unwrap()).unwrap();
+    for process in ["shim", "child"] {
+        let pid = i32::try_from(shim[process]["pid"].as_i64().unwrap()).unwrap();
+        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    }
+    eventually("that the record is named", || {
+        home.trackway(&["stop", "long", "--kill"]).stderr.contains("not trusted").then_some(())
+    });
     assert_eq!(home.sql("select state from runs where name = 'long'")[0]["state"], "running");
     fs::remove_file(&forgery).unwrap();
-    assert_eq!(home.trackway(&["stop", "long", "--kill"]).code, 0);
+    home.trackway(&["stop", "long", "--kill"]);
     eventually("the end", || {
         let state = home.sql("select state from runs where name = 'long'")[0]["state"].clone();
         (state != "running").then_some(())
