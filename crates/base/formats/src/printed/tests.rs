@@ -71,6 +71,13 @@ fn a_shorter_last_epoch() {
     assert_eq!(steps, ["1", "4", "6", "8", "9", "11"]);
 }
 
+/// Proves that a NaN as Lightning's bar formats it is a value.
+#[test]
+fn a_nan_in_lightnings_bar() {
+    let text = "Epoch 0:  10%|█| 1/9 [00:00<00:00, 40.00it/s, train_loss=nan.0]\rEpoch 0:  20%|█| 2/9 [00:00<00:00, 40.00it/s, train_loss=-inf.0]\n";
+    assert_eq!(read(text), ["1: train_loss=NaN", "2: train_loss=-inf"]);
+}
+
 /// Proves that Lightning's bar gives one value a step over all epochs, the one drawn last, and each validation once.
 #[test]
 fn lightning_trainer() {

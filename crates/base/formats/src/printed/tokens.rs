@@ -65,8 +65,10 @@ pub(super) fn number_of(text: &str) -> Option<f64> {
     let first = text.trim_start_matches(['+', '-']).as_bytes().first()?;
     let word = matches!(
         text.trim_start_matches(['+', '-']),
-        "nan" | "inf" | "NaN" | "Inf" | "infinity" | "Infinity"
+        // With `.0` as Lightning's bar formats them.
+        "nan" | "inf" | "NaN" | "Inf" | "infinity" | "Infinity" | "nan.0" | "inf.0"
     );
+    let text = if word { text.strip_suffix(".0").unwrap_or(text) } else { text };
     (first.is_ascii_digit() || *first == b'.' || word).then(|| text.parse().ok()).flatten()
 }
 
