@@ -372,7 +372,8 @@ fn a_changed_variable_is_named() {
     let home = Home::new();
     home.write(
         "t.py",
-        "import os, time\nfor step in range(1, 41):\n    print(f\"step {step} loss {float(os.environ['LR']) / step}\", flush=True)\n    time.sleep(0.01)\n",
+        "import os, time\nfor step in range(1, 41):\n    print(f\"step {step} loss {float(os.environ['LR']) / step}\", flush=True)\n    \
+         time.sleep(60 if step == 20 and os.environ['LR'] == '0.512345' else 0.01)\n",
     );
     let with = |rate: &str, arguments: &[&str]| {
         answer(home.command(arguments).env("LR", rate).env("UNCHANGED", "1").output().unwrap())

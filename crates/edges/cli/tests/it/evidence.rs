@@ -15,7 +15,7 @@ const STEPS: u64 = 240;
 pub fn killed_once(home: &Home) -> Option<Trained> {
     let wine = wine_mlp()?;
     let text = format!(
-        "[run]\nname = \"wine\"\ncommand = [\"{}\", \"--steps\", \"{STEPS}\", \"--step-millis\", \"2\"]\nseed = 17\n\
+        "[run]\nname = \"wine\"\ncommand = [\"{}\", \"--steps\", \"{STEPS}\", \"--step-millis\", \"6\"]\nseed = 17\n\
          [checkpoint]\nevery = {{ steps = 40 }}\nkeep = {{ last = 3 }}\n\
          [evaluate]\ncommand = [\"{}\", \"--evaluate\"]\n\
          [retry]\ninfrastructure = {{ attempts = 2, backoff = \"0s..0s\" }}\n[resources]\ngpus = 1\nusd_per_gpu_hour = 2.0\n",
