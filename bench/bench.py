@@ -130,6 +130,7 @@ OUTPUT_KINDS = {
     "a step and a loss in each line": lambda at: f"step {at} loss {1 / (1 + at):.6f}\n",
     "a JSON object in each line": lambda at: f'{{"step": {at}, "loss": {1 / (1 + at):.6f}, "lr": 0.001}}\n',
     "a progress bar that draws over itself": lambda at: f"\rEpoch 1/3:  50%|#####     | {at % 10**6}/1000000 [00:00<00:00, 48.17it/s]",
+    "lines of one letter": lambda at: "y\n",
     "one line": lambda at: "x" * 100,
 }
 

@@ -1,6 +1,6 @@
 //! What an attempt printed, read back: both streams merged by time, each in its own order.
 
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use trackway_core::Timestamp;
 use trackway_engine::reporter::Stream;
@@ -8,7 +8,7 @@ use trackway_launch::{AttemptChannel, ChannelReader, GrowingFile};
 
 /// The longest piece of a line that is held in memory; a longer line comes in several pieces.
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
-/// Bytes of one record in a `.times` file: where a line starts, and when.
+/// Bytes of one record in a `.times` file: an offset, and when what is there and behind it arrived.
 const MARK_BYTES: u64 = 16;
 /// Bytes that are read of a file at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -51,21 +51,18 @@ pub fn visit_lines(
     let mut left = selection.tail.map(|wanted| skip_surplus(&mut cursors, wanted)).transpose()?;
     loop {
         let Some(cursor) = earliest(&mut cursors) else { return Ok(()) };
-        let line = cursor.take_line()?;
-        if let Some(left) = &mut left {
-            if *left == 0 {
-                return Ok(());
-            }
-            *left -= 1;
+        if left == Some(0) {
+            return Ok(());
         }
-        visit(line)?;
+        let piece = cursor.take_piece()?;
+        left = left.map(|left| left - usize::from(piece.ends_line));
+        visit(piece.line)?;
     }
 }
 
 /// The cursor whose next line is the earliest.
 fn earliest<'c, 'a>(cursors: &'c mut [Cursor<'a>]) -> Option<&'c mut Cursor<'a>> {
-    let with_lines = cursors.iter_mut().filter(|cursor| cursor.mark.is_some());
-    with_lines.min_by_key(|cursor| cursor.mark.map(|mark| mark.at))
+    cursors.iter_mut().filter(|cursor| cursor.has_line()).min_by_key(|cursor| cursor.at)
 }
 
 /// Each cursor is at most `wanted` lines before its end; together they may hold more: drops the oldest.
@@ -73,8 +70,8 @@ fn skip_surplus(cursors: &mut [Cursor<'_>], wanted: usize) -> std::io::Result<us
     let mut held: usize = cursors.iter().map(|cursor| cursor.lines_left).sum();
     while held > wanted {
         let Some(cursor) = earliest(cursors) else { break };
-        cursor.take_line()?;
-        held -= 1;
+        let piece = cursor.take_piece()?;
+        held -= usize::from(piece.ends_line);
     }
     Ok(wanted)
 }
@@ -85,75 +82,141 @@ struct Mark {
     at: i64,
 }
 
+/// A line, or the next part of one.
+struct Piece {
+    line: LogLine,
+    ends_line: bool,
+}
+
+/// A place in one of the logs, at the beginning of a line or of the next piece of a long one.
 struct Cursor<'a> {
     stream: Stream,
     log: BufReader<ChannelReader<'a>>,
-    log_offset: u64,
+    offset: u64,
     log_bytes: u64,
     times: BufReader<ChannelReader<'a>>,
-    mark: Option<Mark>,
+    /// When what is at `offset` arrived; `None`: the log has no times, and so no lines.
+    at: Option<i64>,
+    /// The mark behind that one.
+    next: Option<Mark>,
+    /// Counted only before a tail.
     lines_left: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn open(channel: &'a dyn AttemptChannel, stream: Stream, tail: Option<usize>) -> std::io::Result<Self> {
         let (log, times) = (GrowingFile::Log(stream), GrowingFile::Times(stream));
-        let open = |file| BufReader::with_capacity(BUFFER_BYTES, ChannelReader::new(channel, file));
         let log_bytes = channel.size_bytes(log)?;
-        let marks = channel.size_bytes(times)? / MARK_BYTES;
-        let first = tail.map_or(0, |wanted| marks.saturating_sub(wanted as u64));
-        let mut times = open(times);
-        times.seek(SeekFrom::Start(first * MARK_BYTES))?;
+        let (offset, lines_left) = match tail {
+            Some(wanted) => tail_begin(channel, log, log_bytes, wanted)?,
+            None => (0, usize::MAX),
+        };
+        let open = |file| BufReader::with_capacity(BUFFER_BYTES, ChannelReader::new(channel, file));
         let mut cursor = Self {
             stream,
             log: open(log),
-            log_offset: 0,
+            offset,
             log_bytes,
-            times,
-            mark: None,
-            lines_left: usize::try_from(marks - first).unwrap_or(usize::MAX),
+            times: open(times),
+            at: None,
+            next: None,
+            lines_left,
         };
-        cursor.mark = cursor.next_mark()?;
+        cursor.log.seek(SeekFrom::Start(offset))?;
+        let first = marks_before(channel, times, offset)?.saturating_sub(1);
+        cursor.times.seek(SeekFrom::Start(first * MARK_BYTES))?;
+        cursor.next = cursor.read_mark()?;
+        cursor.pass_marks()?;
         Ok(cursor)
     }
 
-    /// The next mark whose bytes are in the log; a torn or too early mark ends the stream.
-    fn next_mark(&mut self) -> std::io::Result<Option<Mark>> {
-        let mut record = [0; MARK_BYTES as usize];
-        match self.times.read_exact(&mut record) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        let (offset, at) = record.split_at(8);
-        let mark = Mark {
-            offset: u64::from_le_bytes(offset.try_into().expect("half of 16 bytes")),
-            at: i64::from_le_bytes(at.try_into().expect("half of 16 bytes")),
-        };
-        Ok((mark.offset < self.log_bytes).then_some(mark))
+    fn has_line(&self) -> bool {
+        self.offset < self.log_bytes && self.at.is_some()
     }
 
-    fn take_line(&mut self) -> std::io::Result<LogLine> {
-        let mark = self.mark.expect("only cursors with a mark are taken from");
-        let next = self.next_mark()?;
-        let end = next.map_or(self.log_bytes, |next| next.offset.max(mark.offset));
-        let length = (end - mark.offset).min(PIECE_BYTES_MAX);
-        self.log.seek_relative(mark.offset as i64 - self.log_offset as i64)?;
-        let mut bytes = Vec::new();
-        (&mut self.log).take(length).read_to_end(&mut bytes)?;
-        self.log_offset = mark.offset + bytes.len() as u64;
-        // A piece that did not fit comes again from where this one ended.
-        self.mark = if mark.offset + length < end {
-            Some(Mark { offset: mark.offset + length, at: mark.at })
-        } else {
-            self.lines_left = self.lines_left.saturating_sub(1);
-            next
-        };
-        if mark.offset + length < end && next.is_some() {
-            self.times.seek_relative(-(MARK_BYTES as i64))?;
+    /// The next mark; a torn one ends the times.
+    fn read_mark(&mut self) -> std::io::Result<Option<Mark>> {
+        let mut record = [0; MARK_BYTES as usize];
+        match self.times.read_exact(&mut record) {
+            Ok(()) => Ok(Some(mark_of(record))),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(LogLine { at: Timestamp::from_micros(mark.at), stream: self.stream, bytes })
     }
+
+    /// Goes on to the last mark at or before the offset.
+    fn pass_marks(&mut self) -> std::io::Result<()> {
+        while let Some(mark) = self.next.filter(|mark| mark.offset <= self.offset) {
+            self.at = Some(mark.at);
+            self.next = self.read_mark()?;
+        }
+        Ok(())
+    }
+
+    fn take_piece(&mut self) -> std::io::Result<Piece> {
+        let at = Timestamp::from_micros(self.at.expect("only cursors with a time are taken from"));
+        let length = (self.log_bytes - self.offset).min(PIECE_BYTES_MAX);
+        let mut bytes = Vec::new();
+        (&mut self.log).take(length).read_until(b'\n', &mut bytes)?;
+        // A log that became shorter has ended.
+        self.offset = if bytes.is_empty() { self.log_bytes } else { self.offset + bytes.len() as u64 };
+        let ends_line = bytes.last() == Some(&b'\n') || self.offset >= self.log_bytes;
+        self.lines_left = self.lines_left.saturating_sub(usize::from(ends_line));
+        self.pass_marks()?;
+        Ok(Piece { line: LogLine { at, stream: self.stream, bytes }, ends_line })
+    }
+}
+
+fn mark_of(record: [u8; MARK_BYTES as usize]) -> Mark {
+    let (offset, at) = record.split_at(8);
+    Mark {
+        offset: u64::from_le_bytes(offset.try_into().expect("half of 16 bytes")),
+        at: i64::from_le_bytes(at.try_into().expect("half of 16 bytes")),
+    }
+}
+
+/// Where the last lines of a log begin, and how many they are. A line is looked through for [`PIECE_BYTES_MAX`] bytes on the average: a log without
+/// line ends is not read whole.
+fn tail_begin(
+    channel: &dyn AttemptChannel,
+    log: GrowingFile<'_>,
+    log_bytes: u64,
+    wanted: usize,
+) -> std::io::Result<(u64, usize)> {
+    let floor = log_bytes.saturating_sub((wanted as u64).saturating_mul(PIECE_BYTES_MAX));
+    let (mut lines, mut end) = (0, log_bytes);
+    while end > floor && lines <= wanted {
+        let begin = end.saturating_sub(BUFFER_BYTES as u64).max(floor);
+        let block = channel.read(log, begin, end - begin)?;
+        // A line begins behind each line end but for the one that ends the log.
+        let newlines = block.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+        for (newline, _) in newlines {
+            let behind = begin + newline as u64 + 1;
+            if behind < log_bytes {
+                lines += 1;
+                if lines == wanted {
+                    return Ok((behind, lines));
+                }
+            }
+        }
+        end = begin;
+    }
+    Ok((floor, lines + usize::from(log_bytes > 0 && wanted > 0)))
+}
+
+/// How many marks are at or before an offset, by bisection.
+fn marks_before(channel: &dyn AttemptChannel, times: GrowingFile<'_>, offset: u64) -> std::io::Result<u64> {
+    let (mut low, mut high) = (0, channel.size_bytes(times)? / MARK_BYTES);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let record = channel.read(times, middle * MARK_BYTES, MARK_BYTES)?;
+        let mark = <[u8; MARK_BYTES as usize]>::try_from(record).map(mark_of);
+        match mark.is_ok_and(|mark| mark.offset <= offset) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    Ok(low)
 }
 
 #[cfg(test)]
@@ -206,6 +269,31 @@ mod tests {
         let texts = texts(folder.path(), LogSelection::default());
         assert_eq!(texts.len(), 4);
         assert_eq!(texts.concat(), format!("{giant}next\n"));
+    }
+
+    /// Proves that lines without a mark of their own have the time of the one before, that a tail begins in the midst of them, and that a log whose
+    /// last line has no end is counted with it.
+    #[test]
+    fn lines_that_came_together_share_a_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        write_stream(folder.path(), "stdout", &[(1, "a\nb\n\nc\n"), (5, "d\ne")]);
+        write_stream(folder.path(), "stderr", &[(3, "x\ny\n")]);
+        let all = ["a\n", "b\n", "\n", "c\n", "x\n", "y\n", "d\n", "e"];
+        for tail in 0..=all.len() {
+            let last = &all[all.len() - tail..];
+            assert_eq!(texts(folder.path(), LogSelection { tail: Some(tail), stream: None }), last, "{tail}");
+        }
+        let mut times = Vec::new();
+        visit_lines(
+            &FolderChannel::new(folder.path()),
+            LogSelection { tail: Some(5), stream: None },
+            &mut |line| {
+                times.push(line.at.as_micros());
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(times, [1, 3, 3, 5, 5]);
     }
 
     /// Proves that a folder without logs has no lines, and that a mark beyond the log's end gives no line.

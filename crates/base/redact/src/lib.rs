@@ -149,6 +149,15 @@ impl Redactor {
         names::is_secret(name) || names::may_be_secret(name) || self.text(name) != name
     }
 
+    /// Whether the decimal digits of a number have a secret: only a secret that is itself written with the letters of numbers can be in them.
+    #[must_use]
+    pub fn is_number_secret(&self, number: f64) -> bool {
+        self.search.has_numeric_literal() && {
+            let text = number.to_string();
+            self.text(&text) != text
+        }
+    }
+
     /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and
     /// everything [`Self::text`] finds.
     #[must_use]

@@ -65,6 +65,12 @@ impl Search {
         Self { literals, beginnings: OnceBox::new() }
     }
 
+    /// Whether a literal may be part of a number as it is printed.
+    pub fn has_numeric_literal(&self) -> bool {
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b".+-eEinfNa".contains(byte);
+        self.literals.iter().any(|literal| literal.iter().all(is_of_number))
+    }
+
     pub fn literals(&self) -> &[Vec<u8>] {
         &self.literals
     }

@@ -149,10 +149,15 @@ impl Shape {
     fn new(kind: &'static str, like: &str, need: Option<Need>) -> Self {
         let pieces = pieces(like);
         // The first text where the shape begins with one: a class before a text may swallow it when it is read
-        // backwards.
+        // backwards. A digit alone is in every second line, though, and a class of one length swallows nothing.
         let length = |piece: &Piece| if let Piece::Literal(text) = piece { text.len() } else { 0 };
-        let anchor = match pieces.first() {
-            Some(Piece::Literal(_)) => 0,
+        let anchor = match &pieces[..] {
+            [Piece::Literal(digit), Piece::Class { min, max, .. }, Piece::Literal(_), ..]
+                if digit.len() == 1 && min == max =>
+            {
+                2
+            }
+            [Piece::Literal(_), ..] => 0,
             _ => (0..pieces.len()).max_by_key(|at| length(&pieces[*at])).unwrap_or(0),
         };
         Self { kind, pieces, anchor, need }

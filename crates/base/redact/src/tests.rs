@@ -49,6 +49,15 @@ fn every_kind_is_found_in_every_place() {
     }
 }
 
+/// Proves that a number is a secret only where the environment has one that is written like a number.
+#[test]
+fn a_number_is_rarely_a_secret() {
+    assert!(!redactor().is_number_secret(12_345_678.0));
+    let pin = Redactor::from_environment([("VAULT_PASSWORD", "12345678")]);
+    assert!(pin.is_number_secret(12_345_678.0) && pin.is_number_secret(912_345_678.5));
+    assert!(!pin.is_number_secret(0.5) && !pin.is_number_secret(f64::NAN));
+}
+
 /// Proves that values are recognised by the name before them, in the notations logs and shells use, and that what is redacted again stays as
 /// it is: a digest is taken of what was redacted once, and the database redacts what it gets.
 #[test]

@@ -3,7 +3,7 @@
 
 /// How many keys there are: two bytes as they are folded, and five bits of the third.
 const KEYS: usize = 1 << 17;
-/// The keys of the words that are as short as this have bytes that do not count.
+/// A shorter word has as many keys as there are bytes that may follow it.
 const KEY_BYTES: usize = 3;
 /// What a byte may become in a key.
 const FOLDED: usize = 64;
@@ -43,36 +43,38 @@ pub(super) struct Words {
     /// Of each key where its words are in `by_key`; the end of the last one behind them.
     places: Box<[u32]>,
     by_key: Vec<u32>,
-    /// Words shorter than a key.
+    /// Words shorter than a key, once more: they may be the last bytes of a text.
     short: Vec<u32>,
 }
 
 impl Words {
     pub fn new(words: Vec<Vec<u8>>) -> Self {
         let mut begun = Box::new([0u64; KEYS / 64]);
-        let mut mark = |key: usize| begun[key / 64] |= 1 << (key % 64);
         let (mut keyed, mut short) = (Vec::new(), Vec::new());
         for (number, word) in (0u32..).zip(&words) {
-            let fold = |at: usize| word.get(at).map(|byte| FOLD[usize::from(*byte)]);
-            match (fold(0), fold(1), fold(2)) {
-                (Some(first), Some(second), Some(third)) => {
-                    mark(key_of(first, second, third));
-                    keyed.push((key_of(first, second, third), number));
-                }
-                (Some(first), second, _) => {
-                    for other in 0..FOLDED as u8 {
-                        let seconds = second.map_or(0..FOLDED as u8, |second| second..second + 1);
-                        seconds.for_each(|second| mark(key_of(first, second, other)));
-                    }
-                    short.push(number);
-                }
-                // Nothing is nowhere.
-                (None, ..) => {}
+            // What the missing bytes of a short word are does not count.
+            let folds = |at: usize| {
+                word.get(at)
+                    .map_or(0..FOLDED as u8, |byte| FOLD[usize::from(*byte)]..FOLD[usize::from(*byte)] + 1)
+            };
+            // Nothing is nowhere.
+            if word.is_empty() {
+                continue;
+            }
+            for (first, second) in folds(0).flat_map(|first| folds(1).map(move |second| (first, second))) {
+                keyed.extend(folds(2).map(|third| (key_of(first, second, third), number)));
+            }
+            if word.len() < KEY_BYTES {
+                short.push(number);
             }
         }
         keyed.sort_unstable();
+        keyed.dedup();
         let mut places = vec![0u32; KEYS + 1];
-        keyed.iter().for_each(|(key, _)| places[key + 1] += 1);
+        for (key, _) in &keyed {
+            begun[key / 64] |= 1 << (key % 64);
+            places[key + 1] += 1;
+        }
         for key in 0..KEYS {
             places[key + 1] += places[key];
         }
@@ -95,13 +97,13 @@ impl Words {
         }
         // Where no third byte is, only words shorter than a key have room.
         let last = bytes.len().saturating_sub(KEY_BYTES - 1)..bytes.len();
-        last.for_each(|at| self.compare(&[], at, bytes, &mut found));
+        last.for_each(|at| self.compare(&self.short, at, bytes, &mut found));
     }
 
     /// Not in the loop over all places, which is fast as long as it is small.
     #[inline(never)]
-    fn compare(&self, keyed: &[u32], at: usize, bytes: &[u8], found: &mut impl FnMut(usize, usize)) {
-        for number in keyed.iter().chain(&self.short) {
+    fn compare(&self, numbers: &[u32], at: usize, bytes: &[u8], found: &mut impl FnMut(usize, usize)) {
+        for number in numbers {
             let word = &self.words[*number as usize];
             if bytes.get(at..at + word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word)) {
                 found(at, *number as usize);

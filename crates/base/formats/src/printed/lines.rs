@@ -67,9 +67,12 @@ fn plain_text(line: &[u8]) -> Cow<'_, str> {
 
 /// Whether a line may have a number, head a table or name a setting.
 fn is_worth_reading(line: &[u8]) -> bool {
-    // Without an early end, so that many bytes are compared at once.
-    let has_digit = line.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
-    has_digit || line.first().is_some_and(|first| matches!(first, b'|' | b'-')) || names_measure(line)
+    has_digit(line) || line.first().is_some_and(|first| matches!(first, b'|' | b'-')) || names_measure(line)
+}
+
+/// Whether there is a digit. Without an early end, so that many bytes are compared at once.
+pub(super) fn has_digit(line: &[u8]) -> bool {
+    line.iter().fold(false, |any, byte| any | byte.is_ascii_digit())
 }
 
 /// Whether a line without a number has a part that a measure, a heading or a setting has. Each of these parts has one of three letters at its second place.

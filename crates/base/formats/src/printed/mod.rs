@@ -16,6 +16,7 @@ mod prefix;
 #[cfg(test)]
 mod programs;
 mod python;
+mod quiet;
 mod settings;
 mod steps;
 mod tables;
@@ -28,6 +29,7 @@ mod yaml;
 use bar::{Bar, Purpose};
 use lines::Lines;
 use named::Named;
+use quiet::QuietForms;
 use settings::Settings;
 use steps::Steps;
 use tables::{Tables, Taken};
@@ -35,6 +37,8 @@ use yaml::YamlBlock;
 
 /// A longer line has no metrics.
 const LINE_BYTES_MAX: usize = 64 * 1024;
+/// A shorter line names nothing.
+const LINE_BYTES_MIN: usize = 3;
 /// At most so many values are taken from one line.
 const VALUES_MAX: usize = 256;
 /// Longer names are no metrics.
@@ -75,6 +79,7 @@ struct Reading {
     tables: [Tables; 2],
     settings: Settings,
     yaml: [YamlBlock; 2],
+    quiet: QuietForms,
     only_json: bool,
 }
 
@@ -112,36 +117,63 @@ impl PrintedReader {
     }
 }
 
+/// Whether a line changed what is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Something,
+    Nothing,
+}
+
 impl Reading {
     /// A line as it was printed. Only before the training begins may it be of a configuration.
     fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+        let is_at_rest = !self.only_json && self.is_at_rest(output);
+        let form = Some(line).filter(|line| is_at_rest && lines::has_digit(line)).and_then(quiet::form_of);
+        if is_at_rest && (line.len() < LINE_BYTES_MIN || form.is_some_and(|form| self.quiet.has(form))) {
+            return self.settings.interrupt();
+        }
         let may_be_setting = !self.only_json && !self.steps.has_begun();
         if may_be_setting && self.yaml[output as usize].take(line, &mut self.settings) {
             return;
         }
-        if let Some(line) = lines::readable(line) {
-            self.line(output, &line, found);
+        let Some(line) = lines::readable(line) else { return };
+        if self.line(output, &line, found) == Said::Nothing
+            && let Some(form) = form.filter(|_| self.is_at_rest(output))
+        {
+            self.quiet.add(form);
         }
     }
 
+    /// Nothing is open that the next line may belong to.
+    fn is_at_rest(&self, output: Printed) -> bool {
+        self.tables[output as usize].is_at_rest() && self.yaml[output as usize].is_at_rest()
+    }
+
     /// A line is read by the first form it fits.
-    fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
         let is_object = line.starts_with('{');
         if let Some(object) = Some(line).filter(|_| is_object).and_then(objects::read_object) {
             self.values(object, found);
-        } else if self.only_json {
+            return Said::Something;
+        }
+        if self.only_json {
             // Nothing else was printed to be read.
-        } else if is_object {
+            return Said::Nothing;
+        }
+        if is_object {
             let dict = python::read_dict(line).map(objects::numbers_of);
             if let Some(dict) = dict.filter(|dict| !dict.values.is_empty()) {
                 self.values(dict, found);
             }
-        } else if !line.starts_with(REPEATING) {
-            self.for_people(output, line, found);
+            return Said::Something;
         }
+        if line.starts_with(REPEATING) {
+            return Said::Nothing;
+        }
+        self.for_people(output, line, found)
     }
 
-    fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
         let tables = &mut self.tables[output as usize];
         if let Some(ended) = tables.ended_box(line) {
             self.steps.line(ended, found);
@@ -152,24 +184,27 @@ impl Reading {
             if !rest.is_empty() {
                 self.line(output, rest, found);
             }
-            return;
+            return Said::Something;
         }
         match tables.take(line) {
             Taken::No => {}
-            Taken::Part => return,
-            Taken::Values(named) => return self.values(named, found),
+            Taken::Part => return Said::Something,
+            Taken::Values(named) => {
+                self.values(named, found);
+                return Said::Something;
+            }
         }
         if let Some(epoch) = bar::epoch_of_line(line) {
             self.steps.epoch_begins(epoch, found);
-            return;
+            return Said::Something;
         }
         let message = prefix::message_of(line);
         if !self.steps.has_begun() && self.settings.take_assignment(message) {
-            return;
+            return Said::Something;
         }
-        if let Some(named) = read_message(message) {
-            self.values(named, found);
-        }
+        let Some(named) = read_message(message) else { return Said::Nothing };
+        self.values(named, found);
+        Said::Something
     }
 
     /// Values, unless they are settings that are shown before the training begins.

@@ -45,8 +45,7 @@ impl Settings {
     pub fn take_assignment(&mut self, line: &str) -> bool {
         let Some((name, value)) = assignment(line) else {
             if !line.starts_with('#') {
-                self.pending.clear();
-                self.in_block = false;
+                self.interrupt();
             }
             return false;
         };
@@ -61,6 +60,12 @@ impl Settings {
             }
         }
         true
+    }
+
+    /// Another line came: a block that was open has ended.
+    pub fn interrupt(&mut self) {
+        self.pending.clear();
+        self.in_block = false;
     }
 
     /// Takes one, unless it was taken before, also under the name that it has in a line that alone has the form of a metric:

@@ -58,6 +58,11 @@ pub(super) enum Taken {
 }
 
 impl Tables {
+    /// No table is open.
+    pub fn is_at_rest(&self) -> bool {
+        self.columns.is_empty() && self.boxed.is_none()
+    }
+
     /// The box that has ended before this line, if one has.
     pub fn ended_box(&mut self, line: &str) -> Option<Named> {
         if self.boxed.is_none() || row_of_box(line).is_some() {

@@ -237,6 +237,29 @@ proptest! {
         prop_assert!(whole.len() <= text.len());
     }
 
+    /// Proves that what is remembered of quiet lines changes nothing: the same lines with other numbers are read as if each were the first.
+    #[test]
+    fn forms_that_said_nothing_are_rightly_skipped(parts in prop::collection::vec(piece(), 0..60), by in 1u8..9) {
+        let shifted = |by: u8| move |letter: char| match letter.to_digit(10) {
+            Some(digit) => char::from(b'0' + (digit as u8 + by) % 10),
+            None => letter,
+        };
+        let text = parts.concat();
+        let texts = [text.clone(), text.chars().map(shifted(by)).collect(), text.chars().map(shifted(2 * by)).collect(), text];
+        let mut readers = [(PrintedReader::default(), Vec::new()), (PrintedReader::default(), Vec::new())];
+        for (place, (reader, found)) in readers.iter_mut().enumerate() {
+            for line in texts.join("\n").split_inclusive('\n') {
+                reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
+                found.extend(reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}")));
+                if place == 1 {
+                    reader.reading.quiet = QuietForms::default();
+                }
+            }
+            reader.finish(|metrics| found.push(shown(&metrics)));
+        }
+        prop_assert_eq!(&readers[0].1, &readers[1].1);
+    }
+
     /// Proves the same for bytes that are no text at all, on both outputs.
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..4096)) {

@@ -40,6 +40,11 @@ enum Part<'l> {
 }
 
 impl YamlBlock {
+    /// No block is open.
+    pub fn is_at_rest(&self) -> bool {
+        self.top.is_empty()
+    }
+
     /// Takes a line; true if it is of a configuration and nothing else.
     pub fn take(&mut self, line: &[u8], settings: &mut Settings) -> bool {
         // Without a colon a line begins no block.

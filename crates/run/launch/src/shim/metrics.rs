@@ -145,11 +145,11 @@ impl OutputMetrics {
                 suspicious
             }
         };
-        let text = value.to_string();
-        match suspicious {
-            true => self.redactor.text(name) != name || self.redactor.value(name, &text) != text,
-            false => self.redactor.text(&text) != text,
+        if !suspicious {
+            return self.redactor.is_number_secret(value);
         }
+        let text = value.to_string();
+        self.redactor.text(name) != name || self.redactor.value(name, &text) != text
     }
 }
 

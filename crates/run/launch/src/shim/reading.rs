@@ -8,8 +8,8 @@ use trackway_formats::printed::Printed;
 
 use super::metrics::OutputMetrics;
 
-/// So many pieces of output, each one read of a pipe, wait at most; then the outputs wait, too.
-const PIECES_MAX: usize = 16;
+/// So many pieces of output, each one read of a pipe (256 KiB at most), wait; then the outputs wait, too. A burst of 32 MiB is as fast as the logs.
+const PIECES_MAX: usize = 128;
 
 /// What was printed, and when at the earliest.
 pub(super) struct Piece {

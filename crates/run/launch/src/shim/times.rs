@@ -1,4 +1,5 @@
-//! When the lines of a log began: records of 16 bytes, offset (u64) and microseconds UTC (i64), little-endian.
+//! When the lines of a log arrived: records of 16 bytes, offset (u64) and microseconds UTC (i64), little-endian. Lines that arrived together have one
+//! record: a flood of short lines would have more records than text.
 
 use trackway_core::Timestamp;
 
@@ -7,10 +8,10 @@ pub const MARK_EVERY_BYTES: u64 = 1024 * 1024;
 /// The size of one record.
 pub const TIME_RECORD_BYTES: usize = 16;
 
-/// One record: the byte at this offset of the log arrived at this time.
+/// One record: what is at this offset of the log, and behind it up to the next record, arrived at this time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineTime {
-    /// Where in the log the line (or the next MiB of a long one) begins.
+    /// Where in the log the first of these lines (or the next MiB of a long one) begins.
     pub offset_bytes: u64,
     /// When it arrived, by the wall clock.
     pub at: Timestamp,
@@ -64,29 +65,33 @@ impl LineStarts {
         self.lines
     }
 
-    /// Appends the records for `bytes`, which will be at `offset_bytes`. An empty line that arrived with the line
-    /// before it has no record: a record is 16 times as long as it.
+    /// Appends the records for `bytes`, which will be at `offset_bytes`. A line that arrived with the line before it has none.
     pub fn scan(&mut self, bytes: &[u8], offset_bytes: u64, at: Timestamp, records: &mut Vec<u8>) {
-        let mut mark = |offset_bytes| records.extend_from_slice(&LineTime { offset_bytes, at }.to_bytes());
-        let mut from = 0;
-        while from < bytes.len() {
-            let start = offset_bytes + from as u64;
-            if self.at_line_start {
-                self.lines += 1;
-                if bytes[from] != b'\n' || self.marked_at != Some(at) {
-                    self.marked_bytes = start;
-                    self.marked_at = Some(at);
-                    mark(start);
-                }
+        let Some(last) = bytes.last() else { return };
+        let newlines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let ends_line = *last == b'\n';
+        let first_line = match self.at_line_start {
+            true => Some(0),
+            false => memchr::memchr(b'\n', bytes).map(|newline| newline + 1).filter(|at| *at < bytes.len()),
+        };
+        if let Some(first) = first_line {
+            let start = offset_bytes + first as u64;
+            self.lines += newlines + u64::from(self.at_line_start) - u64::from(ends_line);
+            if self.marked_at != Some(at) {
+                self.mark_long(start, at, records);
+                (self.marked_bytes, self.marked_at) = (start, Some(at));
+                records.extend_from_slice(&LineTime { offset_bytes: start, at }.to_bytes());
             }
-            let newline = memchr::memchr(b'\n', &bytes[from..]);
-            let end = newline.map_or(bytes.len(), |newline| from + newline + 1);
-            while offset_bytes + end as u64 > self.marked_bytes + MARK_EVERY_BYTES {
-                self.marked_bytes += MARK_EVERY_BYTES;
-                mark(self.marked_bytes);
-            }
-            self.at_line_start = newline.is_some();
-            from = end;
+        }
+        self.mark_long(offset_bytes + bytes.len() as u64, at, records);
+        self.at_line_start = ends_line;
+    }
+
+    /// Marks each MiB without a mark before `end_bytes`.
+    fn mark_long(&mut self, end_bytes: u64, at: Timestamp, records: &mut Vec<u8>) {
+        while end_bytes > self.marked_bytes + MARK_EVERY_BYTES {
+            self.marked_bytes += MARK_EVERY_BYTES;
+            records.extend_from_slice(&LineTime { offset_bytes: self.marked_bytes, at }.to_bytes());
         }
     }
 }
@@ -95,19 +100,20 @@ impl LineStarts {
 mod tests {
     use super::*;
 
-    /// Proves that every line has its record, however the bytes are cut, that empty ones have a common one, and that a
-    /// giant line has marks.
+    /// Proves that what arrives together has one record, that every line is counted however the bytes are cut, and that a giant line has marks.
     #[test]
     fn lines_and_giant_lines_are_marked() {
         let at = Timestamp::from_micros(7);
-        for size in [1, 3, 100] {
+        for (size, expected) in
+            [(1, vec![0, 3, 4, 6]), (2, vec![0, 3, 4, 6]), (3, vec![0, 3, 6]), (100, vec![0])]
+        {
             let (mut starts, mut records, mut offset) = (LineStarts::new(), Vec::new(), 0);
             for piece in b"ab\n\nc\nlast".chunks(size) {
-                starts.scan(piece, offset, at, &mut records);
+                starts.scan(piece, offset, Timestamp::from_micros(offset as i64), &mut records);
                 offset += piece.len() as u64;
             }
             let offsets: Vec<u64> = LineTime::read_all(&records).map(|time| time.offset_bytes).collect();
-            assert_eq!((offsets, starts.lines()), (vec![0, 4, 6], 4));
+            assert_eq!((offsets, starts.lines()), (expected, 4), "{size}");
         }
         let (mut starts, mut records) = (LineStarts::new(), Vec::new());
         starts.scan(&[b'\n'; 65_536], 0, at, &mut records);
