@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on to the last mark at or before the offset.
+    /// Advances to the last mark at or before the offset.
     fn pass_marks(&mut self) -> std::io::Result<()> {
         while let Some(mark) = self.next.filter(|mark| mark.offset <= self.offset) {
             self.at = Some(mark.at);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(texts.concat(), format!("{giant}next\n"));
     }
 
-    /// Proves that lines without a mark of their own have the time of the one before, that a tail begins in the midst of them, and that a log whose
+    /// Proves that lines that have no mark have the time of the one before, that a tail begins in the midst of them, and that a log whose
     /// last line has no end is counted with it.
     #[test]
     fn lines_that_came_together_share_a_mark() {
