@@ -103,9 +103,9 @@ const CODE_ERROR: End = End {
 const HANG: End = End {
     meaning: "Training made no progress",
     actions: &[
-        "look at which rank is behind: its stack, its last collective",
-        "same operations on every rank? uneven batches? set time-outs on barriers",
-        "a slow save or download longer than the collective's time-out looks the same",
+        "look where it waits: its stack and, of several ranks, the one that is behind and its last collective",
+        "a save, a download or a data loader that takes longer than the time-out looks the same",
+        "of several ranks: same operations on each? uneven batches? set time-outs on barriers",
     ],
 };
 const TIMEOUT: End = End {

@@ -594,5 +594,5 @@ fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
 }
 
 fn secondary(found: &Placed<'_>) -> SecondaryFinding {
-    SecondaryFinding { reason: found.reason, rule: found.signature.into(), text: found.text.clone() }
+    SecondaryFinding { reason: found.reason, rule: found.signature.into(), text: found.shown() }
 }

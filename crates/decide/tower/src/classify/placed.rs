@@ -61,6 +61,6 @@ pub(super) fn item(found: Placed<'_>) -> EvidenceItem {
         source,
         line_number: found.stream.map(|_| found.line_number),
         stream: found.stream,
-        text: found.text.clone(),
+        text: found.shown(),
     }
 }

@@ -65,12 +65,24 @@ pub struct Hit {
     pub byte_offset: u64,
     /// The line around the match, at most [`MAX_TEXT_BYTES`](crate::MAX_TEXT_BYTES), invalid UTF-8 replaced.
     pub text: String,
+    /// The line behind it, if the line ends with a colon: `Error(s) in loading state_dict for Net:`.
+    pub continued: Option<String>,
     /// Whether the run continued.
     pub handling: Handling,
     /// What the enclosing frames were doing.
     pub phases: Vec<Phase>,
     /// When the line was written, if known.
     pub at: Option<Timestamp>,
+}
+
+impl Hit {
+    /// What is shown as evidence.
+    pub(crate) fn shown(&self) -> String {
+        match &self.continued {
+            Some(next) => format!("{} {next}", self.text),
+            None => self.text.clone(),
+        }
+    }
 }
 
 /// The last traceback of a stream.

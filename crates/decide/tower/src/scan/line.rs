@@ -29,6 +29,15 @@ pub(super) fn text_around(line: &[u8], matched_at: usize) -> String {
     String::from_utf8_lossy(&line[start..end]).trim().to_owned()
 }
 
+/// The line in `behind`, if `line` ends with a colon and that line says what it announces.
+pub(super) fn continued(line: &[u8], behind: &[u8]) -> Option<String> {
+    line.trim_ascii_end().strip_suffix(b":")?;
+    let next = behind.trim_ascii_start();
+    let next = next[..memchr::memchr2(b'\n', b'\r', next).unwrap_or(next.len())].trim_ascii_end();
+    let announces_another = next.starts_with(b"Traceback (") || next.ends_with(b":") || is_frame(next);
+    (!next.is_empty() && !announces_another).then(|| text_around(next, 0))
+}
+
 /// Source code quoted by a traceback, a comment or a usage text: what it names did not happen.
 static QUOTED_CODE: Pattern = Pattern::new(
     r#"^\s*(#|//|\*)\s|^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,

@@ -55,6 +55,15 @@ pub struct LogScanner {
     resumed_at: u64,
 }
 
+/// Where a line is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    line_number: u64,
+    byte_offset: u64,
+    /// What is behind it in its block.
+    behind: &'a [u8],
+}
+
 #[derive(Debug, Default)]
 struct Series {
     kept: usize,
@@ -166,20 +175,22 @@ impl LogScanner {
             owners.dedup();
             line_number += newlines(&block[counted_to..start]);
             counted_to = start;
-            self.visit_line(&block[start..end], line_number, self.bytes_before + start as u64, &owners);
+            let place =
+                Place { line_number, byte_offset: self.bytes_before + start as u64, behind: &block[end..] };
+            self.visit_line(&block[start..end], place, &owners);
             rest = &rest[in_line..];
         }
     }
 
-    fn visit_line(&mut self, line: &[u8], line_number: u64, byte_offset: u64, owners: &[Owner]) {
+    fn visit_line(&mut self, line: &[u8], place: Place<'_>, owners: &[Owner]) {
         for owner in owners {
             let Owner::Signature(index) = owner else {
-                self.traceback.see(line, line_number);
+                self.traceback.see(line, place.line_number);
                 continue;
             };
             let signature = Compiled::get().signature(*index);
             if let Some(matched) = Compiled::get().confirm(*index, line) {
-                self.take_hit(signature, line, line_number, byte_offset, &matched);
+                self.take_hit(signature, line, place, &matched);
             }
         }
     }
@@ -188,8 +199,7 @@ impl LogScanner {
         &mut self,
         signature: &'static Signature,
         line: &[u8],
-        line_number: u64,
-        byte_offset: u64,
+        Place { line_number, byte_offset, behind }: Place<'_>,
         matched: &Range<usize>,
     ) {
         let matched_at = matched.start;
@@ -227,6 +237,7 @@ impl LogScanner {
             line_number,
             byte_offset,
             text: line::text_around(line, matched_at),
+            continued: line::continued(line, behind),
             handling,
             phases,
             at: None,

@@ -89,6 +89,21 @@ fn a_flood_keeps_the_first_hits_and_the_last() {
     assert_eq!(evidence.last_lines.len(), LAST_LINES);
 }
 
+/// Proves that a line which announces what is in the next one is shown with it, unless that is a traceback or announces something itself.
+#[test]
+fn what_a_line_announces_is_shown_with_it() {
+    let shown = |log: &str| LogScanner::scan(log.as_bytes()).hits[0].shown();
+    let error = "RuntimeError: Error(s) in loading state_dict for Net:";
+    assert_eq!(
+        shown(&format!("{error}\n\tMissing key(s): \"a\".\n")),
+        format!("{error} Missing key(s): \"a\".")
+    );
+    for next in ["Traceback (most recent call last):", "Other:", "  File \"a.py\", line 3, in f", ""] {
+        assert_eq!(shown(&format!("{error}\n{next}\n")), error, "{next}");
+    }
+    assert_eq!(shown("RuntimeError: no colon\nnext\n"), "RuntimeError: no colon");
+}
+
 /// Proves that a message glued to a redrawn bar is shown without the bar's earlier states.
 #[test]
 fn progress_bars_are_cut_from_the_text() {
