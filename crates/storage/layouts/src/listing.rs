@@ -26,6 +26,14 @@ pub struct Entry {
     pub links: u64,
 }
 
+impl Entry {
+    /// A file of which the name and the size are known and nothing else is asked.
+    #[must_use]
+    pub fn named(path: &str, size: u64) -> Self {
+        Self { path: path.to_owned(), size, modified_ns: 0, inode: 0, device: 0, links: 1 }
+    }
+}
+
 /// A symbolic link. It is named and never followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {

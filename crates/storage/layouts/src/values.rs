@@ -1,4 +1,4 @@
-//! Whether the tensors of a file have values that are not finite, as far as they can be read without loading it: those of safetensors, of the
+//! Whether the tensors of a file have values that are not finite, and whether two files have the same ones, as far as they can be read without loading them: those of safetensors, of the
 //! stored members of a npz, and the storages of a `torch.save` archive, whose types are read in its pickle.
 
 use crate::formats::json;
@@ -10,6 +10,8 @@ use trackway_formats::zip::{ZipDirectory, ZipEntry};
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// What the names of statistics end with that normalization layers keep.
+const STATISTICS: [&str; 2] = ["running_mean", "running_var"];
 /// The longest header of an array in a npz.
 const MAX_NPY_HEADER_BYTES: u64 = 1 << 16;
 
@@ -46,14 +48,58 @@ struct Place {
 /// Not counted are an infinite number that is alone in its tensor, as the best loss so far, and a tensor of one finite number and one infinite one,
 /// as the mask of an attention.
 pub fn first_non_finite(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> Option<NonFinite> {
+    places(source, file).iter().find_map(|place| look(source, file, place, budget_bytes))
+}
+
+/// Whether all tensors of two files have the same numbers, but for the statistics of normalization layers, which move without any learning. `None`: there
+/// are none that can be read in both, or they are larger than the budget. Reads up to the first difference.
+pub fn have_same_tensors(
+    before: (&dyn Source, &Entry),
+    after: (&dyn Source, &Entry),
+    budget_bytes: &mut u64,
+) -> Option<bool> {
+    let learned = |(source, file): (&dyn Source, &Entry)| {
+        let mut places = places(source, file);
+        places.retain(|place| !STATISTICS.iter().any(|end| place.name.ends_with(end)));
+        places
+    };
+    let (of_before, of_after) = (learned(before), learned(after));
+    if of_before.is_empty() || of_after.is_empty() {
+        return None;
+    }
+    let is_alike = |(one, other): (&Place, &Place)| {
+        (&one.name, one.float, one.length) == (&other.name, other.float, other.length)
+    };
+    if of_before.len() != of_after.len() || !of_before.iter().zip(&of_after).all(is_alike) {
+        return Some(false);
+    }
+    for (one, other) in of_before.iter().zip(&of_after) {
+        let mut at = 0;
+        while at < one.length {
+            let length = CHUNK_BYTES.min(one.length - at);
+            *budget_bytes = budget_bytes.checked_sub(2 * length)?;
+            let read = |(source, file): (&dyn Source, &Entry), place: &Place| {
+                let bytes =
+                    source.read_at(&file.path, place.offset + at, usize::try_from(length).ok()?).ok()?;
+                (bytes.len() as u64 == length).then_some(bytes)
+            };
+            if read(before, one)? != read(after, other)? {
+                return Some(false);
+            }
+            at += length;
+        }
+    }
+    Some(true)
+}
+
+fn places(source: &dyn Source, file: &Entry) -> Vec<Place> {
     let places = match head(source, file, 4).as_slice() {
         b"PK\x03\x04" => of_archive(source, file),
         _ if file.path.ends_with(".safetensors") => of_safetensors(source, file),
-        _ => return None,
+        _ => return Vec::new(),
     };
     // What is wrong with a file is found where its bytes are verified.
-    let places = places.unwrap_or_default();
-    places.iter().find_map(|place| look(source, file, place, budget_bytes))
+    places.unwrap_or_default()
 }
 
 fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<NonFinite> {
@@ -360,6 +406,42 @@ mod tests {
             let bytes = torch(&lost);
             let _ = found("ckpt.pt", bytes[..bytes.len() - cut * 7].to_vec());
         }
+    }
+
+    /// Proves that the same numbers are found whatever else is in the files, that statistics do not count, and that nothing is answered about what
+    /// cannot be read, or not within the budget.
+    #[test]
+    fn tensors_are_compared_without_loading() {
+        let same = |before: &[u8], after: &[u8], mut budget_bytes: u64| {
+            let [one, other] = [before, after].map(|bytes| {
+                let mut tree = Tree::default();
+                tree.add("m.safetensors", bytes.to_vec());
+                tree
+            });
+            let (listing, other_listing) = (one.listing(), other.listing());
+            let file = |listing: &'_ crate::Listing| listing.file("m.safetensors").unwrap().clone();
+            have_same_tensors((&one, &file(&listing)), (&other, &file(&other_listing)), &mut budget_bytes)
+        };
+        let of = |weight: f32, mean: f32| {
+            safetensors(&[
+                ("n.running_mean", "F32", floats(&[mean])),
+                ("step", "I64", (weight as i64).to_le_bytes().to_vec()),
+                ("w", "F32", floats(&[weight, 1.0])),
+            ])
+        };
+        assert_eq!(same(&of(0.5, 1.0), &of(0.25, 1.0), u64::MAX), Some(false));
+        assert_eq!(same(&of(0.5, 1.0), &of(0.5, 2.0), u64::MAX), Some(true));
+        assert_eq!(same(&of(0.5, 1.0), &of(0.5, 2.0), 15), None, "two tensors of 8 bytes");
+        assert_eq!(same(&of(0.5, 1.0), b"no tensors", u64::MAX), None);
+        let larger = safetensors(&[("w", "F32", floats(&[0.5, 1.0, 2.0]))]);
+        assert_eq!(same(&of(0.5, 1.0), &larger, u64::MAX), Some(false));
+        let saved = |weight: f32, log: &[u8]| {
+            let tensors =
+                [("c/data/0", floats(&[weight])), ("c/data/1", floats(&[1.0])), ("c/log", log.to_vec())];
+            archive(&[&[("c/data.pkl", torch_pickle())], &tensors[..]].concat())
+        };
+        assert_eq!(same(&saved(0.5, b"step 1"), &saved(0.5, b"step 2"), u64::MAX), Some(true));
+        assert_eq!(same(&saved(0.5, b"step 1"), &saved(0.75, b"step 1"), u64::MAX), Some(false));
     }
 
     /// Proves that infinite weights are found, and that masks and single numbers that begin as infinite are not taken for such.

@@ -125,17 +125,9 @@ fn mark_by_values(context: &Context, row: &AttemptRow, losses: &LossRecord) -> R
 
 fn values_of(folder: &Folder, manifest: &Manifest, budget_bytes: &mut u64) -> ReadTensors {
     let files = manifest.files.iter().filter(|file| matches!(file.kind, Kind::Weights | Kind::State));
-    let found = files.into_iter().find_map(|file| {
-        let entry = Entry {
-            path: file.name.clone(),
-            size: file.size_bytes,
-            modified_ns: 0,
-            inode: 0,
-            device: 0,
-            links: 1,
-        };
-        first_non_finite(folder, &entry, budget_bytes)
-    });
+    let found = files
+        .into_iter()
+        .find_map(|file| first_non_finite(folder, &Entry::named(&file.name, file.size_bytes), budget_bytes));
     ReadTensors { non_finite: found.map(|NonFinite { tensor, value }| (tensor, value.to_owned())) }
 }
 

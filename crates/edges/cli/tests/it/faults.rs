@@ -293,7 +293,9 @@ fn an_injected_kill_is_followed_by_another_attempt() {
     let home = Home::new();
     home.write(
         "job.sh",
-        "for i in 1 2 3 4 5 6 7 8; do echo \"{\\\"step\\\": $i, \\\"loss\\\": 1}\"; sleep 0.1; done\n[ -e first ] || { touch first; sleep 60; }\n",
+        "[ ! -e first ] || second=1; touch first\n\
+         for i in 1 2 3 4 5 6 7 8; do echo \"{\\\"step\\\": $i, \\\"loss\\\": 1}\"; sleep 0.1; done\n\
+         [ -n \"$second\" ] || sleep 60\n",
     );
     home.write("job.toml", "[run]\nname = \"job\"\ncommand = [\"sh\", \"job.sh\"]\n[retry]\ninfrastructure = { attempts = 1, backoff = \"0s..0s\" }\n");
     let run = home.json(&["run", "job.toml", "--inject", "kill@step=3"]);

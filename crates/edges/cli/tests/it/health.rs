@@ -72,6 +72,32 @@ fn what_completed_is_not_taken_for_good() {
     }
 }
 
+/// Proves that a training whose weights never change is broken also where the files around them do: the number of the step is in them.
+#[test]
+fn weights_that_never_move_are_found_in_changing_files() {
+    for (update, health) in [("w", "broken"), ("w + step", "ok")] {
+        let home = Home::new();
+        home.write(
+            "t.py",
+            &format!(
+                "import json, os, struct, time\nw = 1.5\nfor step in range(1, 61):\n\
+                 \x20   print(f'step {{step}} loss {{2.3 / (1 + step / 9):.5f}}', flush=True)\n\
+                 \x20   time.sleep(0.02)\n\
+                 \x20   if step % 20: continue\n\
+                 \x20   head = json.dumps({{'__metadata__': {{'step': str(step)}}, 'w': {{'dtype': 'F64', 'shape': [2], 'data_offsets': [0, 16]}}}}).encode()\n\
+                 \x20   with open('new', 'wb') as file: file.write(struct.pack('<Q', len(head)) + head + struct.pack('<dd', {update}, 1.0))\n\
+                 \x20   os.rename('new', f'model-{{step}}.safetensors')\n"
+            ),
+        );
+        home.write("r.toml", "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[checkpoint]\nadopt = [\"model-*.safetensors\"]\n");
+        let answer = home.trackway(&["run", "r.toml"]);
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        let page = home.json(&["explain", "last"]);
+        assert_eq!(page["health"]["health"], health, "{}{}", page["health"], answer.stderr);
+        assert_eq!(findings(&page).contains(&"unmoved_weights".to_owned()), health == "broken", "{page}");
+    }
+}
+
 /// Proves that a run which completes with a health that its starter refuses ends with 5, and that the health of a killed training counts as well.
 #[test]
 fn a_starter_refuses_a_health() {

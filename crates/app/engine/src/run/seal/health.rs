@@ -2,7 +2,8 @@
 
 use trackway_checkpoint::{CheckpointInfo, CheckpointState};
 use trackway_core::{Health, HealthReport, LaunchKind, Rung, Step, TerminationReason};
-use trackway_formats::checkpoint_manifest::{Kind, Manifest};
+use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
+use trackway_layouts::{Entry, Folder, have_same_tensors};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::health::{EarlierEnd, HealthEvidence, judge};
 
@@ -16,6 +17,8 @@ use crate::run::trust::begins;
 
 /// Earlier good runs that are looked at.
 const EARLIER_MAX: usize = 5;
+/// So much of two checkpoints is read at most, up to the first difference between them.
+const COMPARED_BYTES_MAX: u64 = 1 << 30;
 /// Steps between two checkpoints whose weights must differ.
 const APART_STEPS: Step = 10;
 
@@ -92,7 +95,8 @@ fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<Ear
     Ok(ends)
 }
 
-/// That the first and the last checkpoint of the attempt hold the same weights, byte for byte. A log that cannot be read shows nothing.
+/// That the first and the last checkpoint of the attempt hold the same weights: byte for byte, or in every tensor that can be read without loading. A
+/// log that cannot be read shows nothing.
 fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = root.join("log").is_dir().then(|| view(&root).ok()).flatten()?;
@@ -106,8 +110,8 @@ fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
         return None;
     }
     let (before, after) = (view.manifest(first.number).ok()?, view.manifest(last.number).ok()?);
-    let weights = weights(&before);
-    (!weights.is_empty() && weights == self::weights(&after)).then(|| {
+    let folder = |info: &CheckpointInfo| Folder::new(view.root().join(&info.folder));
+    are_same(&before, &folder(first), &after, &folder(last)).then(|| {
         format!(
             "the weights in the checkpoints of step {} and of step {} are the same",
             first.step, last.step
@@ -115,10 +119,27 @@ fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
     })
 }
 
-/// The hashes of the files with weights alone, in an order that does not depend on names.
-fn weights(manifest: &Manifest) -> Vec<&str> {
-    let files = manifest.files.iter().filter(|file| file.kind == Kind::Weights);
-    let mut hashes: Vec<&str> = files.map(|file| &*file.blake3).collect();
-    hashes.sort_unstable();
-    hashes
+/// Files with weights are compared in the order of their names; without any, those that may have weights beside everything else.
+fn are_same(before: &Manifest, folder: &Folder, after: &Manifest, other_folder: &Folder) -> bool {
+    let (files, other_files) = (weights(before), weights(after));
+    let mut budget_bytes = COMPARED_BYTES_MAX;
+    let mut is_same = |one: &ManifestFile, other: &ManifestFile| {
+        let of = |file: &ManifestFile| Entry::named(&file.name, file.size_bytes);
+        one.blake3 == other.blake3
+            || have_same_tensors((folder, &of(one)), (other_folder, &of(other)), &mut budget_bytes)
+                == Some(true)
+    };
+    !files.is_empty()
+        && files.len() == other_files.len()
+        && files.iter().zip(other_files).all(|(one, other)| is_same(one, other))
+}
+
+fn weights(manifest: &Manifest) -> Vec<&ManifestFile> {
+    let of = |kind| manifest.files.iter().filter(move |file| file.kind == kind);
+    let mut files: Vec<&ManifestFile> = of(Kind::Weights).collect();
+    if files.is_empty() {
+        files.extend(of(Kind::State));
+    }
+    files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    files
 }
