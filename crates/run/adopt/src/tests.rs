@@ -1,5 +1,6 @@
 #![allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 
+mod names;
 mod order;
 mod parts;
 
