@@ -22,7 +22,7 @@ pub fn text_of(path: impl AsRef<OsStr>) -> String {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find('\\') {
             text.push_str(&rest[..at]);
-            text.push_str(if escaped(rest[at..].as_bytes()).is_some() { "\\x5c" } else { "\\" });
+            text.push_str(if escaped(&rest.as_bytes()[at..]).is_some() { "\\x5c" } else { "\\" });
             rest = &rest[at + 1..];
         }
         text.push_str(rest);
