@@ -9,16 +9,21 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_FILE_NAME_BYTES, MAX_MANIFEST_BYTES, Manifest};
+use crate::path_text::{has_escapes, text_of};
 use crate::writers::ShownBy;
 
 /// The file's name in a checkpoint.
 pub const ORIGIN_FILE_NAME: &str = "origin.json";
 /// The highest version that is read.
-pub const ORIGIN_VERSION: u32 = 2;
+pub const ORIGIN_VERSION: u32 = 3;
 /// The version of what is one file or folder.
 const VERSION_OF_ONE: u32 = 1;
+/// The version of what is several files.
+const VERSION_OF_SEVERAL: u32 = 2;
+/// The first version whose paths have escapes ([`crate::path_text`]).
+const VERSION_WITH_ESCAPES: u32 = 3;
 
-/// Where a checkpoint was, and what its files were called there.
+/// Where a checkpoint was, and what its files were called there. Paths are as [`crate::path_text`] has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointOrigin {
     /// The first version that can say it ([`version_of`]).
@@ -64,13 +69,18 @@ impl CheckpointOrigin {
         if bytes.len() > MAX_MANIFEST_BYTES {
             return Err(format!("it has {} bytes; at most {MAX_MANIFEST_BYTES} are read", bytes.len()));
         }
-        let origin: Self =
+        let mut origin: Self =
             serde_json::from_slice(bytes).map_err(|error| format!("it is not valid: {error}"))?;
         if origin.version > ORIGIN_VERSION {
             return Err(format!(
                 "it has version {}; this program reads up to {ORIGIN_VERSION}",
                 origin.version
             ));
+        }
+        if origin.version < VERSION_WITH_ESCAPES {
+            // What looks like an escape is none there.
+            let files = origin.files.iter_mut().map(|file| &mut file.path);
+            files.chain([&mut origin.path]).for_each(|path| *path = text_of(&path));
         }
         match origin.files.iter().find(|file| !is_below(&file.path, origin.is_folder)) {
             Some(file) => Err(format!("`{}` is not a path below the checkpoint", file.path.escape_debug())),
@@ -108,11 +118,15 @@ impl CheckpointOrigin {
     }
 }
 
-/// The first version that can say which files these are: those beside another are of the second.
+/// The first version that can say which files these are: those beside another are of the second, and names with escapes of the third.
 #[must_use]
-pub fn version_of(is_folder: bool, files: &[OriginFile]) -> u32 {
+pub fn version_of(path: &str, is_folder: bool, files: &[OriginFile]) -> u32 {
+    let mut paths = files.iter().map(|file| file.path.as_str()).chain([path]);
+    if paths.any(has_escapes) {
+        return VERSION_WITH_ESCAPES;
+    }
     let is_one = is_folder || files.iter().all(|file| file.path.is_empty());
-    if is_one { VERSION_OF_ONE } else { ORIGIN_VERSION }
+    if is_one { VERSION_OF_ONE } else { VERSION_OF_SEVERAL }
 }
 
 /// Whether joining it to a folder stays below that folder.
@@ -216,5 +230,34 @@ mod tests {
         }
         let later = CheckpointOrigin { version: ORIGIN_VERSION + 1, ..origin("a", true) };
         assert!(CheckpointOrigin::from_bytes(&later.to_bytes()).is_err_and(|why| why.contains("version")));
+    }
+
+    /// Proves that only names that need an escape need the version which has them, and that what looks like one in an earlier version is the name
+    /// that it was.
+    #[test]
+    fn earlier_versions_have_no_escapes() {
+        let file = |path: &str| OriginFile { name: "a".into(), path: path.into(), modified_ns: 0 };
+        for (path, is_folder, below, version) in [
+            ("out/ckpt.pt", false, "", 1),
+            ("out/ckpt-10", true, "a\\b.pt", 1),
+            ("model.pt", false, "optim.pt", 2),
+            ("out/\\xff", true, "a.pt", 3),
+            ("out/a", true, "\\xff/a.pt", 3),
+        ] {
+            assert_eq!(version_of(path, is_folder, &[file(below)]), version, "{path} {below}");
+        }
+        let origin = |version| CheckpointOrigin {
+            version,
+            layout: "unknown".into(),
+            path: "out/\\xff".into(),
+            is_folder: true,
+            step_origin: "name".into(),
+            shown_by: None,
+            files: vec![file("\\xe9.pt")],
+        };
+        for (version, path, below) in [(1, "out/\\x5cxff", "\\x5cxe9.pt"), (3, "out/\\xff", "\\xe9.pt")] {
+            let read = CheckpointOrigin::from_bytes(&origin(version).to_bytes()).unwrap();
+            assert_eq!((read.path.as_str(), read.files[0].path.as_str()), (path, below));
+        }
     }
 }

@@ -13,6 +13,7 @@ pub mod gate;
 pub mod hash;
 pub mod layout;
 pub mod model_policy;
+pub mod path_text;
 pub mod printed;
 pub mod promotion;
 pub mod record;

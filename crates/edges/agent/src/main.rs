@@ -3,6 +3,7 @@
 //! `trackway-agent __shim FOLDER -- COMMAND…` does what `trackway __shim` does. The binary is static and a few MiB large
 //! (`make agent`); it reads no GPUs, since a static binary cannot load the driver's library.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,12 +16,12 @@ const USAGE: u8 = 2;
 /// A valid command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
-    Shim { folder: PathBuf, argv: Vec<String> },
+    Shim { folder: PathBuf, argv: Vec<OsString> },
     Version,
 }
 
 /// Reads the words behind the program's name; `None`: they are wrong.
-fn parse(words: &[String]) -> Option<Request> {
+fn parse(words: &[OsString]) -> Option<Request> {
     match words {
         [word] if word == "--version" || word == "-V" => Some(Request::Version),
         [word, folder, dashes, argv @ ..] if word == SHIM_COMMAND && dashes == "--" && !argv.is_empty() => {
@@ -32,10 +33,8 @@ fn parse(words: &[String]) -> Option<Request> {
 
 fn main() -> ExitCode {
     trackway_files::restrict_umask();
-    // The launcher passes UTF-8; another word would reach the script altered.
-    let words: Option<Vec<String>> =
-        std::env::args_os().skip(1).map(|word| word.into_string().ok()).collect();
-    match words.and_then(|words| parse(&words)) {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match parse(&words) {
         Some(Request::Shim { folder, argv }) => {
             ExitCode::from(u8::try_from(shim::run(&folder, &argv)).unwrap_or(1))
         }
@@ -57,13 +56,13 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Option<Request> {
-        parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>())
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     /// Proves that the command line of the local launcher is understood, options of the script included, and nothing else.
     #[test]
     fn only_the_launchers_command_line_is_understood() {
-        let argv = ["train", "--", "--lr", "1"].map(String::from).to_vec();
+        let argv = ["train", "--", "--lr", "1"].map(OsString::from).to_vec();
         let expected = Request::Shim { folder: "a".into(), argv };
         assert_eq!(parsed("__shim a -- train -- --lr 1"), Some(expected));
         assert_eq!(parsed("--version"), Some(Request::Version));

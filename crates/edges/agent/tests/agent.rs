@@ -32,7 +32,7 @@ fn agent() -> PathBuf {
 fn spec(directory: &Path, script: &str) -> LaunchSpec {
     LaunchSpec {
         directory: directory.to_owned(),
-        argv: ["sh", "-c", script].map(String::from).to_vec(),
+        argv: ["sh", "-c", script].map(Into::into).to_vec(),
         environment: BTreeMap::new(),
         details: LaunchDetails {
             run_id: RunId::new(&SystemIds),

@@ -564,7 +564,7 @@ pub struct ShimArgs {
     pub folder: PathBuf,
     /// The command
     #[arg(last = true, required = true)]
-    pub argv: Vec<String>,
+    pub argv: Vec<OsString>,
 }
 
 /// A value of an option: its word, what it means, and its help.

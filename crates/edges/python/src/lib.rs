@@ -25,5 +25,7 @@ mod _trackway {
     #[pymodule_export]
     use crate::recorder::{Recorder, outlive_sigterm_of_others};
     #[pymodule_export]
-    use crate::root::{Root, list_checkpoints, load_checkpoint, load_copy, stored_names, verify_checkpoint};
+    use crate::root::{
+        Root, list_checkpoints, load_checkpoint, load_copy, path_text, stored_names, verify_checkpoint,
+    };
 }

@@ -8,6 +8,7 @@ use trackway_checkpoint::{
 };
 use trackway_core::{AttemptId, RunId};
 use trackway_formats::checkpoint_origin;
+use trackway_formats::path_text::text_of;
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::draft::Draft;
@@ -140,6 +141,13 @@ pub fn verify_checkpoint(py: Python<'_>, path: PathBuf, number: u64) -> PyResult
 
 /// A name in a checkpoint for each path below a folder, in their order.
 #[pyfunction]
-pub fn stored_names(paths: Vec<String>) -> Vec<String> {
-    checkpoint_origin::stored_names(paths.iter().map(String::as_str))
+pub fn stored_names(paths: Vec<PathBuf>) -> Vec<String> {
+    let texts: Vec<String> = paths.iter().map(text_of).collect();
+    checkpoint_origin::stored_names(texts.iter().map(String::as_str))
+}
+
+/// A path as records and receipts have it, also where it is not UTF-8.
+#[pyfunction]
+pub fn path_text(path: PathBuf) -> String {
+    text_of(path)
 }

@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import os
 import threading
 
+import flight_record
 import numpy
 import pytest
 from conftest import attempt_environment, need, newest
@@ -57,6 +59,21 @@ def test_a_folder_keeps_the_names_of_its_files(attempt, tmp_path):
     assert checkpoint.list(tmp_path / "checkpoints")[-1].step == 0
     assert run.save_model(folder, name="bert")
     assert "bert-config.json" in kinds(tmp_path)
+
+
+def test_names_need_not_be_text(attempt, tmp_path):
+    """Proves that a file whose name is not UTF-8 is committed, and that a report of such a path names it with an escape."""
+    run = attempt()
+    folder = tmp_path / os.fsdecode(b"run\xe9")
+    folder.mkdir()
+    (folder / os.fsdecode(b"vocab-\xff.txt")).write_text("words")
+    assert run.save_model(folder)
+    assert set(kinds(tmp_path)) == {"vocab-_xff.txt"}
+    run.wrote_checkpoint(folder / os.fsdecode(b"vocab-\xff.txt"), step=3)
+    run._finish()
+    events = flight_record.read(tmp_path / "record-1").events
+    [(step, path)] = [(step, fields["path"]) for kind, step, fields in events if kind == "checkpoint_written"]
+    assert (step, path) == (3, f"{os.path.realpath(tmp_path)}/run\\xe9/vocab-\\xff.txt")
 
 
 def test_training_continues_from_it_if_it_has_the_state(attempt, tmp_path):

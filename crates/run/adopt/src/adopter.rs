@@ -31,9 +31,6 @@ use crate::sightings::{Seen, WrittenFile};
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
 
-/// Why a path is not committed whose name is not UTF-8.
-const NOT_TEXT: &str = "its name is not UTF-8, so that no record could say where it was: rename it";
-
 /// Later checkpoints wait for one that is not yet known to be complete for at most so many looks, more than it takes where nothing can be
 /// checked.
 const AWAITED_LOOKS_MAX: u32 = 15;
@@ -258,10 +255,6 @@ impl Adopter {
         let (path, quiet_ns) = (place.path.as_path(), self.spec.quiet_ns);
         let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns, 0));
         let shown = self.spec.patterns.shown(path);
-        if path.file_name().is_some_and(|name| name.to_str().is_none()) {
-            known.refuse(shown, NOT_TEXT.into(), look);
-            return None;
-        }
         let candidate = match Candidate::of(place) {
             Ok(candidate) => candidate?,
             Err(error) => {

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use trackway_formats::path_text::{path_of, text_of};
 use trackway_layouts::{
     DEEPSPEED_TRACKER, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError, Listing,
     MEGATRON_TRACKER, Recognised, Root, Wholeness, find, list, recognise, wholeness,
@@ -25,7 +26,7 @@ const TRACKERS: [&str; 3] = [DEEPSPEED_TRACKER, MEGATRON_TRACKER, "last_checkpoi
 pub struct Candidate {
     /// The path.
     pub path: PathBuf,
-    /// Its name, with which the paths of the listing begin.
+    /// Its name, with which the paths of the listing begin, as [`trackway_formats::path_text`] has it.
     pub name: String,
     /// Whether it is a folder.
     pub is_folder: bool,
@@ -49,13 +50,12 @@ pub struct Content {
 }
 
 impl Candidate {
-    /// Lists its files. `None`: it is gone, has no file yet, or has a name that is not UTF-8.
+    /// Lists its files. `None`: it is gone, or has no file yet.
     ///
     /// # Errors
     /// When it cannot be listed, or has too many files.
     pub fn at(path: &Path) -> Result<Option<Self>, ListError> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
-        else {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name().map(text_of)) else {
             return Ok(None);
         };
         let listed = match list(path) {
@@ -63,7 +63,7 @@ impl Candidate {
             listed => listed?,
         };
         let is_folder = path.is_dir();
-        let below = |path: &str| if is_folder { format!("{name}/{path}") } else { name.to_owned() };
+        let below = |path: &str| if is_folder { format!("{name}/{path}") } else { name.clone() };
         let mut files: Vec<Entry> =
             listed.files().iter().map(|file| Entry { path: below(&file.path), ..file.clone() }).collect();
         if files.is_empty() {
@@ -80,7 +80,7 @@ impl Candidate {
             }
         }
         let (listing, beside) = (Listing::new(files, links), Vec::new());
-        Ok(Some(Self { path: path.to_owned(), name: name.to_owned(), is_folder, beside, listing }))
+        Ok(Some(Self { path: path.to_owned(), name, is_folder, beside, listing }))
     }
 
     /// The same for a place: with those of the files beside it that there are.
@@ -91,7 +91,7 @@ impl Candidate {
         if place.beside.is_empty() {
             return Self::at(&place.path);
         }
-        let Some(name) = place.path.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
+        let Some(name) = place.path.file_name().map(text_of) else { return Ok(None) };
         let mut files = Vec::new();
         for path in place.paths().filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file())) {
             match list(&path) {
@@ -101,7 +101,7 @@ impl Candidate {
         }
         let (path, beside) = (place.path.clone(), place.beside.clone());
         let listing = Listing::new(files, Vec::new());
-        let found = Self { path, name: name.to_owned(), is_folder: false, beside, listing };
+        let found = Self { path, name, is_folder: false, beside, listing };
         Ok((!found.files().is_empty()).then_some(found))
     }
 
@@ -150,7 +150,7 @@ impl Candidate {
     /// The folders that hold its files; for a checkpoint that is one file or several, these.
     #[must_use]
     pub fn folders_or_files(&self) -> BTreeSet<PathBuf> {
-        let parent = |file: &Entry| self.path.join(self.below(file)).parent().map(Path::to_owned);
+        let parent = |file: &Entry| self.path.join(path_of(self.below(file))).parent().map(Path::to_owned);
         match self.is_folder {
             true => self.files().iter().filter_map(parent).collect(),
             false => self.files().iter().map(|file| self.place(file)).collect(),
@@ -189,8 +189,8 @@ impl Candidate {
     pub fn place(&self, file: &Entry) -> PathBuf {
         match self.below(file) {
             "" => self.path.clone(),
-            below if self.is_folder => self.path.join(below),
-            beside => self.path.with_file_name(beside),
+            below if self.is_folder => self.path.join(path_of(below)),
+            beside => self.path.with_file_name(path_of(beside)),
         }
     }
 

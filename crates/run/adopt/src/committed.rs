@@ -10,6 +10,7 @@ use trackway_checkpoint::{
 };
 use trackway_core::Step;
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
+use trackway_formats::path_text::without_escapes;
 use trackway_layouts::{Part, PartName};
 
 use crate::candidate::Candidate;
@@ -160,7 +161,7 @@ fn role_of(below: &str, is_folder: bool) -> Role<'_> {
 /// Whether two paths may be those of one checkpoint: one of them has no number in its name, or both have the same ones.
 fn may_be_copies(one: &str, other: &str) -> bool {
     let numbers = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        let name = without_escapes(path.rsplit('/').next().unwrap_or(path));
         let words = name.split(|char: char| !char.is_ascii_digit()).map(str::to_owned);
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>()
     };

@@ -131,10 +131,11 @@ pub(crate) fn origin_of(
         };
         (candidate.place(file), kind)
     });
+    let path = patterns.shown(&candidate.path);
     let origin = CheckpointOrigin {
-        version: version_of(candidate.is_folder, &files),
+        version: version_of(&path, candidate.is_folder, &files),
         layout: recognised.layout.as_str().to_owned(),
-        path: patterns.shown(&candidate.path),
+        path,
         is_folder: candidate.is_folder,
         step_origin: (*step_origin).to_owned(),
         shown_by: Some(*shown_by),

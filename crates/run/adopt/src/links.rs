@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_files::{make_folders, read_regular, replace_link};
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
+use trackway_formats::path_text::path_of;
 
 use crate::restore::RestoreError;
 
@@ -19,13 +20,13 @@ pub fn link_as_written(checkpoint: &Path, links: &Path) -> Result<PathBuf, Resto
     }
     let bytes = read_regular(&described).map_err(RestoreError::disk("read", &described))?;
     let origin = CheckpointOrigin::from_bytes(&bytes).map_err(RestoreError::Origin)?;
-    let name = Path::new(&origin.path).file_name().unwrap_or("checkpoint".as_ref());
-    let at = links.join(name);
+    let written = path_of(&origin.path);
+    let at = links.join(written.file_name().unwrap_or("checkpoint".as_ref()));
     for file in &origin.files {
         let link = match file.path.as_str() {
             "" => at.clone(),
-            below if origin.is_folder => at.join(below),
-            beside => links.join(beside),
+            below if origin.is_folder => at.join(path_of(below)),
+            beside => links.join(path_of(beside)),
         };
         let folder = link.parent().unwrap_or(links);
         make_folders(folder).map_err(RestoreError::disk("make", folder))?;

@@ -1,12 +1,15 @@
 //! Paths with `*`, `?` and `[…]`: which paths there are that one names, and whether two can name the same.
 //!
-//! Names are compared as text; one that is not UTF-8 is found like every other, with a replacement for what is not.
+//! A byte that is part of no character counts as one character, in a pattern as [`trackway_formats::path_text`] has it: `ckpt-\xff.pt` is named by
+//! itself and by `ckpt-?.pt`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
+use trackway_formats::path_text::path_of;
 
 /// `*` does not match a `/`, and a name that begins with a full stop only by one.
 const OPTIONS: MatchOptions =
@@ -15,6 +18,8 @@ const OPTIONS: MatchOptions =
 const ENTRIES_MAX: usize = 100_000;
 /// Folders below each other that `**` enters.
 const DEPTH_MAX: usize = 32;
+/// Characters that no name has, for bytes that are part of none: of the last private plane.
+const LONE_BYTES: u32 = 0x10_F700;
 
 /// A path with wildcards, absolute.
 #[derive(Debug, Clone)]
@@ -27,7 +32,7 @@ pub(crate) struct PathPattern {
 
 #[derive(Debug, Clone)]
 enum Part {
-    Plain(String),
+    Plain(OsString),
     Wild(Pattern),
     /// `**`: any number of folders.
     Deep,
@@ -42,9 +47,10 @@ impl PathPattern {
         let part = |name: &str| match name {
             "**" => Ok(Part::Deep),
             _ if name.contains(['*', '?', '[']) => {
-                Pattern::new(name).map(Part::Wild).map_err(|fault| fault.msg.to_owned())
+                let pattern = Pattern::new(&characters(path_of(name).as_os_str()));
+                pattern.map(Part::Wild).map_err(|fault| fault.msg.to_owned())
             }
-            _ => Ok(Part::Plain(name.to_owned())),
+            _ => Ok(Part::Plain(path_of(name).into_os_string())),
         };
         let names = text.split('/').filter(|name| !matches!(*name, "" | "."));
         Ok(Self {
@@ -61,7 +67,7 @@ impl PathPattern {
             _ => None,
         });
         let all_plain = self.parts.iter().all(|part| matches!(part, Part::Plain(_)));
-        let names: Vec<&String> = plain.collect();
+        let names: Vec<&OsString> = plain.collect();
         let folders = if all_plain { names.len().saturating_sub(1) } else { names.len() };
         names[..folders].iter().fold(self.base.clone(), |folder, name| folder.join(name))
     }
@@ -81,7 +87,7 @@ impl PathPattern {
     /// With the folders before it, and without `..`.
     fn all_parts(&self) -> Vec<Part> {
         let base = self.base.components().filter_map(|part| match part {
-            std::path::Component::Normal(name) => Some(Part::Plain(name.to_string_lossy().into_owned())),
+            std::path::Component::Normal(name) => Some(Part::Plain(name.to_owned())),
             _ => None,
         });
         let mut all: Vec<Part> = Vec::new();
@@ -130,7 +136,7 @@ fn walk(folder: &Path, parts: &[Part], depth: usize, left: &mut usize, found: &m
     }
 }
 
-fn names(folder: &Path, left: &mut usize) -> Vec<std::ffi::OsString> {
+fn names(folder: &Path, left: &mut usize) -> Vec<OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(*left);
     let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
     *left -= names.len();
@@ -138,7 +144,18 @@ fn names(folder: &Path, left: &mut usize) -> Vec<std::ffi::OsString> {
 }
 
 fn matches(pattern: &Pattern, name: &OsStr) -> bool {
-    pattern.matches_with(&name.to_string_lossy(), OPTIONS)
+    pattern.matches_with(&characters(name), OPTIONS)
+}
+
+/// A name with one character for each byte that is part of none.
+fn characters(name: &OsStr) -> String {
+    let mut found = String::new();
+    for chunk in name.as_bytes().utf8_chunks() {
+        found.push_str(chunk.valid());
+        let lone = chunk.invalid().iter();
+        found.extend(lone.filter_map(|byte| char::from_u32(LONE_BYTES + u32::from(*byte))));
+    }
+    found
 }
 
 fn meet(one: &[Part], other: &[Part]) -> bool {
@@ -155,7 +172,7 @@ fn names_meet(one: &Part, other: &Part) -> bool {
     match (one, other) {
         (Part::Plain(name), Part::Plain(second)) => name == second,
         (Part::Plain(name), Part::Wild(pattern)) | (Part::Wild(pattern), Part::Plain(name)) => {
-            matches(pattern, OsStr::new(name))
+            matches(pattern, name)
         }
         (Part::Wild(one), Part::Wild(other)) => wild_meet(&tokens(one.as_str()), &tokens(other.as_str())),
         _ => true,
@@ -224,7 +241,7 @@ fn chars_meet(one: &Token, other: &Token) -> bool {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 mod tests {
-    use std::os::unix::ffi::OsStrExt as _;
+    use trackway_formats::path_text::text_of;
 
     use super::*;
 
@@ -244,11 +261,16 @@ mod tests {
             let mut left = left;
             let mut paths = pattern.paths(&mut left);
             paths.sort();
-            let shown = |path: &PathBuf| path.strip_prefix(folder.path()).unwrap().display().to_string();
+            let shown = |path: &PathBuf| text_of(path.strip_prefix(folder.path()).unwrap());
             paths.iter().map(shown).collect::<Vec<_>>()
         };
         assert_eq!(found("out/*/ckpt-[0-9].pt", 99), ["out/a/ckpt-1.pt"]);
-        assert_eq!(found("out/ckpt-*", 99), ["out/ckpt-\u{fffd}.pt"]);
+        for pattern in
+            ["out/ckpt-*", "out/ckpt-?.pt", "out/ckpt-\\xff.pt", "out/c*\\xff.pt", "o*/ckpt-[\\xfe\\xff].pt"]
+        {
+            assert_eq!(found(pattern, 99), ["out/ckpt-\\xff.pt"], "{pattern}");
+        }
+        assert_eq!(found("out/*-\\xfe.pt", 99), [""; 0]);
         assert_eq!(found("**/*.pt", 99).len(), 4);
         assert_eq!(found("./x.pt", 99), ["x.pt"]);
         assert_eq!(found("y.pt", 99), [""; 0]);
@@ -277,6 +299,8 @@ mod tests {
             ("a/../b.pt", "b.pt", true),
             ("/elsewhere/*", "*", false),
             ("*1*2", "12*", true),
+            ("a\\xff/*", "a?/b", true),
+            ("a\\xff/*", "a\\xfe/b", false),
         ] {
             let pattern = |text| PathPattern::new(Path::new("/work"), text).unwrap();
             assert_eq!(pattern(one).meets(&pattern(other)), expected, "{one} {other}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trackway_formats::path_text::{self, path_of, text_of, without_escapes};
 use trackway_layouts::{Component, Layout, Part, PartName, Recognised, find, list_to_search};
 
 use crate::matching::{PathPattern, entries_max};
@@ -139,19 +140,19 @@ impl Patterns {
         let files = listing.files().iter().map(|file| file.path.as_str()).filter(|_| !families.is_empty());
         let parts = files.filter(|path| family_of(path, false).is_some_and(|it| families.contains(&it)));
         let all = states.iter().map(|found| found.path.as_str()).chain(parts.take(CANDIDATES_MAX));
-        all.map(|path| folder.join(path)).collect()
+        all.map(|path| path_text::join(folder, path)).collect()
     }
 
-    /// A path as a receipt shows it: relative to the working directory, else absolute.
+    /// A path as a receipt shows it: relative to the working directory, else absolute, as [`path_text`] has it.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.working_directory).unwrap_or(path).to_string_lossy().into_owned()
+        text_of(path.strip_prefix(&self.working_directory).unwrap_or(path))
     }
 
     /// The path that was shown so.
     #[must_use]
     pub fn absolute(&self, shown: &str) -> PathBuf {
-        self.working_directory.join(shown)
+        self.working_directory.join(path_of(shown))
     }
 }
 
@@ -186,7 +187,7 @@ pub(crate) fn holds_a_training(found: &Recognised) -> bool {
 
 /// Whether the last number in the name of a booster is that of its rounds: `model_40.txt`, `model.txt.snapshot_iter_40`. XGBoost counts from 0 in names.
 fn names_its_rounds(found: &Recognised) -> bool {
-    let name = found.path.rsplit('/').next().unwrap_or_default();
+    let name = without_escapes(found.path.rsplit('/').next().unwrap_or_default());
     let mut numbers = name.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());
     let Some(named) = numbers.next_back().and_then(|digits| digits.parse().ok()) else { return false };
     let counts_from_zero = found.layout == Layout::Xgboost;

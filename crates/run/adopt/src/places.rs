@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trackway_formats::path_text::{path_of, text_of};
 use trackway_layouts::{PartName, together};
 
 /// A path, with the files beside it that hold the rest of its state.
@@ -11,7 +12,7 @@ use trackway_layouts::{PartName, together};
 pub struct Place {
     /// The path: of several files that of the model.
     pub path: PathBuf,
-    /// The names of the other files in its folder.
+    /// The names of the other files in its folder, as [`trackway_formats::path_text`] has them.
     pub beside: Vec<String>,
     /// Which of the paths are named for themselves.
     named: Vec<PathBuf>,
@@ -38,7 +39,9 @@ impl Place {
 
     /// All paths.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        [self.path.clone()].into_iter().chain(self.beside.iter().map(|name| self.path.with_file_name(name)))
+        [self.path.clone()]
+            .into_iter()
+            .chain(self.beside.iter().map(|name| self.path.with_file_name(path_of(name))))
     }
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn places_of(paths: BTreeSet<PathBuf>, entries_max: usize) -> Vec<Pla
     for folder in folders {
         let names = file_names(folder, &mut left);
         for state in together(names.iter().map(String::as_str)) {
-            let mut place = Place::with(&folder.join(state.model), state.beside);
+            let mut place = Place::with(&folder.join(path_of(&state.model)), state.beside);
             place.named = place.paths().filter(|path| paths.contains(path)).collect();
             for path in place.paths().collect::<Vec<_>>() {
                 of_states.insert(path, place.clone());
@@ -71,7 +74,7 @@ pub(crate) fn places_of(paths: BTreeSet<PathBuf>, entries_max: usize) -> Vec<Pla
 }
 
 fn is_part(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| PartName::of(name).is_some())
+    path.file_name().is_some_and(|name| PartName::of(&text_of(name)).is_some())
 }
 
 /// The names of the files in a folder that may be parts of a state. A link is none.
@@ -80,7 +83,7 @@ fn file_names(folder: &Path, left: &mut usize) -> Vec<String> {
     *left -= entries.len();
     let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     let names = entries.iter().filter(|entry| is_file(entry));
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.map(|entry| text_of(entry.file_name()));
     names.filter(|name| PartName::of(name).is_some()).collect()
 }
 

@@ -1,7 +1,9 @@
 //! Before a resume: what the script will find is a checkpoint that was committed, whole, and the newest one.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +11,7 @@ use trackway_checkpoint::{CheckpointError, LoadedCheckpoint};
 use trackway_core::Step;
 use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME, OriginFile};
+use trackway_formats::path_text::{path_of, text_of};
 use trackway_layouts::{DEEPSPEED_TRACKER, Entry, Layout, LayoutConfidence, MEGATRON_TRACKER, Wholeness};
 
 use crate::candidate::Candidate;
@@ -157,18 +160,19 @@ impl Clearing<'_> {
         path: &Path,
     ) -> Result<Option<MovedAside>, RestoreError> {
         let Some((tracker, names)) = tracker_of(step, origin, path) else { return Ok(None) };
-        let named = fs::read_to_string(&tracker).ok().map(|text| text.trim().to_owned());
+        let named = fs::read(&tracker).ok().map(|name| text_of(OsString::from_vec(name)).trim().to_owned());
         if named.as_ref() == Some(&names) {
             return Ok(None);
         }
         let is_there = tracker.symlink_metadata().is_ok();
-        let beside = |name: &String| path.with_file_name(checkpoint_named(origin, name));
+        let beside = |name: &String| path.with_file_name(path_of(&checkpoint_named(origin, name)));
         if let Some(other) = named.as_ref().map(beside).filter(|other| other.exists()) {
             self.must_be_own(&Place::of(&other))?;
         }
         let why = format!("it names `{}`, and the script is to find `{names}`", named.unwrap_or_default());
         let moved = is_there.then(|| self.move_aside(&tracker, why)).transpose()?;
-        TempFile::write(&tracker, names.as_bytes()).map_err(RestoreError::disk("write", &tracker))?;
+        TempFile::write(&tracker, path_of(&names).as_os_str().as_bytes())
+            .map_err(RestoreError::disk("write", &tracker))?;
         Ok(moved)
     }
 
@@ -274,7 +278,7 @@ pub fn origin_of(target: &LoadedCheckpoint) -> Result<CheckpointOrigin, RestoreE
 
 /// The file beside a checkpoint from which its framework learns which is the newest, and what it has to say.
 fn tracker_of(step: Step, origin: &CheckpointOrigin, path: &Path) -> Option<(PathBuf, String)> {
-    let name = path.file_name()?.to_string_lossy().into_owned();
+    let name = text_of(path.file_name()?);
     let (tracker, names) = if origin.layout == Layout::Deepspeed.as_str() {
         (DEEPSPEED_TRACKER, name)
     } else if origin.layout == Layout::Megatron.as_str() {
@@ -354,10 +358,16 @@ fn blake3_of(path: &Path) -> io::Result<String> {
 
 fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
     make_folders(quarantine).map_err(RestoreError::disk("make", quarantine))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path.file_name().unwrap_or_default();
+    let with = |before: &str, after: &str| {
+        let mut other = OsString::from(before);
+        other.push(name);
+        other.push(after);
+        other
+    };
     let free = |number: u32| match number {
-        1 => quarantine.join(&name),
-        _ => quarantine.join(format!("{name}.{number}")),
+        1 => quarantine.join(name),
+        _ => quarantine.join(with("", &format!(".{number}"))),
     };
     let to = (1..).map(free).find(|to| to.symlink_metadata().is_err()).expect("some number is free");
     match fs::rename(path, &to) {
@@ -366,7 +376,7 @@ fn move_aside(path: &Path, quarantine: &Path) -> Result<PathBuf, RestoreError> {
         // the newest one by number or suffix does not.
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let beside = (1..)
-                .map(|number: u32| path.with_file_name(format!(".{name}.quarantined-{number}")))
+                .map(|number: u32| path.with_file_name(with(".", &format!(".quarantined-{number}"))))
                 .find(|to| to.symlink_metadata().is_err())
                 .expect("some number is free");
             fs::rename(path, &beside).map_err(RestoreError::disk("move", path))?;
@@ -391,7 +401,8 @@ fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, place: &Place) ->
         }
         let mut written = Vec::new();
         for file in files {
-            let at = if file.path.is_empty() { path.to_owned() } else { path.with_file_name(&file.path) };
+            let at =
+                if file.path.is_empty() { path.to_owned() } else { path.with_file_name(path_of(&file.path)) };
             let (temporary, to) = TempFile::beside(&at).map_err(failed(&at))?;
             copy(target, file, &to).map_err(failed(&at))?;
             written.push((temporary, at));
@@ -402,7 +413,7 @@ fn write(target: &LoadedCheckpoint, origin: &CheckpointOrigin, place: &Place) ->
     }
     let folder = TempFolder::beside(path).map_err(failed(path))?;
     for file in &origin.files {
-        let at = folder.path().join(&file.path);
+        let at = folder.path().join(path_of(&file.path));
         let below = at.parent().unwrap_or(folder.path());
         make_folders(below).map_err(failed(below))?;
         let to = File::create_new(&at).map_err(failed(&at))?;

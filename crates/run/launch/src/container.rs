@@ -4,6 +4,7 @@
 //! this machine, so that the script finds its variables, checkpoints and data as outside, and uses the network and the shared memory of the
 //! machine.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -59,27 +60,30 @@ impl Container {
         attempt_id: AttemptId,
         working_directory: &Path,
         variables: impl IntoIterator<Item = &'v str>,
-        argv: &[String],
-    ) -> Vec<String> {
-        let shown = |path: &Path| path.to_string_lossy().into_owned();
-        let mut words: Vec<String> = vec![shown(&self.program)];
+        argv: &[OsString],
+    ) -> Vec<OsString> {
+        let of = |parts: &[&OsStr]| parts.iter().copied().collect::<OsString>();
+        let volume = |path: &PathBuf, end: &str| {
+            of(&["--volume=".as_ref(), path.as_ref(), ":".as_ref(), path.as_ref(), end.as_ref()])
+        };
+        let mut words: Vec<OsString> = vec![self.program.clone().into()];
         let fixed = ["run", "--rm", "--init", "--pull=never", "--network=host", "--ipc=host"];
-        words.extend(fixed.map(str::to_owned));
+        words.extend(fixed.map(OsString::from));
         words.push("--security-opt=label=disable".into());
-        words.push(format!("--name={}", Self::name(attempt_id)));
+        words.push(format!("--name={}", Self::name(attempt_id)).into());
         words.extend(self.user.map(|(user, group)| match self.engine {
-            Engine::Podman => "--userns=keep-id".to_owned(),
-            Engine::Docker => format!("--user={user}:{group}"),
+            Engine::Podman => "--userns=keep-id".into(),
+            Engine::Docker => format!("--user={user}:{group}").into(),
         }));
         words.extend(self.gpus.then(|| match self.engine {
-            Engine::Podman => "--device=nvidia.com/gpu=all".to_owned(),
-            Engine::Docker => "--gpus=all".to_owned(),
+            Engine::Podman => "--device=nvidia.com/gpu=all".into(),
+            Engine::Docker => "--gpus=all".into(),
         }));
-        words.extend(self.writable.iter().map(|path| format!("--volume={0}:{0}", shown(path))));
-        words.extend(self.readable.iter().map(|path| format!("--volume={0}:{0}:ro", shown(path))));
-        words.extend(variables.into_iter().map(|name| format!("--env={name}")));
-        words.push(format!("--workdir={}", shown(working_directory)));
-        words.push(self.image.clone());
+        words.extend(self.writable.iter().map(|path| volume(path, "")));
+        words.extend(self.readable.iter().map(|path| volume(path, ":ro")));
+        words.extend(variables.into_iter().map(|name| format!("--env={name}").into()));
+        words.push(of(&["--workdir=".as_ref(), working_directory.as_ref()]));
+        words.push(self.image.clone().into());
         words.extend(argv.iter().cloned());
         words
     }
@@ -129,8 +133,9 @@ mod tests {
     fn each_engine_gets_its_options() {
         let attempt_id = AttemptId::new(&SequentialIds::default());
         let words = |container: &Container| {
-            let argv = ["python", "train.py", "--lr", "0.1"].map(str::to_owned);
-            container.command(attempt_id, Path::new("/project"), ["TRACKWAY_RUN", "LR"], &argv).join(" ")
+            let argv = ["python", "train.py", "--lr", "0.1"].map(OsString::from);
+            let words = container.command(attempt_id, Path::new("/project"), ["TRACKWAY_RUN", "LR"], &argv);
+            words.join(OsStr::new(" ")).into_string().unwrap()
         };
         let common = format!("--security-opt=label=disable --name=trackway-{attempt_id}");
         let rest = "--volume=/project:/project --volume=/home/me/.trackway:/home/me/.trackway --volume=/data/rows.csv:/data/rows.csv:ro \

@@ -1,6 +1,8 @@
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -242,11 +244,11 @@ impl Launcher for LocalLauncher {
 fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let refuse =
         |why: &str| Err(LaunchError::Refused { attempt: spec.attempt_id.to_string(), why: why.to_owned() });
-    let has_nul = |text: &String| text.contains('\0');
-    if spec.argv.first().is_none_or(String::is_empty) {
+    let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
+    if spec.argv.first().is_none_or(|program| program.is_empty()) {
         refuse("the command is empty; give a program and its arguments")
-    } else if spec.argv.iter().any(has_nul)
-        || spec.environment.iter().any(|(name, value)| has_nul(name) || has_nul(value))
+    } else if spec.argv.iter().any(|word| has_nul(word))
+        || spec.environment.iter().any(|(name, value)| has_nul(name.as_ref()) || has_nul(value))
     {
         refuse("the command or the environment holds a NUL byte, which cannot be passed to a process")
     } else if spec.environment.keys().any(|name| name.is_empty() || name.contains('=')) {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use trackway_adopt::{PatternError, Patterns};
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::Variable;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::path_text::shown_word;
 use trackway_redact::Redactor;
 
 use crate::files::read_json;
@@ -23,9 +25,9 @@ pub struct LaunchSpec {
     /// The attempt's folder, absolute. Made by the launcher.
     pub directory: PathBuf,
     /// The command: a program and its arguments, never a shell string. Must not be empty.
-    pub argv: Vec<String>,
+    pub argv: Vec<OsString>,
     /// Added to the environment of the launching process. These values win over it, and Trackway's own over these.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, OsString>,
     /// Everything else.
     pub details: LaunchDetails,
 }
@@ -35,7 +37,7 @@ pub struct LaunchSpec {
 pub struct StoredLaunch {
     /// The version of the format.
     pub version: u32,
-    /// The command, redacted.
+    /// The command, redacted. What is not text in it has escapes ([`trackway_formats::path_text`]).
     pub argv: Vec<String>,
     /// What was added to the environment, redacted.
     pub environment: BTreeMap<String, String>,
@@ -160,37 +162,43 @@ impl LaunchSpec {
     #[must_use]
     pub fn stored(&self, redactor: &Redactor) -> StoredLaunch {
         // A secret among the additions may be in the arguments as well.
-        let redactor = redactor.extended(&self.environment);
+        let environment = self.shown_environment();
+        let redactor = redactor.extended(&environment);
         let request = self.request.redacted(&redactor);
         StoredLaunch {
             version: LAUNCH_VERSION,
-            argv: redactor.argv(&self.argv),
-            environment: redactor.settings(&self.environment),
+            argv: redactor.argv(&self.argv.iter().map(shown_word).collect::<Vec<_>>()),
+            environment: redactor.settings(&environment),
             details: LaunchDetails { request, ..self.details.clone() },
         }
     }
 
+    /// The additions to the environment as text.
+    #[must_use]
+    pub fn shown_environment(&self) -> BTreeMap<String, String> {
+        self.environment.iter().map(|(name, value)| (name.clone(), shown_word(value))).collect()
+    }
+
     /// What the script finds in its environment besides what it inherits: the additions, then Trackway's variables.
     #[must_use]
-    pub fn script_environment(&self) -> BTreeMap<String, String> {
+    pub fn script_environment(&self) -> BTreeMap<String, OsString> {
         let files = AttemptLayout::new(&self.directory);
-        let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut environment = self.environment.clone();
         environment.entry("PYTHONUNBUFFERED".into()).or_insert_with(|| "1".into());
-        let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
-        set(Variable::Run.as_str(), self.run_id.to_string());
-        set(Variable::Attempt.as_str(), self.attempt_id.to_string());
-        set(Variable::Epoch.as_str(), self.epoch.to_string());
-        set(Variable::Kind.as_str(), self.kind.as_str().to_owned());
-        set(Variable::Rung.as_str(), self.rung.clone());
-        set(Variable::Record.as_str(), path(files.records()));
-        set(Variable::Artifacts.as_str(), path(files.artifacts()));
-        set(Variable::Stacks.as_str(), path(files.stacks()));
-        set(Variable::Control.as_str(), path(files.control_jsonl()));
-        set(Variable::Checkpoints.as_str(), path(self.checkpoint_root.clone()));
-        set(Variable::GraceSeconds.as_str(), self.grace_seconds.to_string());
-        set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
-        set(Variable::ConfigSha256.as_str(), self.config_sha256.clone());
+        let mut set = |name: &str, value: OsString| environment.insert(name.to_owned(), value);
+        set(Variable::Run.as_str(), self.run_id.to_string().into());
+        set(Variable::Attempt.as_str(), self.attempt_id.to_string().into());
+        set(Variable::Epoch.as_str(), self.epoch.to_string().into());
+        set(Variable::Kind.as_str(), self.kind.as_str().into());
+        set(Variable::Rung.as_str(), self.rung.clone().into());
+        set(Variable::Record.as_str(), files.records().into());
+        set(Variable::Artifacts.as_str(), files.artifacts().into());
+        set(Variable::Stacks.as_str(), files.stacks().into());
+        set(Variable::Control.as_str(), files.control_jsonl().into());
+        set(Variable::Checkpoints.as_str(), self.checkpoint_root.clone().into());
+        set(Variable::GraceSeconds.as_str(), self.grace_seconds.to_string().into());
+        set("TORCHELASTIC_ERROR_FILE", files.error_json().into());
+        set(Variable::ConfigSha256.as_str(), self.config_sha256.clone().into());
         let where_known = [
             (Variable::DataSha256, self.data_sha256.clone()),
             (Variable::Seed, self.seed.map(|seed| seed.to_string())),
@@ -202,7 +210,7 @@ impl LaunchSpec {
             (Variable::CheckpointEveryEpochs, self.checkpoint_every_epochs.map(|epochs| epochs.to_string())),
         ];
         for (variable, value) in where_known {
-            value.map(|value| set(variable.as_str(), value));
+            value.map(|value| set(variable.as_str(), value.into()));
         }
         environment
     }

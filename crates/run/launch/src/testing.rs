@@ -1,6 +1,7 @@
 //! An engine of plain processes with the faults of real engines, and a launcher for it: for tests of what drives launchers.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -299,7 +300,7 @@ impl FakeEngine {
 fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
     let files = AttemptLayout::new(&spec.directory);
     let mut arguments = spec.argv.iter();
-    Command::new(arguments.next().map_or("", String::as_str))
+    Command::new(arguments.next().map_or(OsStr::new(""), OsString::as_os_str))
         .args(arguments)
         .envs(spec.script_environment())
         .current_dir(&spec.working_directory)

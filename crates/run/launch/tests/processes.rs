@@ -7,6 +7,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,6 +43,7 @@ const TESTS: &[(&str, fn())] = &[
     ("signals_are_passed_on", signals_are_passed_on),
     ("endless_lines_cost_bounded_memory", endless_lines_cost_bounded_memory),
     ("binary_output_is_unaltered", binary_output_is_unaltered),
+    ("words_and_values_are_passed_by_their_bytes", words_and_values_are_passed_by_their_bytes),
     ("a_full_disk_never_stops_the_script", a_full_disk_never_stops_the_script),
     ("secrets_never_reach_the_disk", secrets_never_reach_the_disk),
     ("a_killed_supervisor_changes_nothing", a_killed_supervisor_changes_nothing),
@@ -59,10 +61,11 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let arguments: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     match arguments.first().map(String::as_str) {
         Some(SHIM_COMMAND) => {
-            std::process::exit(trackway_launch::shim::run(Path::new(&arguments[1]), &arguments[3..]))
+            std::process::exit(trackway_launch::shim::run(Path::new(&words[1]), &words[3..]))
         }
         Some("__supervisor") => supervisor(Path::new(&arguments[1])),
         Some("__full_disk") => full_disk(Path::new(&arguments[1])),
@@ -169,7 +172,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
     let unique = (u128::from(std::process::id()) << 64) + number + 1;
     LaunchSpec {
         directory: directory.to_owned(),
-        argv: argv.iter().map(|argument| (*argument).to_owned()).collect(),
+        argv: argv.iter().map(Into::into).collect(),
         environment: BTreeMap::new(),
         details: LaunchDetails {
             run_id: RunId::new(&SequentialIds::default()),
@@ -417,6 +420,21 @@ fn binary_output_is_unaltered() {
     let (exit, files) = place.run(&place.spec(&["cat", input.to_str().unwrap()]));
     assert_eq!(exit.exit_code, Some(0));
     assert!(std::fs::read(files.stdout_log()).unwrap() == bytes, "the bytes were altered");
+}
+
+/// Proves that an argument and a variable which are not UTF-8 reach the script as they are, and that the stored launch has them as text.
+fn words_and_values_are_passed_by_their_bytes() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let word = std::ffi::OsStr::from_bytes(b"out/\xff.pt").to_owned();
+    let mut spec = place.spec(&["sh", "-c", "printf '%s\n%s' \"$1\" \"$FROM\"", "sh"]);
+    spec.argv.push(word.clone());
+    spec.environment.insert("FROM".into(), word);
+    let (exit, files) = place.run(&spec);
+    assert_eq!(exit.exit_code, Some(0));
+    assert_eq!(std::fs::read(files.stdout_log()).unwrap(), b"out/\xff.pt\nout/\xff.pt");
+    let stored = trackway_launch::StoredLaunch::read(&spec.directory).unwrap().unwrap();
+    assert_eq!((&*stored.argv[4], &*stored.environment["FROM"]), ("out/\\xff.pt", "out/\\xff.pt"));
 }
 
 /// Proves that a script that logs to a full disk runs to its end, that the loss is counted, and that the exit record is

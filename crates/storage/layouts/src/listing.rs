@@ -6,13 +6,15 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component as Part, Path, PathBuf};
 
+use trackway_formats::path_text::text_of;
+
 use crate::limits::{MAX_FILES, MAX_FILES_SEARCHED, MAX_FOLDER_DEPTH};
 use crate::names;
 
 /// A file of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The path below the root of the listing, with `/`.
+    /// The path below the root of the listing, with `/`, as [`trackway_formats::path_text`] has it.
     pub path: String,
     /// The size in bytes.
     pub size: u64,
@@ -104,7 +106,7 @@ impl Listing {
         &self.links
     }
 
-    /// What is neither a file, a folder nor a link, is nested too deep, or has a name that is not UTF-8.
+    /// What is neither a file, a folder nor a link, or is nested too deep.
     #[must_use]
     pub fn skipped(&self) -> &[String] {
         &self.skipped
@@ -211,7 +213,7 @@ pub(crate) fn list_at_most(
     let failed = |path: &Path, error| ListError::Io(path.to_owned(), error);
     let metadata = fs::metadata(root).map_err(|error| failed(root, error))?;
     if metadata.is_file() {
-        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = root.file_name().map(text_of);
         listing.files.push(entry(name.unwrap_or_default(), &metadata));
         return Ok(listing);
     }
@@ -229,11 +231,7 @@ pub(crate) fn list_at_most(
         for item in items {
             let item = item.map_err(|error| failed(&folder, error))?;
             let Ok(metadata) = fs::symlink_metadata(item.path()) else { continue };
-            let lossy = format!("{prefix}{}", item.file_name().to_string_lossy());
-            let Ok(name) = item.file_name().into_string() else {
-                listing.skipped.push(lossy);
-                continue;
-            };
+            let name = text_of(item.file_name());
             let path = format!("{prefix}{name}");
             let kind = metadata.file_type();
             if kind.is_dir() && !enters(&name) {
@@ -246,7 +244,7 @@ pub(crate) fn list_at_most(
             } else if kind.is_symlink() {
                 let target = fs::read_link(item.path()).unwrap_or_default();
                 let leaves = leaves(&prefix, &target);
-                listing.links.push(Link { path, target: target.to_string_lossy().into_owned(), leaves });
+                listing.links.push(Link { path, target: text_of(target), leaves });
             } else {
                 listing.skipped.push(path);
             }

@@ -1,6 +1,7 @@
 //! What names say: steps, epochs, temporaries, and folders that hold no checkpoints.
 
 use trackway_formats::layout::PROJECT_FOLDER;
+use trackway_formats::path_text::without_escapes;
 
 /// Words before a number that say it is a step.
 const STEP_WORDS: [&str; 12] = [
@@ -39,7 +40,7 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
 fn parts(name: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut kind = None;
-    for character in name.to_lowercase().chars() {
+    for character in without_escapes(name).to_lowercase().chars() {
         let now = match character {
             '0'..='9' => Some(true),
             'a'..='z' | '_' => Some(false),

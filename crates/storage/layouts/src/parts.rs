@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use trackway_formats::path_text::without_escapes;
+
 use crate::names;
 
 /// What a file holds of a state that is in several files.
@@ -108,11 +110,21 @@ impl PartName {
     }
 }
 
-/// Letters together, and digits together.
+/// Letters together, and digits together. Escapes of [`trackway_formats::path_text`] are separate words.
 fn words(stem: &str) -> Vec<String> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Of {
+        Letters,
+        Digits,
+        Escapes,
+    }
     let (mut words, mut kind) = (Vec::<String>::new(), None);
-    for char in stem.chars() {
-        let now = char.is_alphanumeric().then(|| char.is_ascii_digit());
+    for (char, plain) in stem.chars().zip(without_escapes(stem).chars()) {
+        let now = match char {
+            _ if char != plain => Some(Of::Escapes),
+            '0'..='9' => Some(Of::Digits),
+            _ => char.is_alphanumeric().then_some(Of::Letters),
+        };
         match (now, now == kind, words.last_mut()) {
             (None, ..) => {}
             (Some(_), true, Some(last)) => last.push(char),
@@ -156,6 +168,18 @@ mod tests {
     fn found(names: &[&str]) -> Vec<String> {
         let shown = |it: Together| format!("{} + {}", it.model, it.beside.join(" "));
         together(names.iter().copied()).into_iter().map(shown).collect()
+    }
+
+    /// Proves that bytes of names that are part of no character are neither words nor numbers, and that they must agree.
+    #[test]
+    fn escapes_are_words_of_their_own() {
+        assert_eq!(
+            found(&["model-\\xe9-10.pt", "\\xe9optim-10.pt", "optim-\\xe8-10.pt"]),
+            ["model-\\xe9-10.pt + \\xe9optim-10.pt"]
+        );
+        let family = |name| PartName::of(name).unwrap().family();
+        assert_eq!(family("model-\\x89-10.pt"), family("model-\\x89-20.pt"));
+        assert_ne!(family("model-\\x89-10.pt"), family("model-\\x88-10.pt"));
     }
 
     /// Proves that files whose names differ only in the word for a part are one state, whatever the word, its place and the extension are, and

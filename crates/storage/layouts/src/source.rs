@@ -2,11 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use trackway_formats::path_text;
 use trackway_formats::zip::{Pieces, ZipFault};
 
 use crate::limits::{BLOCK_BYTES, MAX_PIECE_BYTES, MAX_READ_BYTES, MAX_SEARCH_BYTES, MAX_SMALL_BYTES};
@@ -14,7 +17,7 @@ use crate::listing::{Entry, Listing};
 
 /// Where the bytes of a listing's files come from.
 pub trait Source {
-    /// Up to `length` bytes from `offset` on; fewer only at the end of the file.
+    /// Up to `length` bytes from `offset` on; fewer only at the end of the file. `path` is that of the listing.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -40,7 +43,7 @@ impl Source for Folder {
     fn read_at(&self, path: &str, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut open = self.open.borrow_mut();
         if open.as_ref().is_none_or(|(name, _)| name != path) {
-            *open = Some((path.to_owned(), File::open(self.root.join(path))?));
+            *open = Some((path.to_owned(), File::open(path_text::join(&self.root, path))?));
         }
         let mut bytes = vec![0; length];
         let mut filled = 0;
@@ -330,9 +333,9 @@ pub(crate) fn head(source: &dyn Source, file: &Entry, length: usize) -> Vec<u8> 
     source.read_at(&file.path, 0, length).unwrap_or_default()
 }
 
-/// The text of a small file; nothing if it is long, cannot be read or is not UTF-8.
+/// The text of a small file, as [`path_text`] has it: it may be a name. Nothing if it is long or cannot be read.
 pub(crate) fn small_text(source: &dyn Source, listing: &Listing, path: &str) -> Option<String> {
     let file = listing.file(path).filter(|file| file.size <= MAX_SMALL_BYTES)?;
     let bytes = source.read_at(path, 0, usize::try_from(file.size).ok()?).ok()?;
-    String::from_utf8(bytes).ok()
+    Some(path_text::text_of(OsString::from_vec(bytes)))
 }

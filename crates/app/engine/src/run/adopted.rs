@@ -2,6 +2,7 @@
 //! torn is in its way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -12,6 +13,7 @@ use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::text::counted;
 use trackway_core::{Clock as _, LaunchKind};
 use trackway_formats::EventKind;
+use trackway_formats::path_text::{path_of, text_of, without_escapes};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_launch::{Adopt, ContinuesFrom, StoredLaunch};
 use trackway_ledger::{AttemptRow, EventRow};
@@ -36,9 +38,9 @@ pub(super) struct Adoption {
     /// What it continues from.
     pub continues_from: Option<ContinuesFrom>,
     /// Words that are added to the command.
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     /// Variables that are added to the environment.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, OsString>,
     /// What was done, to be recorded once the attempt is in the ledger.
     events: Vec<EventRow>,
 }
@@ -71,7 +73,7 @@ impl Adoption {
         let put_back = event(context, row, EventKind::CheckpointPutBack, &path, message, fields);
         self.events.push(EventRow { step: Some(target.step), ..put_back });
         if let Some(resume) = &prepared.job.plan.checkpoint.resume {
-            (self.args, self.environment) = resume.at(&path);
+            (self.args, self.environment) = resume.at(&path_of(&path));
         }
         self.continues_from = Some(ContinuesFrom { number: target.info.number, path });
     }
@@ -85,7 +87,7 @@ impl Adoption {
 
     fn moved(&mut self, context: &Context, row: &AttemptRow, moved: &MovedAside, reporter: &dyn Reporter) {
         let MovedAside { path, to, why } = moved;
-        let to = context.home.layout.below(to);
+        let to = text_of(to.strip_prefix(context.home.layout.folder()).unwrap_or(to));
         let text =
             format!("`{path}` was moved to `{to}`, so that the script does not continue from it: {why}");
         let fields = json!({ "path": path, "to": to, "why": why });
@@ -180,7 +182,7 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
         return;
     }
     let patterns = adopted_patterns(events);
-    let patterns: Vec<String> = patterns.iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
+    let patterns: Vec<String> = patterns.iter().take(SHOWN_MAX).map(|it| json!(it).to_string()).collect();
     let count = adopted.len() as u64;
     reporter.note(format!(
         "{} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
@@ -238,17 +240,19 @@ fn naming(paths: &[&str]) -> Vec<String> {
     patterns.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// The numbers in a path, and the text before each of them and after the last: one text more than numbers.
+/// The numbers in a path, and the text before each of them and after the last: one text more than numbers. Those of escapes are none.
 fn texts_and_numbers(path: &str) -> (Vec<&str>, Vec<&str>) {
     let is_digit = |char: char| char.is_ascii_digit();
-    let (mut texts, mut numbers, mut rest) = (Vec::new(), Vec::new(), path);
-    while let Some(start) = rest.find(is_digit) {
-        let end = rest[start..].find(|char| !is_digit(char)).map_or(rest.len(), |length| start + length);
-        texts.push(&rest[..start]);
-        numbers.push(&rest[start..end]);
-        rest = &rest[end..];
+    let (mut texts, mut numbers, mut from) = (Vec::new(), Vec::new(), 0);
+    let plain = without_escapes(path);
+    while let Some(length) = plain[from..].find(is_digit) {
+        let start = from + length;
+        let end = plain[start..].find(|char| !is_digit(char)).map_or(path.len(), |length| start + length);
+        texts.push(&path[from..start]);
+        numbers.push(&path[start..end]);
+        from = end;
     }
-    texts.push(rest);
+    texts.push(&path[from..]);
     (texts, numbers)
 }
 
@@ -341,13 +345,14 @@ mod tests {
     /// a path without a number names itself.
     #[test]
     fn numbers_that_differ_are_open() {
-        let cases: [(&[&str], &[&str]); 8] = [
+        let cases: [(&[&str], &[&str]); 9] = [
             (&["out/checkpoint-40"], &["out/checkpoint-*"]),
             (&["v2/epoch=3-step=120.ckpt"], &["v2/epoch=3-step=*.ckpt"]),
             (&["v2/epoch=3-step=120.ckpt", "v2/epoch=4-step=160.ckpt"], &["v2/epoch=*-step=*.ckpt"]),
             (&["ckpt.pt"], &["ckpt.pt"]),
             (&["ckpt.pt", "last.pt"], &["ckpt.pt", "last.pt"]),
             (&["7"], &["*"]),
+            (&["a-\\x89-10.pt", "a-\\x89-20.pt"], &["a-\\x89-*.pt"]),
             (&["a1/b2", "a3/b2"], &["a*/b*"]),
             (&[], &[]),
         ];

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::thread::JoinHandle;
 
 use trackway_core::{Clock as _, LaunchKind, Rung, Step};
@@ -230,7 +231,7 @@ fn out_of_sight(launched: &Launched, why: &str) -> AppError {
 #[derive(Debug, Clone, Default)]
 pub struct Rehearsal {
     /// Trackway's variables for it.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, OsString>,
     /// What entries of the retry plan change.
     pub in_force: PlanEntry,
     /// The fault that is part of it.

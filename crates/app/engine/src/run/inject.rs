@@ -1,5 +1,6 @@
 //! Faults that a user requests with `--inject`, to rehearse a recovery.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,9 +52,9 @@ pub struct InjectionError(String);
 
 impl Injection {
     /// What must be set in the attempt's environment for it.
-    pub(crate) fn environment(&self) -> Option<(String, String)> {
+    pub(crate) fn environment(&self) -> Option<(String, OsString)> {
         match self.moment {
-            Moment::Save(step) => Some((Variable::HoldInSave.as_str().into(), step.to_string())),
+            Moment::Save(step) => Some((Variable::HoldInSave.as_str().into(), step.to_string().into())),
             Moment::Step(_) | Moment::StepAfterCommit { .. } => None,
         }
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
 use trackway_data::DataManifest;
+use trackway_formats::path_text::text_of;
 use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
@@ -82,6 +83,19 @@ pub struct StoredJob {
     pub overrides: Vec<String>,
 }
 
+/// Refuses a path that is stored as it is in what a later command reads, where it is not UTF-8. Checkpoints of a script may have such names.
+pub(super) fn must_be_text(what: &str, path: &Path) -> Result<(), AppError> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "not launched: {what} has a name that is not UTF-8, and no record could hold it: `{}`",
+        text_of(path)
+    );
+    Err(AppError::new(ErrorKind::Usage, message)
+        .hint("rename the folder or file whose name has the `\\x`, or work in another one"))
+}
+
 /// What is requested of each machine. GPUs are not part of it: the local launcher does not divide those of its machine.
 pub(super) fn requested(resources: &ResourcesSection) -> Resources {
     let ResourcesSection { cpus, memory_bytes, .. } = *resources;
@@ -142,6 +156,7 @@ impl Job {
         overrides: Vec<String>,
         redactor: &Redactor,
     ) -> Result<Self, AppError> {
+        must_be_text("the folder of a run", run_file.as_deref().unwrap_or(&base))?;
         // What is only recorded never needs its secrets.
         plan.run.parameters = redactor.settings(&plan.run.parameters);
         plan.run.tags = redactor.settings(&plan.run.tags);
@@ -322,6 +337,22 @@ mod tests {
         assert_ne!(first.config_sha256, other.config_sha256);
         assert!(!serde_json::to_string(&first.stored_plan).unwrap().contains("sk-a"));
         assert_eq!(first.plan.run.command[3], "sk-aaaaaaaaaaaaaaaaaaaaaaaa");
+    }
+
+    /// Proves that a folder or run file whose name is not UTF-8 is refused before a launch, with where it is and what to do.
+    #[test]
+    fn a_folder_must_have_a_name_that_is_text() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        let path = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+        let read = |base: PathBuf, file| {
+            Job::new(Plan::for_command(&["true".into()]), base, file, Vec::new(), &redactor)
+        };
+        for (base, file) in [(path(b"/w\xe9"), None), (path(b"/w"), Some(path(b"/w/\xe9.toml")))] {
+            let refused = read(base, file).unwrap_err();
+            assert!(refused.message.contains("\\xe9") && refused.kind == ErrorKind::Usage, "{refused}");
+        }
+        assert!(read(path("/ä".as_bytes()), None).is_ok());
     }
 
     /// Proves that a command that cannot start is reported before a launch.

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_data::FileStates;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
+use trackway_formats::path_text::shown_word;
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
 use trackway_launch::{
@@ -85,7 +87,7 @@ pub struct Additions {
     /// The changes of a retry plan, which make it another config.
     pub in_force: PlanEntry,
     /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
-    pub own: BTreeMap<String, String>,
+    pub own: BTreeMap<String, OsString>,
     /// The rung of the data; `None`: that of the attempt before, or else the first one.
     pub rung: Option<Rung>,
     /// Machines that it must not run on.
@@ -154,7 +156,7 @@ pub fn launch_next(
     };
     note_warm_start(&mut row, warm_start.as_ref());
     let adoption = adopted::prepare(context, prepared, previous, (&row, target), reporter)?;
-    row.command.extend(adoption.args.iter().cloned());
+    row.command.extend(adoption.args.iter().map(shown_word));
     let mut spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
     if let Some(container) = container {
         run_in(container, &mut spec, &prepared.job.plan.run.pass_environment);
@@ -224,7 +226,7 @@ fn skipping(context: &Context, row: &mut AttemptRow, additions: &Additions) -> R
     let mut additions = additions.clone();
     let skipped = roll_back::skipped(context, row.run_id, &row.rung)?;
     if !skipped.is_empty() {
-        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
+        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string().into());
         row.skip_batches = Some(skipped.to_string());
     }
     Ok(additions)
@@ -291,7 +293,7 @@ fn store_capture(
 ) -> Result<(), AppError> {
     let passed = &prepared.job.plan.run.pass_environment;
     let environment =
-        stored_environment(&context.redactor, own_environment().collect(), passed, &spec.environment);
+        stored_environment(&context.redactor, own_environment().collect(), passed, &spec.shown_environment());
     let path = AttemptLayout::new(&spec.directory).capture_json();
     let mut stored = serde_json::to_value(capture)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
@@ -544,25 +546,30 @@ fn spec_of(
     adoption: &Adoption,
 ) -> LaunchSpec {
     let plan = &prepared.job.plan;
-    let mut environment = plan.run.environment.clone();
+    let words = |texts: &BTreeMap<String, String>| -> BTreeMap<String, OsString> {
+        texts.iter().map(|(name, value)| (name.clone(), value.into())).collect()
+    };
+    let mut environment = words(&plan.run.environment);
     environment.extend(adoption.environment.clone());
-    environment.extend(additions.in_force.set.clone());
+    environment.extend(words(&additions.in_force.set));
     environment.extend(additions.own.clone());
-    environment.extend(keep_variables(&plan.checkpoint));
+    environment
+        .extend(keep_variables(&plan.checkpoint).into_iter().map(|(name, value)| (name, value.into())));
     if !plan.data.is_empty() {
-        environment.insert(Variable::Data.as_str().into(), data_paths(&prepared.job));
+        environment.insert(Variable::Data.as_str().into(), data_paths(&prepared.job).into());
     }
     if let Some(remote) = &prepared.remote {
-        environment.insert(Variable::CheckpointRemote.as_str().into(), remote.at(rung_of(row)).location());
+        environment
+            .insert(Variable::CheckpointRemote.as_str().into(), remote.at(rung_of(row)).location().into());
     }
     if let Some(warm_start) = warm_start {
-        environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
-        let number = warm_start.number.map(|number| number.to_string());
+        environment.insert(WARM_START_VARIABLE.into(), warm_start.root.clone().into());
+        let number = warm_start.number.map(|number| number.to_string().into());
         environment.extend(number.map(|number| (Variable::WarmStartNumber.as_str().to_owned(), number)));
     }
     LaunchSpec {
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
-        argv: plan.run.command.iter().chain(&adoption.args).cloned().collect(),
+        argv: plan.run.command.iter().map(OsString::from).chain(adoption.args.iter().cloned()).collect(),
         environment,
         details: with_fields_of!(
             LaunchDetails,

@@ -17,7 +17,7 @@ use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow
 use trackway_redact::Redactor;
 use trackway_tower::worn::worn;
 
-use super::job::{Job, RunSource, data_sha256, planned_job, requested};
+use super::job::{Job, RunSource, data_sha256, must_be_text, planned_job, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
@@ -159,6 +159,7 @@ pub fn begin(
 ) -> Result<Prepared, AppError> {
     let Start { job, capture, data_sha256, contract_sha256, start_from, for_run_id, manifests, states } =
         start;
+    must_be_text("Trackway's home", context.home.folder())?;
     let beginning = Beginning::one_at_a_time(context);
     if kind == LaunchKind::Train {
         refuse_shared(context, job, None, reporter)?;

@@ -255,7 +255,10 @@ fn launch_of(
     let used_sdk = segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
     let hang_after = request.hang_after_seconds;
     Ok(Rehearsal {
-        environment: environment(case, plan, hang_after),
+        environment: environment(case, plan, hang_after)
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect(),
         in_force: PlanEntry::default(),
         injection: None,
         handshake_seconds: (kind == DiagnosisKind::Numeric).then_some(HANDSHAKE_SECONDS),

@@ -1,6 +1,7 @@
 //! Launches the evaluator, and again where it failed and its budget allows it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -134,22 +135,23 @@ pub fn evaluator_variables(
     checkpoint: &Path,
     as_written: &Path,
     out: &Path,
-) -> BTreeMap<String, String> {
+) -> BTreeMap<String, OsString> {
     let section = &asked.section;
     let judge = section.judge.as_ref();
-    let shown = |path: &Path| Some(path.to_string_lossy().into_owned());
+    let path = |path: &Path| Some(path.as_os_str().to_owned());
+    let text = |text: &str| Some(OsString::from(text));
     let tasks = section.task_set.as_ref().map(|path| asked.job.base.join(path));
-    let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
+    let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string().into());
     let pairs = [
-        (Variable::EvaluationOut, shown(out)),
-        (Variable::CheckpointDir, shown(checkpoint)),
-        (Variable::CheckpointPath, shown(as_written)),
-        (Variable::CheckpointStep, Some(chosen.step.to_string())),
-        (Variable::CheckpointManifestSha256, Some(chosen.manifest_sha256.clone())),
-        (Variable::TaskSet, tasks.as_deref().and_then(shown)),
+        (Variable::EvaluationOut, path(out)),
+        (Variable::CheckpointDir, path(checkpoint)),
+        (Variable::CheckpointPath, path(as_written)),
+        (Variable::CheckpointStep, text(&chosen.step.to_string())),
+        (Variable::CheckpointManifestSha256, text(&chosen.manifest_sha256)),
+        (Variable::TaskSet, tasks.as_deref().and_then(path)),
         (Variable::Decoding, decoding),
-        (Variable::JudgeModel, judge.map(|judge| judge.model.clone())),
-        (Variable::JudgeRubric, judge.and_then(|judge| judge.rubric.clone())),
+        (Variable::JudgeModel, judge.and_then(|judge| text(&judge.model))),
+        (Variable::JudgeRubric, judge.and_then(|judge| text(judge.rubric.as_ref()?))),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value?))).collect()
 }

@@ -19,6 +19,7 @@ pub(crate) mod task_set;
 mod trial;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -352,10 +353,10 @@ impl Case<'_> {
     }
 
     /// What the evaluator finds in its environment (`docs/evaluations.md`).
-    fn environment(&self, checkpoint: &Path, as_written: &Path, out: &Path) -> BTreeMap<String, String> {
+    fn environment(&self, checkpoint: &Path, as_written: &Path, out: &Path) -> BTreeMap<String, OsString> {
         let mut environment =
             evaluator_variables(&self.subject.asked, &self.chosen, checkpoint, as_written, out);
-        environment.insert(Variable::Evaluation.as_str().into(), self.evaluation_id.clone());
+        environment.insert(Variable::Evaluation.as_str().into(), self.evaluation_id.clone().into());
         environment
     }
 }

@@ -176,7 +176,7 @@ impl<'a> Launches<'a> {
             (Variable::CheckpointAtSteps.as_str(), format!("{},{steps}", self.half())),
         ];
         Rehearsal {
-            environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             handshake_seconds: Some(self.request.handshake_seconds),
             ..Rehearsal::default()
         }
@@ -186,7 +186,7 @@ impl<'a> Launches<'a> {
     fn killing(&self) -> Rehearsal {
         let mut rehearsal = self.bounded();
         let step = self.kill_step();
-        rehearsal.environment.insert(Variable::HoldAtStep.as_str().into(), step.to_string());
+        rehearsal.environment.insert(Variable::HoldAtStep.as_str().into(), step.to_string().into());
         rehearsal.injection = Some(Injection {
             fault: Fault::Kill,
             moment: Moment::StepAfterCommit { step, committed: self.half() },

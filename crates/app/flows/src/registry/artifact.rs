@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFolder, read_regular};
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
+use trackway_formats::path_text::path_of;
 use trackway_ledger::ModelVersionRow;
 
 use super::place::CopyMarker;
@@ -52,7 +53,7 @@ pub(super) fn verified(
 /// The files of a model, and what they are called in a copy: those of a checkpoint that the script wrote itself as the script called them.
 pub(super) struct ModelFiles {
     stored: Vec<ManifestFile>,
-    /// In the same order; names may have folders.
+    /// In the same order; names may have folders, and are as [`trackway_formats::path_text`] has them.
     pub placed: Vec<ManifestFile>,
 }
 
@@ -132,7 +133,7 @@ impl ModelFiles {
             rename(&to.join(&stored.name), &between(*index))?;
         }
         for (index, _, placed) in &renamed {
-            let target = to.join(&placed.name);
+            let target = to.join(path_of(&placed.name));
             let folder = target.parent().unwrap_or(to);
             fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
             rename(&between(*index), &target)?;
@@ -142,9 +143,9 @@ impl ModelFiles {
         Ok(bytes)
     }
 
-    /// The names under which they are stored too: a copy of Trackway 0.1 has these.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.stored.iter().chain(&self.placed).map(|file| file.name.as_str())
+    /// Where they are in a copy, and where they are stored too: a copy of Trackway 0.1 has these names.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.stored.iter().chain(&self.placed).map(|file| path_of(&file.name))
     }
 }
 

@@ -11,6 +11,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{OwnedFolder, TempFile, TempFolder, open_regular};
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+use trackway_formats::path_text::path_of;
 use trackway_ledger::ModelVersionRow;
 use trackway_tower::registry::Version;
 
@@ -161,7 +162,7 @@ fn files_to_copy(
 /// Everything that a copy holds.
 fn expected(files: &ModelFiles) -> BTreeSet<PathBuf> {
     let own = [MANIFEST, CARD, SIGNATURE].map(|name| own_name(name, &files.placed).into());
-    files.names().map(PathBuf::from).chain(own).chain([MARKER.into()]).collect()
+    files.paths().chain(own).chain([MARKER.into()]).collect()
 }
 
 /// Where an export goes: nothing is there, or an empty folder.
@@ -203,7 +204,7 @@ fn put(part: TempFolder, target: &Path, is_there: bool) -> Result<(), AppError> 
 fn verify(folder: &Path, files: &[ManifestFile]) -> Result<(), AppError> {
     use rayon::prelude::*;
     files.par_iter().try_for_each(|file| {
-        let path = folder.join(&file.name);
+        let path = folder.join(path_of(&file.name));
         let mut hasher = blake3::Hasher::new();
         open_regular(&path)
             .and_then(|found| hasher.update_reader(found).map(|_| ()))

@@ -358,7 +358,7 @@ impl Launches<'_> {
     ) -> Result<Sealed, AppError> {
         let in_force = self.tried.last().map(|entry| entry.in_force.clone()).unwrap_or_default();
         let rehearsal = Rehearsal {
-            environment,
+            environment: environment.into_iter().map(|(name, value)| (name, value.into())).collect(),
             in_force: in_force.clone(),
             handshake_seconds: Some(self.settings.handshake_seconds),
             timeout_seconds: Some(self.settings.timeout_seconds),

@@ -1,6 +1,8 @@
 //! The typed sections of a run file, with defaults filled in and units in the names.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
@@ -241,10 +243,18 @@ pub struct ResumeSection {
 pub const RESUME_PATH: &str = "{path}";
 
 impl ResumeSection {
-    /// The words and variables for a checkpoint at this path.
+    /// The words and variables for a checkpoint at this path: its bytes, also where they are no text.
     #[must_use]
-    pub fn at(&self, path: &str) -> (Vec<String>, BTreeMap<String, String>) {
-        let filled = |text: &String| text.replace(RESUME_PATH, path);
+    pub fn at(&self, path: &Path) -> (Vec<OsString>, BTreeMap<String, OsString>) {
+        let filled = |text: &String| {
+            let mut parts = text.split(RESUME_PATH);
+            let mut filled = OsString::from(parts.next().unwrap_or_default());
+            for part in parts {
+                filled.push(path);
+                filled.push(part);
+            }
+            filled
+        };
         let environment = self.environment.iter().map(|(name, value)| (name.clone(), filled(value)));
         (self.args.iter().map(filled).collect(), environment.collect())
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
 mod adopted;
+mod adopted_names;
 mod amendments;
 mod arguments;
 mod bad_input;

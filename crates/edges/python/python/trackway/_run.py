@@ -26,7 +26,7 @@ from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._share import share_of, tell_cut
 from ._stacks import dump_stacks_on_signal
-from ._trackway import Draft, Loaded, Recorder, take_rung_keys
+from ._trackway import Draft, Loaded, Recorder, path_text, take_rung_keys
 from .errors import CheckpointError, InputError
 
 Batch = TypeVar("Batch")
@@ -578,7 +578,8 @@ class Run(Recorder):
         with this step if its content has none. The callbacks of the frameworks report theirs. Never raises."""
         try:
             folder, name = os.path.split(os.path.abspath(os.fspath(path)))
-            self.event("checkpoint_written", step=step, path=os.path.join(os.path.realpath(folder), name))
+            path = path_text(os.path.join(os.path.realpath(folder), name))
+            self.event("checkpoint_written", step=step, path=path)
         except (TypeError, ValueError, OSError) as error:
             self.event("callback_failed", callback="wrote_checkpoint", hook="path", why=error)
 

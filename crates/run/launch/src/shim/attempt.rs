@@ -1,6 +1,7 @@
 //! The loop: waits for output, signals and deadlines, and does what [`super::ending`] decides.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use trackway_core::boundary::contained;
 use trackway_core::{Clock, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::path_text::shown_word;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
@@ -127,7 +129,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Starts the script. If that fails the exit record has the reason.
-    pub fn start(&mut self, argv: &[String]) {
+    pub fn start(&mut self, argv: &[OsString]) {
         // First, since it reads what is there: what is read from then on is read by the script.
         self.adopting = Adopting::begin(&self.launch, &self.files, self.steps.clone(), self.records.clone());
         let watch = contained(|| Watch::of(&self.launch)).ok().flatten();
@@ -156,8 +158,8 @@ impl<'a> Attempt<'a> {
                 self.opened_files = watch.and_then(|watch| OpenedFiles::begin(watch, self.records.clone()));
             }
             Err((error, at)) => {
-                let program = argv.first().map_or("", String::as_str);
-                let program = self.redactor.text(program);
+                let program = argv.first().map(shown_word).unwrap_or_default();
+                let program = self.redactor.text(&program);
                 self.exit.spawn_error =
                     Some(script::explain(&error, at, &program, &self.launch.working_directory));
                 self.main_succeeded = Some(false);

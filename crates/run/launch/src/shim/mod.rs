@@ -32,6 +32,7 @@ mod times;
 mod waking;
 mod writers;
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -121,7 +122,7 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
 ///
 /// Returns the exit code for the shim itself: 0 when the exit record was written, whatever its content; 1 otherwise.
 #[must_use]
-pub fn run(directory: &Path, argv: &[String]) -> i32 {
+pub fn run(directory: &Path, argv: &[OsString]) -> i32 {
     match run_attempt(directory, argv) {
         Ok(()) => 0,
         Err(error) => {
@@ -131,7 +132,7 @@ pub fn run(directory: &Path, argv: &[String]) -> i32 {
     }
 }
 
-fn run_attempt(directory: &Path, argv: &[String]) -> Result<(), ShimError> {
+fn run_attempt(directory: &Path, argv: &[OsString]) -> Result<(), ShimError> {
     close_inherited();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signals = signals::open().doing("block signals")?;

@@ -11,6 +11,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use trackway_adopt::Saves;
 use trackway_core::Timestamp;
 use trackway_formats::EventKind;
+use trackway_formats::path_text::path_of;
 use trackway_formats::record::{Event, Frame, Item, Origin, SegmentReader};
 
 /// Most bytes read of one segment in one look.
@@ -111,10 +112,10 @@ impl Segment {
 }
 
 fn take_report(saves: &mut Saves, event: &Event) {
-    let path = event.fields.iter().find(|(name, _)| name == "path").map(|(_, path)| Path::new(path));
+    let path = event.fields.iter().find(|(name, _)| name == "path").map(|(_, path)| path_of(path));
     if let Some(path) = path.filter(|path| EventKind::CheckpointWritten.is(&event.kind) && path.is_absolute())
     {
-        saves.report(path.to_owned(), event.at.as_nanos(), event.step);
+        saves.report(path, event.at.as_nanos(), event.step);
     }
 }
 
@@ -148,6 +149,8 @@ mod tests {
         report(&mut other, "/out/no");
         report(&mut script, "/out/a");
         report(&mut script, "relative");
+        report(&mut script, "/out/\\xff");
+        expected.report(path_of("/out/\\xff"), at.as_nanos(), Some(7));
         expected.report("/out/a".into(), at.as_nanos(), Some(7));
         assert_eq!(format!("{:?}", saves.look(at)), format!("{expected:?}"));
         report(&mut script, "/out/b");

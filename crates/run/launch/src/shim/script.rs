@@ -1,5 +1,6 @@
 //! Starting the script, and explaining why it could not be started.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -16,7 +17,7 @@ use crate::exit_record::SpawnError;
 /// Starts the script in a new process group, with an empty standard input and signals as a fresh process has them. Its
 /// environment is the shim's.
 pub(super) fn spawn(
-    argv: &[String],
+    argv: &[OsString],
     working_directory: &Path,
     isolation: Option<&Isolation>,
     stdout: File,

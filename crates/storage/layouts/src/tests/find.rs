@@ -95,6 +95,9 @@ fn names_say_steps_and_epochs() {
         ("step.pt", None),
         ("gpt2", None),
         ("step99999999999999999999", None),
+        ("\\xe9-step-40.pt", Some(40)),
+        ("step-\\x89.pt", None),
+        ("\\xfcstep-40.pt", Some(40)),
     ] {
         assert_eq!(step(name), wanted, "{name}");
     }

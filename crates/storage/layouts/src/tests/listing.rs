@@ -1,6 +1,8 @@
 //! Folders on a disk.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use crate::listing::list_at_most;
@@ -21,6 +23,27 @@ fn links_are_named_and_not_followed() {
     assert_eq!(listing.files().iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.pt"]);
     let links: Vec<_> = listing.links().iter().map(|link| (link.path.as_str(), link.leaves)).collect();
     assert_eq!(links, [("absolute", true), ("sub/inside.pt", false), ("sub/outside.pt", true)]);
+}
+
+/// Proves that a file and a folder whose names are not UTF-8 are listed and read like others, and that a name which looks like an escape is none.
+#[test]
+fn names_that_are_not_text_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+    fs::create_dir(at(b"run\xe9")).unwrap();
+    for name in [&b"run\xe9/a.pt"[..], b"\xff.pt", b"\\xff.pt"] {
+        fs::write(at(name), name).unwrap();
+    }
+    symlink(OsStr::from_bytes(b"\xff.pt"), at(b"link")).unwrap();
+    let listing = list(folder.path()).unwrap();
+    let paths: Vec<_> = listing.files().iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["\\x5cxff.pt", "\\xff.pt", "run\\xe9/a.pt"]);
+    assert_eq!((listing.links()[0].target.as_str(), listing.skipped().len()), ("\\xff.pt", 0));
+    let source = Folder::new(folder.path());
+    for (path, name) in paths.iter().zip([&b"\\xff.pt"[..], b"\xff.pt", b"run\xe9/a.pt"]) {
+        assert_eq!(source.read_at(path, 0, 99).unwrap(), name, "{path}");
+    }
+    assert_eq!(list(&at(b"\xff.pt")).unwrap().files()[0].path, "\\xff.pt");
 }
 
 /// Proves that a fingerprint changes with the content's length, time or inode, and with nothing outside of the path.

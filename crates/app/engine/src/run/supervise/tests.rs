@@ -59,7 +59,7 @@ impl Attempt {
         let ids = SequentialIds::default();
         LaunchSpec {
             directory: self.folder.path().join("attempt"),
-            argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            argv: ["sh", "-c", script].map(Into::into).to_vec(),
             environment: BTreeMap::new(),
             details: LaunchDetails {
                 run_id: RunId::new(&ids),

@@ -1,5 +1,9 @@
 //! Single sections: what they keep, their defaults, and what is refused.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use super::*;
 
 /// Proves that a roll back and its margins are read and stored, for detectors that it can help, and that its budget has
@@ -236,7 +240,7 @@ fn how_a_script_resumes_is_read() {
     let resume = |keys: &str| {
         let text = format!("{MINIMAL}[checkpoint]\nadopt = [\"out/ckpt.pt\"]\nresume = {{ {keys} }}\n");
         read(&text)
-            .map(|file| file.checkpoint.resume.unwrap().at("out/ckpt.pt"))
+            .map(|file| file.checkpoint.resume.unwrap().at(Path::new("out/ckpt.pt")))
             .map_err(|errors| errors.to_string())
     };
     assert_eq!(resume("args = [\"--init_from=resume\"]").unwrap().0, ["--init_from=resume"]);
@@ -244,6 +248,9 @@ fn how_a_script_resumes_is_read() {
         resume("args = [\"--resume\", \"{path}\"], environment = { FROM = \"at:{path}\" }").unwrap();
     assert_eq!(args, ["--resume", "out/ckpt.pt"]);
     assert_eq!(environment["FROM"], "at:out/ckpt.pt");
+    let no_text = Path::new(OsStr::from_bytes(b"out/\xff.pt"));
+    let twice = ResumeSection { args: vec!["{path}:{path}".into()], ..ResumeSection::default() };
+    assert_eq!(twice.at(no_text).0, [OsStr::from_bytes(b"out/\xff.pt:out/\xff.pt")]);
     let refused = resume("").unwrap_err();
     assert!(refused.contains("has neither `args` nor `environment`"), "{refused}");
 }
