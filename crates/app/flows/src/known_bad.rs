@@ -15,7 +15,8 @@ use crate::evaluate::task_set::Tasks;
 use crate::gates;
 
 /// The evidence of a model that knows nothing: the rows of an evaluation with their predictions shuffled among them by a
-/// seed, evaluated as those were. What was not computed from rows (latency, for example) is not part of it.
+/// seed, evaluated as those were. What was not computed from rows (latency, for example) is not part of it: a gate
+/// about it is inconclusive, with what to do.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]: the rows are gone; [`ErrorKind::Usage`]: it did not complete, kept no rows, or nothing was computed
@@ -45,9 +46,18 @@ pub fn shuffled_fixture(context: &Context, evaluation: EvaluationRow) -> Result<
         let message = format!("nothing can be computed from the rows of evaluation {id}");
         return Err(AppError::new(ErrorKind::Usage, message));
     }
+    let (whole, _) = gates::evidence_of(context, &row, Some(&compared))?;
     let row = EvaluationRow { baseline_evaluation_id: Some(compared.evaluation_id.clone()), ..row };
     let bad = judged.end(row).evaluation;
-    let (evidence, _) = gates::evidence_of(context, &bad, Some(&compared))?;
+    let (mut evidence, _) = gates::evidence_of(context, &bad, Some(&compared))?;
+    let unmoved = whole.numbers.into_keys().filter(|name| !evidence.numbers.contains_key(name));
+    let why = |name: &String| {
+        format!(
+            "shuffled predictions do not change it; make a bad model with `trackway gates fixture {id} --set {name}=VALUE --out bad.json`"
+        )
+    };
+    let unmoved: Vec<_> = unmoved.map(|name| (name.clone(), why(&name))).collect();
+    evidence.inconclusive.extend(unmoved);
     Ok(GateFixture { name: format!("shuffled predictions of evaluation {id}"), evidence })
 }
 

@@ -75,11 +75,18 @@ pub fn report_on(
     device: Option<Device>,
     measured: Option<Measured>,
 ) -> Result<MemoryReport, AppError> {
-    let correct = |measured: Measured| Calibration::of(&estimate(spec), measured.bytes, measured.counter);
-    let calibration = measured.map(correct).transpose().map_err(|error| {
-        usage(error.to_string()).hint("describe the run that was measured, or leave the measured peak out")
-    })?;
+    let calibration = measured.map(|measured| correction(spec, measured)).transpose()?;
     Ok(report(spec, device, calibration))
+}
+
+/// How far a measured peak is from what is expected.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when it is not that of the described run.
+pub fn correction(spec: &MemorySpec, measured: Measured) -> Result<Calibration, AppError> {
+    Calibration::of(&estimate(spec), measured.bytes, measured.counter).map_err(|error| {
+        usage(error.to_string()).hint("describe the run that was measured, or leave the measured peak out")
+    })
 }
 
 fn usage(message: impl Into<String>) -> AppError {

@@ -3,6 +3,7 @@
 use trackway_api::runs::{NextStep, RunOutcome};
 use trackway_core::{AttemptId, CheckpointState, LaunchKind};
 use trackway_engine::Context;
+use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::EventKind;
 use trackway_formats::record::{is_internal_metric, is_machine_metric};
@@ -49,11 +50,27 @@ fn shown_by(
         metrics,
         checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
         resume_step: run.last_committed_step,
+        starts_over: starts_over(context, run),
         reads_none: outcome.attempts.last().is_some_and(|last| read_none(&events, last.attempt_id)),
         resume_arguments: draft.resume_arguments,
         not_committed: events.iter().rev().find_map(not_committed),
         data: draft.data.into_iter().map(|set| set.path).collect(),
     })
+}
+
+/// What the checkpoint that a retry would continue from lacks. Nothing where it cannot be read: then nothing is known of it.
+fn starts_over(context: &Context, run: &RunRow) -> Vec<String> {
+    let attempts = context.attempts_of_kind(run.run_id, run.kind).unwrap_or_default();
+    let Some(last) = attempts.last() else { return Vec::new() };
+    let Ok(view) = view(&context.home.layout.checkpoint_root(run.run_id, run.kind, &last.rung)) else {
+        return Vec::new();
+    };
+    let newest = view.list().into_iter().rfind(|info| {
+        info.state.is_whole() && Some(info.step) == run.last_committed_step && info.manifest_sha256.is_some()
+    });
+    let manifest = newest.and_then(|info| view.manifest(info.number).ok());
+    let missing = manifest.map(|manifest| manifest.missing()).unwrap_or_default();
+    missing.into_iter().map(|kind| kind.as_str().replace('_', " ")).collect()
 }
 
 /// Whether the attempt was to continue from a checkpoint, and its script read none.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use trackway_api::models::SlicesReport;
 use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::names_a_prediction;
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
     BlindSpots, ErrorSlice, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, SliceChange,
@@ -52,7 +53,8 @@ pub fn find(
     for name in request.roles.skip.iter().chain(&request.roles.categorical) {
         source.index_of(name, "feature").map_err(data_error)?;
     }
-    source = source.select(&columns_needed(&request.roles, &names)).map_err(data_error)?;
+    let roles = without_predictions(&request.roles, &names);
+    source = source.select(&columns_needed(&roles, &names)).map_err(data_error)?;
     // Every row where they fit: the seed only matters where they do not.
     let drawing = (usize::MAX, request.settings.seed);
     let (frame, coverage) =
@@ -60,7 +62,7 @@ pub fn find(
     let rows_sampled = frame.rows() as u64;
     let watch =
         search::SearchObserver { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
-    let found = search::find(frame, &request.roles, &request.settings, earlier.as_ref(), &watch);
+    let found = search::find(frame, &roles, &request.settings, earlier.as_ref(), &watch);
     Ok(SlicesReport {
         found: found.map_err(|error| search_error(&error))?,
         rows: coverage.rows_read,
@@ -68,6 +70,17 @@ pub fn find(
         rows_sampled,
         seconds: (onlooker.reading.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
+}
+
+/// Where errors are computed from predictions, slices are made of what the model said only if it is named: a low score says where the model is
+/// unsure, and nothing about the data.
+fn without_predictions(roles: &Roles, names: &[&str]) -> Roles {
+    let mut searched = roles.clone();
+    if let (ErrorSource::Predictions { label, .. }, true) = (&roles.error, roles.features.is_empty()) {
+        let said = names.iter().filter(|name| names_a_prediction(name) && *name != label);
+        searched.skip.extend(said.map(|name| (*name).to_owned()));
+    }
+    searched
 }
 
 fn earlier(path: &Path) -> Result<Earlier, AppError> {

@@ -6,15 +6,17 @@ use trackway_core::text::{duration, metric};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, columns, section, table, text};
-use crate::run_parts::difference;
+use crate::parts::{columns, section, table, text};
+use crate::run_parts::{curve_cards, difference, is_of_progress};
 
 /// The page.
 #[must_use]
 pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
     let labels = labels(comparison);
     let names = || labels.iter().enumerate().map(|(index, label)| (Tone::Series(index), label.as_str()));
-    let drawn: Vec<&ComparedCurve> = comparison.curves.iter().filter(|curve| curve.has_line()).collect();
+    let lines = comparison.curves.iter().filter(|curve| curve.has_line());
+    let (progress, drawn): (Vec<&ComparedCurve>, Vec<&ComparedCurve>) =
+        lines.partition(|curve| is_of_progress(&curve.name));
     let metrics: Vec<ComparedValue> = comparison
         .metrics
         .iter()
@@ -29,12 +31,10 @@ pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
         @if !comparison.changes.is_empty() {
             (section("What changed", &html! { @for diff in &comparison.changes { (difference(diff)) } }))
         }
-        @if !drawn.is_empty() {
+        @if !drawn.is_empty() || !progress.is_empty() {
             (section("Curves", &html! {
                 (legend(names()))
-                div.grid.curves {
-                    @for curve in drawn { (card(&html! { (curve.name) }, &html! { (chart(curve, &labels)) })) }
-                }
+                (curve_cards(&drawn, &[(&progress, "progress and speed")], |curve| chart(curve, &labels)))
             }))
         }
         @for (title, rows) in [

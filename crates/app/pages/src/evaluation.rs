@@ -116,7 +116,7 @@ fn test_sets(sets: &[TestSetResult]) -> Markup {
                 td class=(class) { (word) }
                 td { (set.evaluation_id.as_deref().unwrap_or_default()) }
                 td.n { (set.rows.map(|rows| rows.to_string()).unwrap_or_default()) }
-                td { (main.map(|(name, it)| format!("{name} {}", metric(it.value))).unwrap_or_default()) }
+                td { (main.map(|(name, it)| format!("{name} {}{}", metric(it.value), it.of_some_rows())).unwrap_or_default()) }
             }
         }),
     )

@@ -14,10 +14,10 @@ use trackway_core::text::{bytes, counted, duration, metric, short_digest};
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, columns, section, table};
+use crate::parts::{columns, section, table};
 use crate::run_parts::{
-    cause, changes, checkpoints, data_sets, decisions, detections, diagnoses, difference, facts, known,
-    sentence, state_class, step, timeline, unknown, usd,
+    cause, changes, checkpoints, curve_cards, data_sets, decisions, detections, diagnoses, difference, facts,
+    is_of_progress, known, sentence, state_class, step, timeline, unknown, usd,
 };
 use crate::runbook::{link, paths_of, sections};
 
@@ -147,28 +147,20 @@ fn attempts(found: &Explanation) -> Markup {
     table(&columns, found.attempts.iter().map(cells))
 }
 
-/// The curves, losses first; those of the machine are folded.
+/// The curves, losses first; those of progress and of the machine are folded.
 fn curves(found: &Explanation) -> Markup {
     let mut all: Vec<&ComparedCurve> = found.curves.iter().filter(|curve| curve.has_line()).collect();
     all.sort_by_key(|curve| (curve.name != "loss", !curve.name.contains("loss")));
     let (machine, own): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|curve| curve.name.starts_with(MACHINE_NAMES));
+    let (progress, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|curve| is_of_progress(&curve.name));
     let marks = Marks::of(found);
-    let cards = |curves: &[&ComparedCurve]| {
-        html! {
-            div.grid.curves {
-                @for curve in curves { (card(&html! { (curve.name) }, &html! { (chart(curve, &marks)) })) }
-            }
-        }
-    };
+    let folded = [(progress.as_slice(), "progress and speed"), (machine.as_slice(), "the machine")];
     html! {
-        @if !own.is_empty() || !machine.is_empty() {
+        @if [&own, &progress, &machine].into_iter().any(|curves| !curves.is_empty()) {
             (section("Curves", &html! {
                 (legend(marks.names()))
-                (cards(&own))
-                @if !machine.is_empty() {
-                    details { summary { (counted(machine.len() as u64, "curve")) " of the machine" } (cards(&machine)) }
-                }
+                (curve_cards(&own, &folded, |curve| chart(curve, &marks)))
             }))
         }
     }
@@ -360,7 +352,8 @@ fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
         &columns("Evaluation | Step: | Evaluator | State | Result"),
         evaluations.iter().map(|evaluation| {
             let few = evaluation.metrics.iter().take(EVALUATION_METRICS_MAX);
-            let few: Vec<String> = few.map(|(name, it)| format!("{name} {}", metric(it.value))).collect();
+            let few: Vec<String> =
+                few.map(|(name, it)| format!("{name} {}{}", metric(it.value), it.of_some_rows())).collect();
             html! {
                 td { code { (evaluation.evaluation_id) } }
                 td.n { (step(evaluation.step)) }
@@ -447,10 +440,10 @@ fn preflight(checks: &[RecordedCheck]) -> Markup {
             @let class = if check.blocks { "block" } else { "warn" };
             div class=(format!("finding {class}")) {
                 p { b { (check.name) } " " (check.verdict.as_str().replace('_', " ")) @if check.blocks { ", blocks the launch" } }
-                @if let Some(why) = check.skipped_why.as_ref().or(check.why.as_ref()) { p.dim { (why) } }
+                @if let Some(why) = check.skipped_why.as_ref().or(check.why.as_ref()) { p.dim { (sentence(why)) } }
                 @for finding in &check.findings {
-                    p { (finding.message) }
-                    @if let Some(action) = &finding.action { p { "→ " (action) } }
+                    p { (sentence(&finding.message)) }
+                    @if let Some(action) = &finding.action { p { "→ " (sentence(action)) } }
                 }
             }
         }

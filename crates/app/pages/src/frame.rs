@@ -8,6 +8,8 @@ use trackway_core::text::timestamp;
 use trackway_core::visible::visible;
 use trackway_data::personal::masked;
 
+use crate::run_parts::sentence;
+
 /// The look of every page, in light and dark, on paper and on phones.
 const STYLE: &str = include_str!("style.css");
 /// Nothing but the page's own style may be loaded or run.
@@ -50,13 +52,13 @@ pub(crate) fn page(title: &str, about: &About, lead: &Markup, body: &Markup) -> 
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                (shown(html! { title { (title) } }))
+                (shown(html! { title { (title.replace('`', "")) } }))
                 style { (PreEscaped(STYLE)) }
             }
             (shown(html! {
                 body {
                     header {
-                        h1 { (title) }
+                        h1 { (sentence(title)) }
                         (lead)
                         p.dim { "Made " (timestamp(about.made_at)) " UTC by trackway " (about.version) }
                     }

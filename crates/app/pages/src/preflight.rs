@@ -8,6 +8,7 @@ use trackway_core::text::{bytes, counted, duration, metric};
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
 use crate::parts::{card, columns, number, section, table, text};
+use crate::run_parts::sentence;
 
 /// The page.
 #[must_use]
@@ -34,7 +35,7 @@ fn lead(report: &PreflightReport) -> Markup {
         _ => "The run may start.".into(),
     };
     html! {
-        p { span class=(format!("badge {word}")) { (word.replace('_', " ")) } " " (meaning) }
+        p { span class=(format!("badge {word}")) { (word.replace('_', " ")) } " " (sentence(&meaning)) }
         p.dim {
             (counted(report.checks.len() as u64, "check")) " in " (duration(report.seconds)) ". Data: "
             @if report.quote.sets.is_empty() { "no table" }
@@ -70,7 +71,7 @@ fn check_table(checks: &[&CheckResult]) -> Markup {
                 td { code { (check.name) } }
                 td class=(format!("{verdict} word")) { (verdict.replace('_', " ")) }
                 td.n.dim { (took.unwrap_or_default()) }
-                td.dim { (outcome(check)) }
+                td.dim { (sentence(&outcome(check))) }
             }
         }),
     )
@@ -86,14 +87,14 @@ fn finding(finding: &Finding) -> Markup {
     let severity = finding.severity.as_str();
     html! {
         div class=(format!("finding {severity}")) {
-            p { b { (severity) } " " (finding.message) " " code.dim { (finding.check) } }
+            p { b { (severity) } " " (sentence(&finding.message)) " " code.dim { (finding.check) } }
             @for example in &finding.examples {
                 p.dim {
                     code { (example.file.as_deref().unwrap_or_default()) @if let Some(row) = example.row { ":" (row) } }
                     " " code { (example.value.as_deref().unwrap_or_default()) }
                 }
             }
-            @if let Some(action) = &finding.action { p { "→ " (action) } }
+            @if let Some(action) = &finding.action { p { "→ " (sentence(action)) } }
         }
     }
 }
@@ -136,7 +137,7 @@ fn memory(report: &PreflightReport) -> Markup {
                     td.n { (bytes(count)) }
                 })))
                 @for advice in &memory.advice {
-                    p { "→ " (advice.text) " " span.dim { "(" (bytes(advice.total_bytes)) ": " (advice.price) ")" } }
+                    p { "→ " (sentence(&advice.text)) " " span.dim { "(" (bytes(advice.total_bytes)) ": " (advice.price) ")" } }
                 }
             }
         },

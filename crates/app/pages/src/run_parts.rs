@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
+use trackway_api::compare::ComparedCurve;
 use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
@@ -12,7 +13,8 @@ use trackway_core::Confidence;
 use trackway_core::detect::DetectionSeverity;
 use trackway_core::text::{bytes, counted, duration, short_digest, timestamp};
 
-use crate::parts::{columns, table};
+use crate::chart::Chart;
+use crate::parts::{card, columns, table};
 use crate::runbook::link;
 
 /// Lines of a timeline that are shown at once; the others are folded.
@@ -60,6 +62,36 @@ pub fn sentence(text: &str) -> Markup {
         @if parts.len().is_multiple_of(2) { (text) } @else {
             @for (place, part) in parts.into_iter().enumerate() {
                 @if place % 2 == 0 { (part) } @else { code { (part) } }
+            }
+        }
+    }
+}
+
+/// Whether a curve says how far and how fast a training goes rather than what it learns: it is not drawn as large as a loss.
+pub fn is_of_progress(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let is_count = matches!(last, "epoch" | "runtime" | "total_flos" | "global_step" | "step_seconds");
+    is_count || ["_runtime", "_per_second", "_flos"].iter().any(|end| last.ends_with(end))
+}
+
+/// Curves of which only some are drawn at once: cards of the first ones, those of the others folded under their name.
+pub fn curve_cards(
+    shown: &[&ComparedCurve],
+    folded: &[(&[&ComparedCurve], &str)],
+    draw: impl Fn(&ComparedCurve) -> Chart,
+) -> Markup {
+    let cards = |curves: &[&ComparedCurve]| {
+        html! {
+            div.grid.curves {
+                @for curve in curves { (card(&html! { (curve.name) }, &html! { (draw(curve)) })) }
+            }
+        }
+    };
+    html! {
+        @if !shown.is_empty() { (cards(shown)) }
+        @for (curves, what) in folded {
+            @if !curves.is_empty() {
+                details { summary { (counted(curves.len() as u64, "curve")) " of " (what) } (cards(curves)) }
             }
         }
     }
@@ -255,5 +287,23 @@ pub fn difference(diff: &Diff) -> Markup {
 pub fn unknown(unknown: &[UnknownChange]) -> Markup {
     html! {
         @for unknown in unknown { p.warn { "Not known: " (unknown.why) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which curves are folded: those that say how far and how fast a training goes, whatever logger named them.
+    #[test]
+    fn curves_of_progress() {
+        for name in
+            ["epoch", "train/epoch", "eval_runtime", "train_samples_per_second", "total_flos", "step_seconds"]
+        {
+            assert!(is_of_progress(name), "{name}");
+        }
+        for name in ["loss", "eval/loss", "learning_rate", "val_epoch_loss", "runtime_error"] {
+            assert!(!is_of_progress(name), "{name}");
+        }
     }
 }

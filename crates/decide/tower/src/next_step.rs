@@ -16,6 +16,8 @@ pub struct RunShown {
     pub checkpoint_count: u64,
     /// The newest committed step, from which it can be resumed.
     pub resume_step: Option<Step>,
+    /// What that checkpoint lacks, as it holds weights without it: a retry starts this over.
+    pub starts_over: Vec<String>,
     /// Whether the script read no checkpoint when it was last to continue from one.
     pub reads_none: bool,
     /// The arguments by which it would continue, as its text declares them; empty: it declares none.
@@ -41,9 +43,11 @@ fn metrics(shown: &RunShown) -> String {
 }
 
 fn checkpoints(shown: &RunShown) -> String {
+    let lacked = shown.starts_over.join(", ");
     let used = match shown.reads_none {
-        true => "but the script read none when it was resumed",
-        false => "from which a retry continues",
+        true => "but the script read none when it was resumed".to_owned(),
+        false if lacked.is_empty() => "from which a retry continues".to_owned(),
+        false => format!("with weights and without {lacked}: a retry starts these over"),
     };
     match (shown.resume_step, shown.checkpoint_count, &shown.not_committed) {
         (Some(step), 1, _) => format!("a checkpoint of step {step}, {used}"),
@@ -76,6 +80,7 @@ fn next(shown: &RunShown) -> String {
         Some(_) if shown.reads_none => {
             format!("next: {file}; {}", option_to_continue(&shown.resume_arguments))
         }
+        Some(_) if !shown.starts_over.is_empty() => format!("next: {file}"),
         Some(step) if !shown.is_completed => {
             format!(
                 "next: `trackway resume last` continues from step {step} if the script reads its checkpoint, which its first step shows; {file}"
@@ -145,6 +150,20 @@ mod tests {
             let [found, _] = next_step(&shown);
             assert!(found.ends_with(expected), "{found}");
         }
+    }
+
+    /// Proves that of a checkpoint with weights alone, such as a model that a library wrote, it is said what a retry starts over, and that
+    /// nothing promises to continue from its step.
+    #[test]
+    fn what_a_checkpoint_lacks_is_said() {
+        let starts_over = strings(&["optimizer", "rng"]);
+        let shown =
+            RunShown { checkpoint_count: 1, resume_step: Some(40), starts_over, ..RunShown::default() };
+        let [found, next] = next_step(&shown);
+        let expected =
+            "a checkpoint of step 40, with weights and without optimizer, rng: a retry starts these over";
+        assert!(found.ends_with(expected), "{found}");
+        assert!(!next.contains("continues from"), "{next}");
     }
 
     /// Proves that a script which read none of its checkpoints when it was resumed is not promised to continue from them, however its last

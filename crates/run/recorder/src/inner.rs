@@ -37,7 +37,7 @@ impl Inner {
             let board = self.notices().map(Board::new);
             let obeys = self.leads() || board.is_none();
             let reader = self.settings.control_file.clone().filter(|_| obeys).map(ControlReader::new);
-            ProcessSlot::new(segment, reader, board, self.clock.monotonic_micros())
+            ProcessSlot::new(segment, reader, board, (folder, self.clock.monotonic_micros()))
         })
     }
 

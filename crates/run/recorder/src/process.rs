@@ -2,9 +2,11 @@
 //! that does not exist in the child, and two processes must not share a segment. So every process that uses the
 //! recorder has a separate slot, found by its pid in a chain that only grows.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use trackway_checkpoint::bulk::BackgroundSaver;
 use trackway_checkpoint::{Commit, Decliner};
@@ -69,6 +71,8 @@ pub(crate) struct ProcessSlot {
     place: Lock<Option<(Step, u64)>>,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
+    /// The same over all recorders that this process has of the attempt: a callback attaches another one.
+    reached_step: Arc<AtomicU64>,
     /// The last two steps at which the script asked whether to save, the newer one first; [`NO_STEP`]: it did not.
     asked_steps: [AtomicU64; 2],
     /// How often the script asked, and how often it got no save.
@@ -165,13 +169,28 @@ pub(crate) struct Control {
     pub checkpoints: Vec<Asked>,
 }
 
+/// The greatest step that this process reached in the attempt with this folder of records.
+fn reached_step_of(records: &Path) -> Arc<AtomicU64> {
+    const TRIES: u32 = 1000;
+    static REACHED: Mutex<BTreeMap<(u32, PathBuf), Arc<AtomicU64>>> = Mutex::new(BTreeMap::new());
+    for _ in 0..TRIES {
+        if let Ok(mut reached) = REACHED.try_lock() {
+            return Arc::clone(reached.entry((std::process::id(), records.to_owned())).or_default());
+        }
+        std::thread::yield_now();
+    }
+    // A parent's thread had it when this process was forked: it stays locked.
+    Arc::default()
+}
+
 impl ProcessSlot {
     pub fn new(
         segment: SegmentWriter,
         reader: Option<ControlReader>,
         board: Option<Board>,
-        now_micros: i64,
+        (records, now_micros): (&Path, i64),
     ) -> Self {
+        let reached_step = reached_step_of(records);
         Self {
             pid: std::process::id(),
             segment: Lock::new(segment),
@@ -196,6 +215,7 @@ impl ProcessSlot {
             began_micros: now_micros,
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
+            reached_step,
             begun_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
@@ -230,6 +250,12 @@ impl ProcessSlot {
     /// Notes that the loop has come this far.
     pub fn see(&self, step: Step) {
         self.seen_step.fetch_max(step, Ordering::Relaxed);
+        self.reached_step.fetch_max(step, Ordering::Relaxed);
+    }
+
+    /// The greatest step that any recorder of this process named.
+    pub fn reached_step(&self) -> Step {
+        self.reached_step.load(Ordering::Relaxed)
     }
 
     pub fn seen_step(&self) -> Step {

@@ -201,7 +201,7 @@ impl Recorder {
     /// The highest step that this process recorded, saved or resumed; 0 if none, and outside an attempt.
     #[must_use]
     pub fn reached_step(&self) -> Step {
-        self.inner.as_ref().map_or(0, |inner| inner.slot().seen_step())
+        self.inner.as_ref().map_or(0, |inner| inner.slot().reached_step())
     }
 
     /// The recorder of an attempt that has a checkpoint root.

@@ -676,7 +676,7 @@ fn a_draft_is_committed_behind_the_loop() {
 }
 
 /// Proves that a draft takes a file that another program wrote beside what is in memory, also when it was deleted meanwhile, and
-/// refuses a name that is used already and a file that is missing.
+/// refuses a name that is used already and a file that is missing; that the step reached is that of all recorders of the process.
 #[test]
 fn a_draft_takes_files_of_others() {
     let attempt = Attempt::new();
@@ -685,6 +685,9 @@ fn a_draft_takes_files_of_others() {
     std::fs::write(&path, b"trees").unwrap();
     run.log(7, &[("loss", 0.5)]);
     assert_eq!(run.reached_step(), 7);
+    attempt.attach().log(40, &[("loss", 0.1)]);
+    assert_eq!(run.reached_step(), 40, "a callback has a recorder of its own");
+    assert_eq!(Attempt::new().attach().reached_step(), 0, "another attempt");
     let mut draft = run.draft_checkpoint(7).unwrap().unwrap();
     draft.bytes("cursor.json", Kind::DataCursor, b"{}").unwrap();
     draft.file("model.ubj", Kind::Weights, &path).unwrap();

@@ -33,6 +33,15 @@ const IMAGE: &[&str] = &["image", "image_id"];
 const CLASS: &[&str] = &["class", "category"];
 const KIND: &[&str] = &["kind"];
 
+/// Whether a column with this name is what a model predicted of a row: a prediction, a score, one for each class, a quantile.
+#[must_use]
+pub fn names_a_prediction(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    [PREDICTION, SCORE].into_iter().flatten().any(|usual| lower == *usual)
+        || CLASS_SCORE.iter().any(|prefix| lower.starts_with(prefix))
+        || name.strip_prefix(QUANTILE).is_some_and(is_share)
+}
+
 /// The column of a role, and the names that such columns usually have.
 type Role<'c> = (&'c mut Option<String>, &'static [&'static str]);
 

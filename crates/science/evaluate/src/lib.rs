@@ -35,6 +35,7 @@ pub use assessment::{
     ComparisonVerdict, Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice,
     SliceCompared, Task, TaskCoverage,
 };
+pub use columns::names_a_prediction;
 pub use costs::Costs;
 pub use error::AssessError;
 pub use slices::{SliceLimits, SliceRows};

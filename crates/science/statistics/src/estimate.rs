@@ -37,6 +37,15 @@ impl Estimate {
         let coverage = RowCoverage::complete(rows);
         Self { coverage, ..Self::new(value, interval, rows, Method::Analytic) }
     }
+
+    /// What follows the number where nothing else shows its rows: ` (10 of 1000 rows)` where rows are missing, else nothing.
+    #[must_use]
+    pub fn of_some_rows(&self) -> String {
+        match self.coverage.is_partial() {
+            true => format!(" ({} rows)", self.coverage.words(self.support)),
+            false => String::new(),
+        }
+    }
 }
 
 closed_list!(

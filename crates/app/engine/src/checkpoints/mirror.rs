@@ -11,7 +11,7 @@ use trackway_ledger::{AttemptRow, CheckpointRow, RunRow, ValuesAtSteps};
 
 use super::view;
 use crate::Context;
-use crate::error::AppError;
+use crate::error::{AppError, ErrorKind};
 
 /// The checkpoints of a rung, in the order of its log.
 #[derive(Debug, Default)]
@@ -79,7 +79,9 @@ pub fn mirror_run(context: &Context, run: &RunRow, checked: &BTreeMap<String, bo
     if context.ledger_is_read_only() {
         return Ok(());
     }
-    let changed = changed_rows(context, run, checked)?;
+    let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
+    let changed = changed_rows(context, run, (&known, checked))?;
+    refuse_shortened(context, (&known, &changed))?;
     context.ledger_write(|ledger| ledger.upsert_checkpoints(&changed))
 }
 
@@ -90,6 +92,7 @@ pub fn mirror_run(context: &Context, run: &RunRow, checked: &BTreeMap<String, bo
 pub(crate) fn mirror_now(context: &Context, run: &RunRow, rung: &str) -> Result<(), AppError> {
     let known = context.ledger_write_now(|ledger| ledger.checkpoints_of_run(run.run_id))?;
     let changed = changed_of_rung(context, run, rung, (&known, &BTreeMap::new()))?;
+    refuse_shortened(context, (&known, &changed))?;
     context.ledger_write_now(|ledger| ledger.upsert_checkpoints(&changed))
 }
 
@@ -102,7 +105,10 @@ pub fn stale_rows(context: &Context, run: &RunRow) -> Result<Option<Vec<Checkpoi
     let is_here =
         |rung: &str| context.home.layout.checkpoint_root(run.run_id, run.kind, rung).join("log").is_dir();
     match attempts.iter().any(|attempt| is_here(&attempt.rung)) {
-        true => changed_rows(context, run, &BTreeMap::new()).map(Some),
+        true => {
+            let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
+            changed_rows(context, run, (&known, &BTreeMap::new())).map(Some)
+        }
         false => Ok(None),
     }
 }
@@ -110,14 +116,13 @@ pub fn stale_rows(context: &Context, run: &RunRow) -> Result<Option<Vec<Checkpoi
 fn changed_rows(
     context: &Context,
     run: &RunRow,
-    checked: &BTreeMap<String, bool>,
+    known_and_checked: (&[CheckpointRow], &BTreeMap<String, bool>),
 ) -> Result<Vec<CheckpointRow>, AppError> {
     let attempts = context.attempts_of_kind(run.run_id, run.kind)?;
     let mut rungs: Vec<&str> = attempts.iter().map(|row| row.rung.as_str()).collect();
     rungs.sort_unstable();
     rungs.dedup();
-    let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
-    let changed = rungs.into_iter().map(|rung| changed_of_rung(context, run, rung, (&known, checked)));
+    let changed = rungs.into_iter().map(|rung| changed_of_rung(context, run, rung, known_and_checked));
     changed.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat())
 }
 
@@ -139,6 +144,34 @@ fn changed_of_rung(
         (before != Some(&row)).then_some(row)
     });
     Ok(changed.collect())
+}
+
+/// A commit that the ledger has stays one: its log has lost or changed the entry, and the ledger may be all that is left of it.
+fn refuse_shortened(
+    context: &Context,
+    (known, changed): (&[CheckpointRow], &[CheckpointRow]),
+) -> Result<(), AppError> {
+    let lost = changed.iter().find_map(|row| {
+        let before = before(known, row)?;
+        let is_lost = before.manifest_sha256.is_some() && before.manifest_sha256 != row.manifest_sha256;
+        is_lost.then_some(row)
+    });
+    let Some(row) = lost else { return Ok(()) };
+    let log = context.home.folder().join(&row.location).join("log");
+    let says = match row.manifest_sha256 {
+        Some(_) => "that another manifest was committed there",
+        None => "only that it was begun",
+    };
+    let message = format!(
+        "the checkpoint log `{}` is not what it was: `{}` of step {} was committed, as the ledger has it, and the log says {says}",
+        log.display(),
+        row.object_prefix,
+        row.step
+    );
+    Err(AppError::new(ErrorKind::Integrity, message)
+        .hint("put the entries of the log that are missing back from a copy of the home; without them nothing continues this run")
+        .hint(format!("see what differs with: trackway verify {0}; trackway checkpoint doctor {0}", row.run_id))
+        .hint("or start a new run: a script that keeps checkpoints itself still has its own"))
 }
 
 /// What the bytes showed when they were read is not in the log, nor what was logged at the step: the newest of each stays. A log that
@@ -245,6 +278,38 @@ mod tests {
             writer.file("model.safetensors", Kind::Weights, &step.to_le_bytes())
         })
         .unwrap();
+    }
+
+    /// Proves that a log which lost its last commit, or has another one in its place, is named with what to do, that the ledger keeps the
+    /// commit, and that the rows differ for `verify`.
+    #[test]
+    fn a_log_that_lost_a_commit_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let (attempt, mut root) = attempt_with_root(&context);
+        save(&mut root, 10, None);
+        save(&mut root, 20, None);
+        let run = context.run_by_id(attempt.run_id).unwrap();
+        let mirrored = || mirror_run(&context, &run, &BTreeMap::new());
+        mirrored().unwrap();
+        let rows = || context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id)).unwrap();
+        let before = rows();
+        drop(root);
+        let log = context.home.layout.checkpoint_root(run.run_id, attempt.kind, &attempt.rung).join("log");
+        let mut entries: Vec<_> = std::fs::read_dir(&log).unwrap().map(|it| it.unwrap().path()).collect();
+        entries.sort();
+        std::fs::remove_file(entries.last().unwrap()).unwrap();
+        for refused in [mirrored(), mirror_now(&context, &run, &attempt.rung)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Integrity);
+            assert!(error.message.contains(&log.display().to_string()), "{error:?}");
+            assert!(error.message.contains("of step 20 was committed"), "{error:?}");
+            assert!(error.hints[0].contains("back from a copy"), "{error:?}");
+        }
+        assert_eq!(rows(), before);
+        // The step before is the newest commit of the log again.
+        assert_eq!(stale_rows(&context, &run).unwrap().unwrap().len(), 2);
     }
 
     /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of

@@ -2,10 +2,12 @@
 //! revision).
 
 use serde_json::{Value, json};
+use trackway_core::text::metric;
 use trackway_core::visible::escaped_json;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
+use trackway_formats::gate::{BLIND_SPOT, PROBE};
 use trackway_ledger::{ApprovalRow, EvaluationRow, GateReceiptRow, ModelVersionRow, RunRow};
 use trackway_tower::gate::{GateEvidence, JudgedGate, Measured};
 
@@ -60,6 +62,8 @@ pub(super) fn card(facts: &CardFacts) -> String {
     md!(text, "\n# {} {}\n\n", facts.version.model, facts.version.version.to_string());
     if let Some(description) = &facts.version.description {
         md!(text, "{}\n\n", Paragraphs(description));
+    } else {
+        md!(text, "What it is for was not described (`trackway registry register --description`).\n\n");
     }
     origin(&mut text, facts);
     evaluation(&mut text, facts);
@@ -76,6 +80,9 @@ fn origin(text: &mut Markdown, CardFacts { version, run, .. }: &CardFacts) {
         value.into_iter().for_each(|value| line(text, &name, Code(value)));
     }
     md!(text, "| run | {} ({}) |\n", run.name, Code(&run.run_id.to_string()));
+    for (name, value) in [("owner", &run.owner), ("team", &run.team)] {
+        value.iter().for_each(|value| line(text, name, value.as_str()));
+    }
     code(text, "attempt", version.attempt_id.map(|id| id.to_string()).as_deref());
     version.step.iter().for_each(|step| line(text, "step", step.to_string()));
     line(text, "trained on", format!("{} of the data", version.rung));
@@ -120,12 +127,15 @@ fn front_matter(text: &mut Markdown, facts: &CardFacts) {
     md!(text, "---\n");
 }
 
-/// JSON is YAML: a value on one line needs no other quoting.
+/// JSON is YAML: a value on one line needs no other quoting. What begins a tag or an entity of HTML is escaped, since a page that does not read
+/// front matter shows it as text of the document.
 struct Yaml<'a>(&'a Value);
 
 impl Put for Yaml<'_> {
     fn put(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&escaped_json(self.0.to_string()))
+        let json = escaped_json(self.0.to_string());
+        let escaped = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        formatter.write_str(&escaped)
     }
 }
 
@@ -140,17 +150,13 @@ fn evaluation(text: &mut Markdown, facts: &CardFacts) {
     if let Some(task_set) = &row.task_set_version {
         md!(text, " on {}", task_set);
     }
-    md!(text, ".\n\n| number | value | interval | rows |\n|---|---|---|---|\n");
-    for (name, measured) in facts.numbers.iter().take(NUMBERS_MAX) {
-        let interval =
-            measured.interval().and_then(|it| it.bounds()).map(|(low, high)| format!("{low:.4} … {high:.4}"));
-        let value = match measured.value() {
-            None => "not finite".into(),
-            Some(value) if measured.coverage().is_none() => value.to_string(),
-            Some(value) => format!("{value:.4}"),
-        };
-        let rows = measured.support().map(|rows| rows.to_string()).unwrap_or_default();
-        md!(text, "| {} | {} | {} | {} |\n", name, value, interval, rows);
+    md!(text, ".\n");
+    let mut left = NUMBERS_MAX;
+    for (title, prefix) in GROUPS {
+        let of_group = facts.numbers.iter().filter(|(name, _)| group_of(name) == prefix);
+        let rows: Vec<&(String, Measured)> = of_group.take(left).collect();
+        left -= rows.len();
+        numbers_table(text, title, &rows);
     }
     if let Some(gates) = &facts.gates {
         let verdict = gates.verdict.to_string();
@@ -163,6 +169,47 @@ fn evaluation(text: &mut Markdown, facts: &CardFacts) {
     for row in &facts.approvals {
         let why = row.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         md!(text, "\nApproved by {} until {}{}.\n", row.approver, row.expires_at.to_rfc3339(), why);
+    }
+}
+
+/// The titles of the numbers on a card, in their order, and how the names of each begin.
+const GROUPS: [(&str, &str); 5] = [
+    ("", ""),
+    ("Slices", "slice."),
+    ("Fairness", "fairness."),
+    ("Blind spots", BLIND_SPOT),
+    ("Probes", PROBE),
+];
+
+/// How the names of the numbers begin among which one is shown.
+fn group_of(name: &str) -> &'static str {
+    GROUPS
+        .iter()
+        .map(|(_, prefix)| *prefix)
+        .filter(|prefix| name.starts_with(prefix))
+        .max_by_key(|it| it.len())
+        .unwrap_or("")
+}
+
+fn numbers_table(text: &mut Markdown, title: &str, rows: &[&(String, Measured)]) {
+    if rows.is_empty() {
+        return;
+    }
+    if !title.is_empty() {
+        md!(text, "\n### {}\n", title);
+    }
+    md!(text, "\n| number | value | interval | rows |\n|---|---|---|---|\n");
+    for (name, measured) in rows {
+        let bounds = measured.interval().and_then(|it| it.bounds());
+        let interval = bounds.map(|(low, high)| format!("{} … {}", metric(low), metric(high)));
+        let value = match measured.value() {
+            None => "not finite".into(),
+            Some(value) if measured.coverage().is_none() => value.to_string(),
+            Some(value) => metric(value),
+        };
+        let coverage = measured.coverage().unwrap_or_default();
+        let rows = measured.support().map(|rows| coverage.words(rows)).unwrap_or_default();
+        md!(text, "| {} | {} | {} | {} |\n", name, value, interval.unwrap_or_default(), rows);
     }
 }
 

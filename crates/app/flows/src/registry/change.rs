@@ -16,7 +16,7 @@ use trackway_files::give_to_user;
 use trackway_formats::model_policy::{self, ModelPolicyFile};
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelChangeRow, ModelVersionRow};
-use trackway_tower::registry::{Policy, Version, refusals};
+use trackway_tower::registry::{Policy, Version, folded, refusals};
 
 use super::evidence::PromotionEvidence;
 use super::{Model, check_name};
@@ -349,7 +349,8 @@ fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
 pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, AppError> {
     let model = registry::model(context, &request.model)?;
     let version = model.named(&request.version)?;
-    let approver = request.by.clone().or_else(person).ok_or_else(|| {
+    let named = request.by.clone().or_else(person).map(|name| name.trim().to_owned());
+    let approver = named.filter(|name| !folded(name).is_empty()).ok_or_else(|| {
         AppError::new(ErrorKind::Usage, "no approver given").hint("name one with --by NAME")
     })?;
     let evidence = evidence::evidence(context, &model, version, None)?;

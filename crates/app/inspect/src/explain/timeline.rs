@@ -115,12 +115,14 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<TimelineEvent> {
     }
     if let Some(at) = attempt.ended_at {
         let status = match (attempt.exit_code, attempt.signal) {
-            (Some(code), _) => format!("with code {code}"),
-            (None, Some(signal)) => format!("by signal {signal}"),
-            (None, None) => "in an unknown way".into(),
+            (Some(code), _) => format!(" with code {code}"),
+            (None, Some(signal)) => format!(" by signal {signal}"),
+            // An imported run has no status, and its tool says how it ended.
+            (None, None) if attempt.termination_reason.is_some() => String::new(),
+            (None, None) => " in an unknown way".into(),
         };
         let reason = attempt.termination_reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        moments.push(moment(at, "ended", attempt.last_step, format!("ended {status}{reason}")));
+        moments.push(moment(at, "ended", attempt.last_step, format!("ended{status}{reason}")));
     }
     moments
 }

@@ -13,6 +13,8 @@ pub use axis::{Axis, Unit, range};
 const COLOURS: usize = 4;
 /// Dashes of lines.
 const DASHES: usize = 4;
+/// How far a slanted letter reaches sideways and down, of its width: at 45°.
+const SLANT: f64 = 0.72;
 /// About the width of a letter at a tick.
 const LETTER: f64 = 5.4;
 /// Room above the field and right of it.
@@ -209,6 +211,18 @@ struct Field<'c> {
     is_slanted: bool,
 }
 
+/// How far from the left the field must begin, so that no slanted name leaves the drawing there: a name ends below the middle of its band.
+fn room_for_slanted(chart: &Chart, end: f64) -> f64 {
+    let bands = chart.x.band_count() as f64;
+    let names = chart.x.ticks().into_iter().enumerate();
+    let needed = names.map(|(band, (_, name))| {
+        let reach = name.chars().count() as f64 * LETTER * SLANT - 3.0;
+        let part = (band as f64 + 0.5) / bands;
+        (reach - end * part) / (1.0 - part)
+    });
+    needed.fold(0.0, f64::max).min(end / 2.0)
+}
+
 impl<'c> Field<'c> {
     fn of(chart: &'c Chart) -> Self {
         let Size(width, height) = chart.size;
@@ -217,14 +231,15 @@ impl<'c> Field<'c> {
             letters.max().unwrap_or(0) as f64 * LETTER
         };
         let room = |axis: &Axis| if axis.label.is_empty() { 0.0 } else { 14.0 };
-        let left = longest(&chart.y) + 8.0 + room(&chart.y);
+        let beside = longest(&chart.y) + 8.0 + room(&chart.y);
         let has_bars = chart.series.iter().any(|series| matches!(series.mark, Mark::Bars(..)));
         let right = if has_bars && chart.x.unit == Unit::Percent { PERCENTAGE } else { MARGIN };
-        let field_width = (width - left - right).max(1.0);
         let names = longest(&chart.x);
         let bands = chart.x.band_count();
-        let is_slanted = bands > 0 && names + 4.0 > field_width / bands as f64;
-        let below = if is_slanted { 10.0 + names * 0.72 } else { 16.0 };
+        let is_slanted = bands > 0 && names + 4.0 > (width - beside - right).max(1.0) / bands as f64;
+        let left = if is_slanted { beside.max(room_for_slanted(chart, width - right)) } else { beside };
+        let field_width = (width - left - right).max(1.0);
+        let below = if is_slanted { 10.0 + names * SLANT } else { 16.0 };
         let top = MARGIN;
         let field_height = (height - top - below - room(&chart.x)).max(1.0);
         Self { chart, left, top, width: field_width, height: field_height, is_slanted }
@@ -375,5 +390,30 @@ impl<'c> Field<'c> {
                 rect.range x=(px(self.x(*x) - width / 2.0)) y=(px(top)) width=(px(width)) height=(px((bottom - top).max(1.0))) {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that slanted names below the field begin within the drawing, the first one too, and that the field stays as it is without them.
+    #[test]
+    fn slanted_names_stay_within() {
+        let chart = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let y = Axis::linear("", (0.0, 1.0), Unit::Number);
+            Chart::new("c", Size::CARD, Axis::bands("", names), y)
+        };
+        let long = ["[0.0417, 0.0878)"; 10];
+        let slanted = chart(&long);
+        let field = Field::of(&slanted);
+        assert!(field.is_slanted);
+        for (band, (_, name)) in slanted.x.ticks().into_iter().enumerate() {
+            let begins = field.x(band as f64) + 3.0 - name.chars().count() as f64 * LETTER * SLANT;
+            assert!(begins >= -0.01, "{name} begins at {begins}");
+        }
+        let short = chart(&["a"; 10]);
+        assert!(!Field::of(&short).is_slanted && Field::of(&short).left < field.left);
     }
 }

@@ -1,5 +1,5 @@
 use super::{Answer, Strategy, TrainingConfig, blocked, not_applicable, passed, warned};
-use crate::memory::{MemorySpec, Parallel, estimate};
+use crate::memory::{MemorySpec, Parallel, estimate_corrected};
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
 const SCALING_MIN: f64 = 0.85;
@@ -13,9 +13,10 @@ pub(super) fn memory(name: &str, config: &TrainingConfig) -> Answer {
         return not_applicable(name, "the run has no GPU");
     }
     let (spec, usable_bytes) = needed(config)?;
-    let found = estimate(spec);
+    let found = estimate_corrected(spec, config.memory_correction);
     let gib = |bytes: u64| bytes as f64 / 1_073_741_824.0;
-    let interval = format!("{:.1} to {:.1} GiB", gib(found.low_bytes), gib(found.high_bytes));
+    let by = if config.memory_correction.is_some() { ", by a measured peak" } else { "" };
+    let interval = format!("{:.1} to {:.1} GiB{by}", gib(found.low_bytes), gib(found.high_bytes));
     let usable = gib(usable_bytes);
     let action = "`trackway memory` lists what would fit, cheapest first";
     if found.low_bytes > usable_bytes {
@@ -54,7 +55,7 @@ pub(super) fn strategy(name: &str, config: &TrainingConfig) -> Answer {
         return warned(name, "strategy", message, "run without FSDP");
     }
     let (spec, usable_bytes) = needed(config)?;
-    let whole = estimate(&on_one_device(spec));
+    let whole = estimate_corrected(&on_one_device(spec), config.memory_correction);
     match strategy {
         Strategy::DataParallel if whole.low_bytes > usable_bytes => {
             let message = "with DDP every GPU holds a full replica, which does not fit";

@@ -20,7 +20,7 @@ pub use trackway_formats::runfile::training::Strategy;
 
 pub use self::measured::{Compile, Interruptions, Logging, Measurements, SaveTime};
 use crate::cost::CostPlan;
-use crate::memory::{MemorySpec, Precision};
+use crate::memory::{Calibration, MemorySpec, Precision};
 
 /// The known settings of a run, from the run file, recorded parameters and arguments. `None`: not set.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,6 +57,8 @@ pub struct TrainingConfig {
     pub strategy: Option<Strategy>,
     /// What it would put on a device.
     pub memory: Option<MemorySpec>,
+    /// How far a measured peak of such a run was from what is expected.
+    pub memory_correction: Option<Calibration>,
     /// What a process can use of a device, in bytes.
     pub usable_bytes: Option<u64>,
     /// Samples a second of the whole run, and of one device alone, as measured.

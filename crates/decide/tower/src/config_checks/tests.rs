@@ -37,6 +37,7 @@ fn healthy() -> TrainingConfig {
         }),
         strategy: Some(Strategy::DataParallel),
         memory: Some(memory),
+        memory_correction: None,
         usable_bytes: Device::named("a100-80gb").map(Device::usable_bytes),
         throughput: Some(Throughput {
             samples_per_second: 720.0,
@@ -204,4 +205,27 @@ fn a_rung_that_saves_nothing_is_found() {
         let found = of(&fractions, every_steps, warm_start, total_steps);
         assert_eq!(found.verdict, verdict, "{fractions:?} {every_steps:?}: {found:?}");
     }
+}
+
+/// Proves that a measured peak of such a run decides whether it fits, in either direction, and that the check says where the numbers are from.
+#[test]
+fn a_measured_peak_decides_about_memory() {
+    let expected = crate::memory::estimate(healthy().memory.as_ref().unwrap());
+    for (share, verdict_expected) in [(2.0, Verdict::Block), (0.5, Verdict::Pass)] {
+        let mut config = healthy();
+        let modelled_bytes = expected.parts.modelled() as f64;
+        // So much of the device is what the measured peak shows.
+        let factor = share * config.usable_bytes.unwrap() as f64 / modelled_bytes;
+        config.memory_correction = Some(Calibration { factor });
+        assert_eq!(verdict(&config, "memory"), verdict_expected, "{share}");
+        let results = config_checks(&config);
+        let memory = results.iter().find(|it| it.name == "memory").unwrap();
+        let said = memory.why.iter().cloned().chain(memory.findings.iter().map(|it| it.message.clone()));
+        assert!(said.collect::<String>().contains("by a measured peak"), "{memory:?}");
+    }
+    let mut tight = healthy();
+    tight.usable_bytes = Some(expected.low_bytes - 1);
+    assert_eq!(verdict(&tight, "memory"), Verdict::Block);
+    tight.memory_correction = Some(Calibration { factor: 0.1 });
+    assert_ne!(verdict(&tight, "memory"), Verdict::Block, "less was measured than is expected");
 }

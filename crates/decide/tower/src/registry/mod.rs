@@ -1,6 +1,7 @@
 //! The stages of the versions of a model, and whether one may be promoted. The history of a model is a list of changes
 //! that only grows; the present state, or that at any time, is computed from them.
 
+mod person;
 mod promotion;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use trackway_core::registry::{
     AttemptRequirement, BaselineRule, GateKind, HealthRule, ModelChange, ModelStage, ReceiptField,
 };
 
+pub use person::folded;
 pub use promotion::{
     Approval, AttemptFacts, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, TestSetFacts,
     refusals,

@@ -14,7 +14,7 @@ use trackway_core::registry::{
 use trackway_core::text::quoted_list;
 use trackway_core::{CheckpointState, CheckpointUse, Health, RunId, Rung, Timestamp, closed_list};
 
-use super::{Policy, Version};
+use super::{Policy, Version, folded};
 use crate::gate::how_to_verify;
 
 /// Letters of a manifest's digest by which a command names a checkpoint.
@@ -444,24 +444,26 @@ fn unmet(gates: &GateFacts) -> Vec<Refusal> {
 
 fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option<Refusal> {
     let wanted = policy.approvals as usize;
-    let is_named = |by: &str| policy.approvers.is_empty() || policy.approvers.contains(by);
-    let is_own = |by: &str| !policy.own_approval && facts.registered_by.as_deref() == Some(by);
-    let may = |by: &str| is_named(by) && !is_own(by);
-    let valid: BTreeSet<&str> = facts
-        .approvals
-        .iter()
-        .filter(|it| it.digest == facts.approval_digest && it.expires_at > now && may(&it.by))
-        .map(|it| it.by.as_str())
+    let approvers: BTreeSet<String> = policy.approvers.iter().map(|name| folded(name)).collect();
+    let registered_by = facts.registered_by.as_deref().map(folded);
+    let is_named = |by: &str| approvers.is_empty() || approvers.contains(by);
+    let is_own = |by: &str| !policy.own_approval && registered_by.as_deref() == Some(by);
+    let people = || facts.approvals.iter().map(|it| (folded(&it.by), it));
+    let may = |by: &str| !by.is_empty() && is_named(by) && !is_own(by);
+    let valid: BTreeSet<String> = people()
+        .filter(|(by, it)| it.digest == facts.approval_digest && it.expires_at > now && may(by))
+        .map(|(by, _)| by)
         .collect();
     if valid.len() >= wanted {
         return None;
     }
-    let others = facts.approvals.iter().filter(|it| !valid.contains(it.by.as_str()));
-    let excluded: Vec<String> = others
-        .map(|it| {
+    let excluded: Vec<String> = people()
+        .filter(|(by, _)| !valid.contains(by))
+        .map(|(by, it)| {
             let why = match () {
-                () if !is_named(&it.by) => "not an approver of this model",
-                () if is_own(&it.by) => "registered it",
+                () if by.is_empty() => "has no name",
+                () if !is_named(&by) => "not an approver of this model",
+                () if is_own(&by) => "registered it",
                 () if it.digest != facts.approval_digest => "approved other evidence",
                 () => "approval has expired",
             };

@@ -198,7 +198,7 @@ fn a_stage_asks_for_its_evidence() {
     }
 }
 
-/// Proves which approvals count: of other people, of this evidence, not expired, each person once.
+/// Proves which approvals count: of other people, of this evidence, not expired, each person once, however the name is typed.
 #[test]
 fn an_approval_is_for_this_evidence_and_by_another_user() {
     let policy = Policy { approvals: 2, ..Policy::default() };
@@ -221,6 +221,13 @@ fn an_approval_is_for_this_evidence_and_by_another_user() {
     let named = Policy { approvers: ["ben".to_owned()].into(), ..policy.clone() };
     let why = "1 of 2 approvals; do not count: cem (not an approver of this model)";
     assert_eq!(refused(&[ben.clone(), cem], &named), Some(why.into()));
+    let typed = ["Ben", "ben ", "b\u{200b}en", "ＢＥＮ"].map(|by| approval(by, "d", 200));
+    assert_eq!(refused(&typed, &policy), Some("1 of 2 approvals".into()));
+    let why = "1 of 2 approvals; do not count: ANA  (registered it), \u{2060} (has no name)";
+    let others = [ben.clone(), approval("ANA ", "d", 200), approval("\u{2060}", "d", 200)];
+    assert_eq!(refused(&others, &policy), Some(why.into()));
+    let named_as_typed = Policy { approvers: ["Ben ".to_owned(), "CEM".to_owned()].into(), ..policy.clone() };
+    assert_eq!(refused(&[ben.clone(), approval("cem", "d", 200)], &named_as_typed), None);
     let own = Policy { own_approval: true, ..policy };
     assert_eq!(refused(&[ben, approval("ana", "d", 200)], &own), None);
 }

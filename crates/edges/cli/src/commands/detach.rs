@@ -19,7 +19,7 @@ use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
 use trackway_formats::layout::HomeLayout;
 use trackway_system::Cancel;
 
-use super::live::{Live, sentence};
+use super::live::{Live, is_said, sentence};
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::signals;
@@ -182,6 +182,9 @@ impl Detaching {
 impl Reporter for Detaching {
     fn notice(&self, notice: &Notice) {
         if let Some(printer) = self.after.get() {
+            if is_said(notice) {
+                return;
+            }
             return printer.note(format!("{} {}", self.clock.now(), sentence(notice)));
         }
         self.live.notice(notice);

@@ -132,7 +132,10 @@ fn cell(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),
         serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Number(number) if number.is_f64() => metric(number.as_f64().unwrap_or(f64::NAN)),
+        serde_json::Value::Number(number) if number.is_f64() => match number.as_f64().unwrap_or(f64::NAN) {
+            whole if whole.fract() == 0.0 && whole.abs() < 1e15 => whole.to_string(),
+            value => metric(value),
+        },
         other => other.to_string(),
     }
 }
@@ -198,4 +201,16 @@ fn attempt_cells(attempt: &Attempt) -> Vec<String> {
         step(attempt.last_committed_step),
         attempt.wall_seconds.map(duration).unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a whole parameter is shown as one, and a fraction with the digits of a metric.
+    #[test]
+    fn whole_numbers_are_whole() {
+        let shown = [4.0, 0.1, -2.0, 1e20].map(|value| cell(&serde_json::json!(value)));
+        assert_eq!(shown, ["4", "0.1000", "-2", "1.000e20"]);
+    }
 }

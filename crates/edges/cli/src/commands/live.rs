@@ -9,6 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_flows::checkpoints::BytesProgress;
 use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
+use trackway_tower::decide::DecisionRule;
 
 use super::preflight::summary;
 use crate::printer::{Printer, say, stderr_is_terminal, style};
@@ -216,6 +217,9 @@ pub fn note_launches(printer: Printer, count: usize, seconds: f64) {
 
 impl Reporter for Live {
     fn notice(&self, notice: &Notice) {
+        if is_said(notice) {
+            return;
+        }
         let text = sentence(notice);
         let is_mid_line = self.mid_line.load(Ordering::Relaxed);
         self.aside(|| {
@@ -263,6 +267,11 @@ impl Reporter for Live {
     fn fetching(&self, done_bytes: u64, total_bytes: u64) {
         self.fetching.at(done_bytes, total_bytes);
     }
+}
+
+/// Whether the line before says it already: that an attempt which succeeded is the last one follows from its end.
+pub(super) fn is_said(notice: &Notice) -> bool {
+    matches!(notice, Notice::Decided { rule, .. } if rule == DecisionRule::Finished.as_str())
 }
 
 pub(super) fn sentence(notice: &Notice) -> String {

@@ -317,6 +317,27 @@ fn a_receipt_tells_its_coverage() {
     );
     let shown = home.trackway(&["eval", "show", "last"]).stdout;
     assert!(shown.contains("20 of 200"), "{shown}");
+    for listed in [&["eval", "ls"][..], &["explain", "last"]] {
+        let shown = home.trackway(listed).stdout;
+        assert!(shown.contains("accuracy 0.9500 (20 of 200 rows)"), "{listed:?}: {shown}");
+    }
+}
+
+/// Proves that the closing lines of a run say of how many rows a metric is, where some are missing.
+#[test]
+fn the_closing_lines_tell_the_rows() {
+    let home = trained(EVALUATOR, "");
+    home.write("tasks.csv", &table("id,label", ROWS, |row| format!("{row},{}", label(row))));
+    std::fs::create_dir(home.path().join("left")).unwrap();
+    for (rows, of) in [(ROWS / 10, " (20 of 200 rows)"), (ROWS, "")] {
+        home.write("left/predictions.csv", &answered(rows, |row| row));
+        write_job(&home, EVALUATOR, "", TASKS);
+        let answer = home.trackway(&["run", "job.toml"]);
+        let line =
+            answer.stderr.lines().find(|line| line.contains("evaluation completed")).unwrap_or_default();
+        assert!(line.contains(&format!("accuracy 0.9500{of},")), "{}", answer.stderr);
+        assert_eq!(line.contains("rows)"), !of.is_empty(), "{line}");
+    }
 }
 
 /// Proves that the coverage of each metric is in separate columns.

@@ -232,3 +232,32 @@ fn what_could_not_be_checked_blocks() {
     assert_eq!(answer.code, 3, "{}", answer.stdout);
     assert!(answer.stdout.contains("the order was not checked"), "{}", answer.stdout);
 }
+
+/// Proves that drift of texts lists a few beginnings of them, and of masked values one, with how many more there are.
+#[test]
+fn drift_of_texts_is_short() {
+    let home = Home::new();
+    let table = |side: &str| {
+        let row = |row: usize| {
+            let text =
+                format!("{side} a long text of many words that nobody wants to read here {}", row % 12);
+            format!("{},{text},{side}{}@example.org\n", row % 7, row % 12)
+        };
+        format!("n,text,mail\n{}", (0..600).map(row).collect::<String>())
+    };
+    home.write("old.csv", &table("old"));
+    home.write("new.csv", &table("new"));
+    let shown = home.trackway(&["data", "drift", "--reference", "old.csv", "--current", "new.csv"]).stdout;
+    let of = |column: &str| {
+        let found = shown.lines().find(|line| line.contains(&format!("`{column}` has new values")));
+        found.unwrap_or_else(|| panic!("{column}: {shown}")).to_owned()
+    };
+    assert!(of("text").contains("` and 9 more and no longer `"), "{}", of("text"));
+    assert!(of("text").contains('…') && !of("text").contains("read here"), "{}", of("text"));
+    assert_eq!(
+        of("mail").matches('`').count(),
+        6,
+        "the name of the column and one mask on each side: {}",
+        of("mail")
+    );
+}

@@ -539,24 +539,36 @@ fn slices_and_blind_spots_of_a_run_file() {
 
 /// Proves that known-bad models are made from what there is: shuffled predictions of an evaluation fail a gate that its model
 /// passes, the first checkpoint is evaluated, which no default chooses afterwards, with a note if the gates judged it as the model, and an
-/// evaluation without rows is refused.
+/// evaluation without rows is refused. Of a number that shuffling leaves as it is, it is said what to do.
 #[test]
 fn known_bad_models_are_made() {
+    let timed = "echo '{\"latency_seconds\": {\"value\": 0.1, \"low\": 0.09, \"high\": 0.11, \"support\": 40}}' \
+                 > \"$TRACKWAY_EVALUATION_OUT/metrics.json\"\n";
     let home = trained(
-        PEOPLE,
+        &format!("{PEOPLE}{timed}"),
         "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\n\
          slices = { women = \"sex = 'female'\" }\n\
-         gates = [\"accuracy >= 0.7\", \"min(slice.accuracy) >= 0.6\", \"size_bytes < 1e9\"]\n",
+         gates = [\"accuracy >= 0.7\", \"min(slice.accuracy) >= 0.6\", \"size_bytes < 1e9\", \"value(latency_seconds) < 1\"]\n",
     );
     write_people(&home);
     let (code, good) = evaluate(&home, &["--checkpoint", "1"]);
     assert_eq!(code, 0, "{good}");
     let test = |bad: &str| document(&home.trackway(&["gates", "test", "job.toml", "--bad", bad, "--json"]));
     let (code, tests) = test("shuffled");
-    assert_eq!((code, &tests["unverified"]), (5, &json!(["size_bytes < 1e9"])), "{tests}");
+    assert_eq!(
+        (code, &tests["unverified"]),
+        (5, &json!(["size_bytes < 1e9", "value(latency_seconds) < 1"])),
+        "{tests}"
+    );
     let verdicts: Vec<&Value> =
         tests["tests"].as_array().unwrap().iter().map(|test| &test["verdict"]).collect();
-    assert_eq!(verdicts, ["fail", "fail", "pass"], "{tests}");
+    assert_eq!(verdicts, ["fail", "fail", "pass", "inconclusive"], "{tests}");
+    let why = tests["tests"][3]["why"].as_str().unwrap();
+    assert!(
+        why.contains("shuffled predictions do not change it") && why.contains("--set latency_seconds="),
+        "{why}"
+    );
+    assert!(!why.contains("did you mean"), "{why}");
     let again = test("shuffled:last").1;
     assert_eq!(again["tests"][0]["why"], tests["tests"][0]["why"], "the same seed shuffles the same way");
     let first = home.trackway(&["gates", "test", "job.toml", "--bad", "first", "--json"]);

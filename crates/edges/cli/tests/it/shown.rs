@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use trackway_core::visible::steers_display;
 
-use crate::evaluations::{checkpoints, evaluate, trained};
+use crate::evaluations::{checkpoints, evaluate, write_job};
 use crate::harness::{Answer, Home};
 
 /// Clears the screen, sets the title, rings, begins a control sequence in one letter, goes back to the beginning of the
@@ -162,7 +162,13 @@ fn evaluations_and_cards() {
     let evaluator = format!(
         "printf 'id,label,prediction,text\\n1,a,a,x\\n2,b,a,\"%s\"\\n' '{HOSTILE}' > \"$TRACKWAY_EVALUATION_OUT/predictions.csv\"\n"
     );
-    let home = trained(&evaluator, "gates = [\"accuracy >= 0.9\"]");
+    let home = Home::new();
+    write_job(&home, &evaluator, "", "after = false\ngates = [\"accuracy >= 0.9\"]");
+    let job = std::fs::read_to_string(home.path().join("job.toml")).unwrap();
+    // A string of JSON is one of TOML.
+    let family = format!("[run]\nmodel_family = {}\n", serde_json::json!(HOSTILE));
+    home.write("job.toml", &job.replacen("[run]\n", &family, 1));
+    assert_eq!(home.trackway(&["run", "job.toml"]).code, 0);
     assert!(!checkpoints(&home).is_empty());
     evaluate(&home, &[]);
     let description = format!("---\n<b>{HOSTILE}\n- one | two");
@@ -191,7 +197,18 @@ fn evaluations_and_cards() {
     }
     assert_page(&home, "evaluation.html");
     let card = ask(&home, &["registry", "card", "m", "1"]).stdout;
-    let body = card.splitn(3, "---\n").nth(2).unwrap();
+    let mut parts = card.splitn(3, "---\n").skip(1);
+    let (front, body) = (parts.next().unwrap(), parts.next().unwrap());
+    for line in front.lines() {
+        // A value of YAML on one line that is JSON, in which nothing begins a tag of a page that shows it as text.
+        let (_, value) = line.split_once(": ").unwrap();
+        serde_json::from_str::<serde_json::Value>(value).unwrap();
+        assert!(!line.contains(['<', '>', '&']), "{line}");
+    }
+    let index = front.lines().find_map(|line| line.strip_prefix("model-index: ")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(index).unwrap();
+    let family = index[0]["results"][0]["task"]["type"].as_str().unwrap();
+    assert!(family.contains("<script>alert(1)</script>|`y"), "{family}");
     for markup in ["\n---\n", "<b>", "<script>", "\n- one | two"] {
         assert!(
             !body.contains(&format!("\n{markup}")) && !body.replace("\\<", "").contains(markup),

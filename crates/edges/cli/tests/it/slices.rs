@@ -63,6 +63,33 @@ fn a_planted_blind_spot() {
     assert_eq!(again, document);
 }
 
+/// Proves that no slice is made of what the model said of a row in the table that `eval score` writes, unless `--features` names it.
+#[test]
+fn what_a_model_said_is_no_slice() {
+    let home = Home::new();
+    // The model is unsure where it is wrong, which is what a score shows best.
+    let scored = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        match cells[0] {
+            "id" => format!("{line},score"),
+            row => {
+                let number: u32 = row.parse().unwrap();
+                let score = if cells[4] == cells[5] { 70 + number % 29 } else { 50 + number % 10 };
+                format!("{line},0.{score}")
+            }
+        }
+    };
+    let table: Vec<String> = predictions(4000).lines().map(scored).collect();
+    home.write("predictions.csv", &table.join("\n"));
+    let found = |more: &[&str]| home.trackway(&[FIND.as_slice(), more].concat()).stdout;
+    let slices = found(&["--bins", "4"]);
+    assert!(slices.lines().nth(1).unwrap().starts_with("age [20, 30) · sector retail"), "{slices}");
+    assert!(!slices.contains("score ["), "{slices}");
+    let named = [&FIND[..7], &["--features", "score,age"]].concat();
+    let named = home.trackway(&named).stdout;
+    assert!(named.lines().nth(1).unwrap().starts_with("score [0.5"), "{named}");
+}
+
 /// Proves that slices with the rows of one above are reported, and left out on request.
 #[test]
 fn the_same_rows_in_other_words() {

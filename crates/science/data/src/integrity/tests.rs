@@ -232,6 +232,8 @@ fn what_no_model_can_take_blocks() {
     let kinds: Vec<(&str, Option<u64>, Option<u64>)> =
         result.findings.iter().map(|it| (it.check.as_str(), it.count, it.examples[0].row)).collect();
     assert_eq!(kinds, [("values.nan", Some(2), Some(2)), ("values.infinite", Some(1), Some(6))]);
+    let values_shown = result.findings.iter().map(|it| it.examples[0].value.as_deref());
+    assert_eq!(values_shown.collect::<Vec<_>>(), [Some("NaN"), Some("infinite")]);
     assert_eq!(result.verdict, Verdict::Block);
     let evidence = TableEvidence::gather(&mut source, &roles(Some("x"), &[]), &UNWATCHED).unwrap();
     assert_eq!(values(&evidence, None).verdict, Verdict::Pass);

@@ -104,7 +104,7 @@ fn not_finite(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFa
         let share = percent(*count as f64 / column.rows.max(1) as f64);
         let message = format!("`{}` is {what} in {count} of {} rows ({share})", column.name, column.rows);
         let action = "fill them in, drop the rows, or make them missing: one in a batch makes the loss NaN";
-        let examples = facts.examples.iter().map(|place| evidence.example(*place, None));
+        let examples = facts.examples.iter().map(|place| evidence.example(*place, Some((*what).to_owned())));
         about(kind, Severity::Block, &column.name, message, action).count(*count).examples(examples)
     };
     found.iter().filter(|(_, _, count, _)| *count > 0).map(finding).collect()

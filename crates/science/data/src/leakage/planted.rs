@@ -278,6 +278,52 @@ fn near_texts_are_found() {
     assert_eq!(warned(&results, "leakage.near_duplicates"), ["text"]);
 }
 
+/// Proves that of a test side with few labels it is said that nothing was measured there, and of one with enough nothing.
+#[test]
+fn few_test_labels_are_said() {
+    for (rows, is_said) in [(30, true), (400, false)] {
+        let (_, results) = look(&clean(41, 400, 6), &clean(42, rows, 6), &y());
+        let why = result(&results, "leakage.target").why.clone().unwrap();
+        assert_eq!(why.contains("where fewer than 50 rows have a label"), is_said, "{why}");
+    }
+}
+
+/// Proves that short texts with one word changed, left out or added are found, whatever their length, and that other texts are not, though
+/// they are made of the same few words.
+#[test]
+fn short_near_texts_are_found() {
+    let mut rng = SplitMix64::new(32);
+    // Few words, some of them frequent, as in short texts of one subject.
+    let mut text = |words: usize| {
+        let word = |rng: &mut SplitMix64| format!("w{}", below(rng, 400).min(below(rng, 400)));
+        (0..words).map(|_| word(&mut rng)).collect::<Vec<_>>()
+    };
+    let lengths = [10, 12, 15, 18, 19, 20, 29, 30, 40, 48, 49, 60];
+    for change in ["changed", "left out", "added"] {
+        let train: Vec<Vec<String>> = (0..3000).map(|row| text(lengths[row % lengths.len()])).collect();
+        let mut test: Vec<Vec<String>> = (0..1500).map(|row| text(lengths[row % lengths.len()])).collect();
+        for (row, words) in test.iter_mut().enumerate().take(120) {
+            words.clone_from(&train[row]);
+            let place = words.len() / 2;
+            match change {
+                "changed" => words[place] = "other".into(),
+                "added" => words.insert(place, "other".into()),
+                // Nine words are too few.
+                _ if words.len() > 10 => drop(words.remove(place)),
+                _ => words[place] = "other".into(),
+            }
+        }
+        let joined = |texts: &[Vec<String>]| Column::Texts(texts.iter().map(|it| it.join(" ")).collect());
+        let numbered = |count: usize| Column::Whole((0..count as i64).map(|row| row * 37 % 11).collect());
+        let train = Table::default().with("text", joined(&train)).with("y", numbered(3000));
+        let test = Table::default().with("text", joined(&test)).with("y", numbered(1500));
+        let near = look(&train, &test, &y()).0.near.unwrap().found.remove(0);
+        assert!((110..=120).contains(&near.near_rows), "{change}: {near:?}");
+        assert_eq!(near.control_near_rows, 0, "{near:?}");
+        assert!(near.examples.iter().all(|pair| pair.test.row == pair.train.row), "{change}: {near:?}");
+    }
+}
+
 /// Proves that a feature that is the label blocks, that one that predicts it too well, a pair that does, and one that
 /// does only on the training side have warnings, and that honest features have none.
 #[test]

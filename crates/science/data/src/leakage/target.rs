@@ -294,9 +294,14 @@ impl TargetPower {
             false => format!("{} of {}", self.pairs_tried, crate::counted(self.pairs_all as u64, "pair")),
         };
         let has_test = self.features.iter().any(|it| it.test.is_some());
-        let unknown = if has_test { "" } else { "; its labels are unknown to the training side" };
+        let untested = match has_test {
+            true => String::new(),
+            false => format!(
+                "; not measured on the test side, where fewer than {ROWS_MIN} rows have a label that the training side has"
+            ),
+        };
         let why = format!(
-            "{} and {pairs} on {} training and {} test rows{unknown}",
+            "{} and {pairs} on {} training and {} test rows{untested}",
             crate::counted(self.features.len() as u64, "feature"),
             self.train_rows,
             self.test_rows

@@ -16,7 +16,7 @@ use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, P
 
 use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
-use crate::memory::{Measured, ModelSource, read_model, report_on};
+use crate::memory::{Measured, ModelSource, correction, read_model};
 use crate::preflight::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS};
 use crate::preflight::history::{Earlier, earlier};
 use crate::script::{compiles, imports_trackway, loads_weights};
@@ -53,7 +53,8 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     if let Some(spec) = &config.memory {
         let measured = rehearsed.measured.as_ref().and_then(peak).or(earlier.peak);
         // A peak that cannot be that of the described run corrects nothing.
-        let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
+        config.memory_correction = measured.and_then(|peak| correction(spec, peak).ok());
+        let report = trackway_tower::memory::report(spec, device, config.memory_correction);
         let _ = work.shared.memory.set(report);
     }
     let training_is_set = plan.training.is_some();
@@ -168,6 +169,7 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         ladder: ladder(plan),
         loader: loader(plan, &training, capture),
         memory: None,
+        memory_correction: None,
         usable_bytes: usable_bytes(plan, capture),
         throughput: None,
         cost: cost(plan, &training),

@@ -12,7 +12,11 @@ use crate::args::{DriftArgs, FailOn};
 use crate::commands::checks::verdict;
 use crate::exit::{BLOCKED, Exit};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{counted, p_value};
+use crate::units::{counted, p_value, shortened};
+
+/// New or gone values that are listed, and letters of one of them.
+const VALUES_MAX: usize = 3;
+const VALUE_LETTERS_MAX: usize = 32;
 
 pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides =
@@ -129,10 +133,21 @@ fn test_name(test: DriftTest) -> &'static str {
     }
 }
 
-/// New and gone values in a sentence.
+/// New and gone values in a sentence: a few of them, and of a text its beginning.
 fn values(column: &ColumnDrift) -> Option<String> {
     let listed = |values: &[trackway_flows::data::profile::ValueCount]| {
-        values.iter().map(|it| format!("`{}`", it.value)).collect::<Vec<_>>().join(", ")
+        // Masked, several are one text.
+        let mut shown: Vec<String> = Vec::new();
+        for value in values {
+            let text = format!("`{}`", shortened(&value.value.to_string(), VALUE_LETTERS_MAX));
+            if shown.len() < VALUES_MAX && !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        match values.len().saturating_sub(shown.len()) {
+            0 => shown.join(", "),
+            more => format!("{} and {more} more", shown.join(", ")),
+        }
     };
     let (new, gone) = (listed(&column.new_values), listed(&column.removed_values));
     let spelling = if column.only_spelling { ": the same values, written differently" } else { "" };

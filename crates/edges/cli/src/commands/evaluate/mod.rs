@@ -172,9 +172,10 @@ fn unmet_gates(receipt: &EvaluationReceipt) -> impl Iterator<Item = &JudgedGate>
     receipt.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass)
 }
 
-/// `accuracy 0.84, f1 0.7, …`
+/// `accuracy 0.84, f1 0.7, …`, and of how many rows where some are missing.
 pub fn few_metrics(receipt: &EvaluationReceipt) -> String {
-    let shown = |(name, estimate): (&String, &Estimate)| format!("{name} {}", metric(estimate.value));
+    let shown =
+        |(name, it): (&String, &Estimate)| format!("{name} {}{}", metric(it.value), it.of_some_rows());
     let mut shown: Vec<String> = receipt.metrics.iter().map(shown).collect();
     if shown.len() > LISTED_METRICS_MAX {
         shown.truncate(LISTED_METRICS_MAX);

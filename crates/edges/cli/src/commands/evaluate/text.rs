@@ -212,7 +212,8 @@ fn test_sets(printer: Printer, sets: &[TestSetResult]) {
             format!("  {}", set.name),
             set.evaluation_id.clone().unwrap_or_default(),
             set.rows.map(|rows| rows.to_string()).unwrap_or_default(),
-            main.map(|(name, it)| format!("{name} {}", metric(it.value))).unwrap_or_default(),
+            main.map(|(name, it)| format!("{name} {}{}", metric(it.value), it.of_some_rows()))
+                .unwrap_or_default(),
             printer.tone(tone, verdict)
         ]
     };

@@ -1,6 +1,11 @@
-//! MinHash of texts: 14 bands of 8 minima over five-word pieces, as FineWeb's datatrove uses them. Two texts of which
+//! MinHash of texts: 14 bands of 8 minima over pieces of words, as FineWeb's datatrove uses them. Two texts of which
 //! 80 % of the pieces are common have a band in common with a probability of 0.92, those of which half are, with 0.05.
 //! Candidates are compared by the pieces with the smallest hashes: all of them in texts of up to 132 words.
+//!
+//! A piece has five words, and fewer in a text of fewer than 49: a changed word is in as many pieces as a piece has words, and these are
+//! most of the pieces of a short text. With a tenth of the words in a piece one changed word leaves 80 % of them common, in a text of any
+//! length. Of the shortest texts, whose pieces are single words, the order counts too. Two texts are compared by pieces of one size, that
+//! of the text which is looked up.
 
 use std::sync::LazyLock;
 
@@ -9,7 +14,11 @@ use trackway_formats::hash::hash_bytes;
 
 use super::index::mix;
 
-const PIECE_WORDS: usize = 5;
+/// Words of a piece at most.
+const PIECE_WORDS_MAX: usize = 5;
+
+/// Texts of which fewer words are common than this cannot be near.
+const LENGTH_SHARE_MIN: f64 = 0.8;
 
 /// Shorter texts have too few pieces.
 pub(in crate::leakage) const WORDS_MIN: usize = 10;
@@ -37,10 +46,15 @@ pub(in crate::leakage) struct Print {
     pub(in crate::leakage) bands: [u64; BANDS],
     /// The smallest hashes of its pieces, ascending, each once.
     pieces: Vec<u32>,
+    /// The words of a text whose pieces are single words, which say nothing about their order; else empty.
+    ordered: Vec<u32>,
 }
 
-impl Print {
-    /// `None` for a text of fewer than [`WORDS_MIN`] words. Case and the separators of words do not count.
+/// The words of a text, hashed: without their case and what separates them.
+pub(in crate::leakage) struct Words(Vec<u64>);
+
+impl Words {
+    /// `None` for a text of fewer than [`WORDS_MIN`].
     pub(in crate::leakage) fn of(text: &str) -> Option<Self> {
         let mut letters = String::new();
         let words: Vec<u64> = text
@@ -52,12 +66,27 @@ impl Print {
                 hash_bytes(letters.as_bytes())
             })
             .collect();
-        if words.len() < WORDS_MIN {
-            return None;
-        }
-        let mut pieces: Vec<u64> = words
-            .windows(PIECE_WORDS)
-            .map(|piece| piece.iter().fold(0, |key, word| mix(key, *word)))
+        (words.len() >= WORDS_MIN).then_some(Self(words))
+    }
+
+    /// What is kept of it where it is looked up.
+    pub(in crate::leakage) fn print(&self) -> Print {
+        self.print_of(piece_words(self.0.len()))
+    }
+
+    /// What it is compared by with each text that can be near to it: their pieces have different sizes if they are longer or shorter.
+    pub(in crate::leakage) fn prints(&self) -> impl Iterator<Item = Print> + '_ {
+        let words = self.0.len() as f64;
+        let (shortest, longest) = (words * LENGTH_SHARE_MIN, words / LENGTH_SHARE_MIN);
+        let sizes = piece_words(shortest.ceil() as usize)..=piece_words(longest as usize);
+        sizes.map(|size| self.print_of(size))
+    }
+
+    fn print_of(&self, piece_words: usize) -> Print {
+        let mut pieces: Vec<u64> = self
+            .0
+            .windows(piece_words)
+            .map(|piece| piece.iter().fold(piece_words as u64, |key, word| mix(key, *word)))
             .collect();
         pieces.sort_unstable();
         pieces.dedup();
@@ -65,11 +94,30 @@ impl Print {
         let mut kept: Vec<u32> = pieces.iter().map(|piece| (piece >> 32) as u32).collect();
         kept.dedup();
         kept.truncate(PIECES_KEPT);
-        Some(Self { bands, pieces: kept })
+        let is_of_words = piece_words == 1;
+        let ordered = self.0.iter().filter(|_| is_of_words).map(|word| (word >> 32) as u32).collect();
+        Print { bands, pieces: kept, ordered }
+    }
+}
+
+/// How many words the pieces of a text of so many have.
+fn piece_words(words: usize) -> usize {
+    ((words + 1) / 10).clamp(1, PIECE_WORDS_MAX)
+}
+
+impl Print {
+    /// The fraction of pieces of either text that both have, and of single words of those that both have in the same order.
+    pub(in crate::leakage) fn similarity(&self, other: &Self) -> f64 {
+        let of_pieces = self.common_pieces(other);
+        let longest = self.ordered.len().max(other.ordered.len());
+        match longest {
+            0 => of_pieces,
+            _ => of_pieces.min(common_in_order(&self.ordered, &other.ordered) as f64 / longest as f64),
+        }
     }
 
     /// The fraction of pieces of either text that both have (Jaccard): of the smallest pieces of both together.
-    pub(in crate::leakage) fn similarity(&self, other: &Self) -> f64 {
+    fn common_pieces(&self, other: &Self) -> f64 {
         let most = match self.pieces.len().max(other.pieces.len()) < PIECES_KEPT {
             true => usize::MAX,
             false => PIECES_KEPT,
@@ -94,8 +142,22 @@ impl Print {
     }
 
     pub(in crate::leakage) fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.pieces.len() * size_of::<u32>()
+        size_of::<Self>() + (self.pieces.len() + self.ordered.len()) * size_of::<u32>()
     }
+}
+
+/// The length of the longest common subsequence.
+fn common_in_order(one: &[u32], other: &[u32]) -> usize {
+    let mut lengths = vec![0; other.len() + 1];
+    for word in one {
+        let mut diagonal = 0;
+        for (at, same) in other.iter().enumerate() {
+            let above = lengths[at + 1];
+            lengths[at + 1] = if word == same { diagonal + 1 } else { above.max(lengths[at]) };
+            diagonal = above;
+        }
+    }
+    lengths[other.len()]
 }
 
 fn bands(pieces: &[u64]) -> [u64; BANDS] {

@@ -5,7 +5,8 @@
 //! pairs there are. Candidates come from bands: a few columns together that two rows agree in, chosen so that random
 //! pairs are rare, tried several times; each candidate is then compared column by column.
 //!
-//! **Texts** ([`texts`]): texts are near when at least 80 % of their five-word pieces are common.
+//! **Texts** ([`texts`]): texts are near when at least 80 % of their pieces are common: five words each, fewer in short texts, so that one
+//! changed word leaves 80 % in a text of any length.
 //!
 //! The rate in real data (columns depend on one another, texts quote one another) is measured, not assumed: rows of the
 //! training side are looked up in the rest of it in the same way. Any random split of the same data would have about as

@@ -1,7 +1,7 @@
 //! Nearly equal texts in columns of longer ones.
 
 use super::index::BandIndex;
-use super::minhash::{BANDS, Print};
+use super::minhash::{BANDS, Print, Words};
 use super::{Closest, NearRows};
 use crate::infer::ColumnType;
 use crate::leakage::columns::Places;
@@ -93,7 +93,7 @@ impl Pass for Prints {
                 if spread(place).trailing_zeros() < self.zeros {
                     continue;
                 }
-                if let Some(print) = texts.get(row).and_then(Print::of) {
+                if let Some(print) = texts.get(row).and_then(Words::of).map(|words| words.print()) {
                     self.bytes += print.size_bytes();
                     self.kept[*feature].push(Kept { place, row: rows.values()[row], print });
                 }
@@ -159,7 +159,7 @@ impl Column {
     fn found(&self, closest: &Closest, names: &[String], test_rows_all: u64) -> NearRows {
         let column = names[self.feature].clone();
         let rows = (self.test_rows, test_rows_all, self.kept.len() - self.test_rows);
-        let compared = format!("80 % of the five-word pieces of `{column}`");
+        let compared = format!("80 % of the pieces of `{column}`, of one to five words by its length");
         let found = closest.found(rows, compared, |row| self.kept[row].place);
         NearRows { column: Some(column), ..found }
     }
@@ -189,13 +189,15 @@ impl Pass for Met<'_> {
                 continue;
             };
             for row in 0..chunk.batch.num_rows() {
-                let Some(print) = texts.get(row).and_then(Print::of) else { continue };
-                for (band, index) in column.bands.iter().enumerate() {
-                    for candidate in index.rows(print.bands[band]) {
-                        let kept = &column.kept[candidate as usize];
-                        let similarity = kept.print.similarity(&print);
-                        if kept.row != rows.values()[row] && similarity >= SIMILARITY_MIN {
-                            closest.add(candidate, similarity, chunk.place(row));
+                let Some(words) = texts.get(row).and_then(Words::of) else { continue };
+                for print in words.prints() {
+                    for (band, index) in column.bands.iter().enumerate() {
+                        for candidate in index.rows(print.bands[band]) {
+                            let kept = &column.kept[candidate as usize];
+                            let similarity = kept.print.similarity(&print);
+                            if kept.row != rows.values()[row] && similarity >= SIMILARITY_MIN {
+                                closest.add(candidate, similarity, chunk.place(row));
+                            }
                         }
                     }
                 }
