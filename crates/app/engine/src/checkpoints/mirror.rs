@@ -299,7 +299,7 @@ mod tests {
         let log = context.home.layout.checkpoint_root(run.run_id, attempt.kind, &attempt.rung).join("log");
         let mut entries: Vec<_> = std::fs::read_dir(&log).unwrap().map(|it| it.unwrap().path()).collect();
         entries.sort();
-        std::fs::remove_file(entries.last().unwrap()).unwrap();
+        std::fs::rename(entries.last().unwrap(), folder.path().join("taken")).unwrap();
         for refused in [mirrored(), mirror_now(&context, &run, &attempt.rung)] {
             let error = refused.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Integrity);
