@@ -58,7 +58,7 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     assert_eq!(attempts[1]["last_committed_step"], STEPS);
     assert_eq!(final_digest(&home, "killed"), final_digest(&home, "control"));
 
-    let supervisor = home.spawn(&["run", "--json", &wine_run_file(&home, "stopped", &wine, 10)]);
+    let supervisor = home.spawn(&["run", "--json", &wine_run_file(&home, "stopped", &wine, 30)]);
     eventually("a committed checkpoint", || {
         let answer = home.trackway(&["checkpoint", "ls", "stopped"]);
         (answer.code == 0).then_some(())
