@@ -427,18 +427,17 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
             return Ok(());
         }
     };
-    if !run.state.is_final() {
-        // The log moves on while its rows are compared.
-        found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Open);
-        return Ok(());
-    }
     match stale_rows(context, &run) {
         Ok(None) => found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Unknown),
-        Ok(Some(stale)) if stale.is_empty() => {
-            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Holds);
-        }
-        Ok(Some(stale)) => {
-            for row in stale {
+        Ok(Some(mut stale)) => {
+            // The log moves on while the rows of a run that has not ended are compared; what it lacks it never gets again.
+            let is_open = !run.state.is_final();
+            stale.retain(|(_, is_lost)| !is_open || *is_lost);
+            if stale.is_empty() {
+                let looked = if is_open { Looked::Open } else { Looked::Holds };
+                found.take(SealedKind::Mirror, run_id, &run_id.to_string(), looked);
+            }
+            for (row, _) in stale {
                 let why = format!("the log of its root says `{}`, and the ledger another thing", row.state);
                 found.take(SealedKind::Mirror, run_id, &row.object_prefix, Looked::Differs(why));
             }

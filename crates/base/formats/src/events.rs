@@ -183,6 +183,8 @@ closed_list!(
         RecordCut = "record_cut",
         /// Output that could not be stored: the disk was full.
         OutputLost = "output_lost",
+        /// Processes that the script left behind were ended, and their names.
+        ProcessesEnded = "processes_ended",
         /// The process was not launched by Trackway, it began the run itself: `pid`, `executable`.
         ProcessAttached = "process_attached",
         /// A notification did not reach its webhook, and why: `about`, `tries`.

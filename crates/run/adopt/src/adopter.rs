@@ -15,8 +15,8 @@ use trackway_layouts::{Answer, Entry, Fingerprint, Observation, Recognised, Sett
 use crate::candidate::{Candidate, Content};
 use crate::committed::{Commits, default_beside, not_adopted};
 use crate::complete::{
-    Complete, OPTIMIZER_ALONE, SameFiles, free_bytes, is_further_name, is_optimizer_alone, never_committed,
-    open, origin_of, real_path, same_files, step_of, why,
+    Complete, OPTIMIZER_ALONE, SameFiles, free_bytes, is_further_name, is_optimizer_alone, named_in_tick,
+    never_committed, open, origin_of, real_path, same_files, step_of, why,
 };
 use crate::families::Families;
 use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
@@ -27,6 +27,7 @@ use crate::parts::{Compared, compared};
 use crate::patterns::holds_a_training;
 use crate::places::Place;
 use crate::sightings::{Seen, WrittenFile};
+use crate::steps::TICK_NS;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
@@ -338,7 +339,10 @@ impl Adopter {
                     look.not_own.push(NotOwn { path: shown, step: recognised.step, is_others, why });
                     return None;
                 };
-                let (step, step_origin) = step_of(&recognised, reported.flatten(), || reached);
+                let earliest = (facts.step_when_written)(modified_ns.saturating_sub(2 * TICK_NS));
+                let (step, step_origin) = step_of(&recognised, reported.flatten(), || {
+                    named_in_tick(&candidate.name, earliest, reached)
+                });
                 let one = Complete { candidate, recognised, parts, because, step, step_origin, shown_by };
                 Some(Found::Complete(Box::new(one)))
             }

@@ -10,7 +10,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, OriginFile, stored_names, version_of};
 use trackway_formats::writers::ShownBy;
-use trackway_layouts::{Because, Component, Recognised, Root, StepOrigin};
+use trackway_layouts::{Because, Component, Recognised, Root, StepOrigin, numbers};
 
 use crate::candidate::Candidate;
 use crate::kinds::{kind_of, kind_of_part};
@@ -104,6 +104,13 @@ pub(crate) fn step_of(
         (Some(step), ..) => (step, "name"),
         (None, ..) => reached().map_or((0, UNKNOWN), |step| (step, "progress")),
     }
+}
+
+/// The step that was reached when the files were written, to a tick of the kernel's clock: of those that were reached within it the one that is in the
+/// name.
+pub(crate) fn named_in_tick(name: &str, earliest: Option<Step>, reached: Option<Step>) -> Option<Step> {
+    let window = earliest?..=reached?;
+    numbers(name).find(|number| window.contains(number)).or(reached)
 }
 
 /// What is written beside the files, and where each of them is.

@@ -21,6 +21,11 @@ pub(crate) fn as_one(name: &str, parts: &[Recognised]) -> Recognised {
     }
     found.data_epoch = parts.iter().find_map(|part| part.data_epoch);
     found.components = parts.iter().flat_map(|part| part.components.iter().copied()).collect();
+    // The parameters of a model of one layer have names that say nothing; that of its file does.
+    let is_model = |part: &&Recognised| part.layout != Layout::Unknown && part_of(part) == Part::Model;
+    if parts.iter().filter(is_model).any(|part| part.components.is_empty()) {
+        found.has(Component::Weights);
+    }
     found
 }
 

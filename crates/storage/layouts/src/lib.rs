@@ -34,6 +34,7 @@ pub use find::{Found, Tracker, Unfinished, find};
 pub use layout::{Component, Layout, LayoutConfidence, Recognised, Root, StepOrigin};
 pub use listing::{Entry, Fingerprint, Link, ListError, Listing, list, list_to_search};
 pub use marker::{DEEPSPEED_TRACKER, MEGATRON_TRACKER};
+pub use names::numbers;
 pub use parts::{Part, PartName, Together, together};
 pub use recognise::recognise;
 pub use settling::{

@@ -68,6 +68,11 @@ fn number_after(name: &str, words: &[&str]) -> Option<u64> {
     })
 }
 
+/// The numbers in a name.
+pub fn numbers(name: &str) -> impl Iterator<Item = u64> {
+    parts(name).into_iter().filter_map(|part| part.parse().ok())
+}
+
 /// The step that a name says.
 pub(crate) fn step(name: &str) -> Option<u64> {
     number_after(name, &STEP_WORDS)

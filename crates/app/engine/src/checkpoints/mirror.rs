@@ -96,18 +96,24 @@ pub(crate) fn mirror_now(context: &Context, run: &RunRow, rung: &str) -> Result<
     context.ledger_write_now(|ledger| ledger.upsert_checkpoints(&changed))
 }
 
-/// The rows of a run's checkpoints that are not as their logs have them. `None`: no log of it is on this machine.
+/// The rows of a run's checkpoints that are not as their logs have them, and whether the log lacks a commit that the ledger has: at no time is it behind.
+/// `None`: no log of it is on this machine.
 ///
 /// # Errors
 /// When a log or the ledger cannot be read.
-pub fn stale_rows(context: &Context, run: &RunRow) -> Result<Option<Vec<CheckpointRow>>, AppError> {
+pub fn stale_rows(context: &Context, run: &RunRow) -> Result<Option<Vec<(CheckpointRow, bool)>>, AppError> {
     let attempts = context.attempts_of_kind(run.run_id, run.kind)?;
     let is_here =
         |rung: &str| context.home.layout.checkpoint_root(run.run_id, run.kind, rung).join("log").is_dir();
     match attempts.iter().any(|attempt| is_here(&attempt.rung)) {
         true => {
             let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
-            changed_rows(context, run, (&known, &BTreeMap::new())).map(Some)
+            let stale = changed_rows(context, run, (&known, &BTreeMap::new()))?;
+            let with_loss = |row: CheckpointRow| {
+                let is_lost = is_lost(&known, &row);
+                (row, is_lost)
+            };
+            Ok(Some(stale.into_iter().map(with_loss).collect()))
         }
         false => Ok(None),
     }
@@ -146,17 +152,18 @@ fn changed_of_rung(
     Ok(changed.collect())
 }
 
+/// Whether a checkpoint was committed, as the ledger has it, and is not in the log as that.
+fn is_lost(known: &[CheckpointRow], row: &CheckpointRow) -> bool {
+    let committed = before(known, row).and_then(|before| before.manifest_sha256.as_ref());
+    committed.is_some() && committed != row.manifest_sha256.as_ref()
+}
+
 /// A commit that the ledger has stays one: its log has lost or changed the entry, and the ledger may be all that is left of it.
 fn refuse_shortened(
     context: &Context,
     (known, changed): (&[CheckpointRow], &[CheckpointRow]),
 ) -> Result<(), AppError> {
-    let lost = changed.iter().find_map(|row| {
-        let before = before(known, row)?;
-        let is_lost = before.manifest_sha256.is_some() && before.manifest_sha256 != row.manifest_sha256;
-        is_lost.then_some(row)
-    });
-    let Some(row) = lost else { return Ok(()) };
+    let Some(row) = changed.iter().find(|row| is_lost(known, row)) else { return Ok(()) };
     let log = context.home.folder().join(&row.location).join("log");
     let says = match row.manifest_sha256 {
         Some(_) => "that another manifest was committed there",
@@ -309,7 +316,13 @@ mod tests {
         }
         assert_eq!(rows(), before);
         // The step before is the newest commit of the log again.
-        assert_eq!(stale_rows(&context, &run).unwrap().unwrap().len(), 2);
+        let stale = stale_rows(&context, &run).unwrap().unwrap();
+        let lost: Vec<(Step, bool)> = stale.iter().map(|(row, is_lost)| (row.step, *is_lost)).collect();
+        assert_eq!(
+            lost.iter().filter(|(_, is_lost)| *is_lost).collect::<Vec<_>>(),
+            [&(20, true)],
+            "{lost:?}"
+        );
     }
 
     /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of

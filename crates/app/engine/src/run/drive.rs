@@ -517,9 +517,7 @@ fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
         rule: sealed.row.termination_rule.clone().unwrap_or_default(),
         evidence: sealed.evidence.clone(),
     });
-    if let Some(lost) = sealed.row.log_bytes_lost.filter(|lost| *lost > 0) {
-        reporter.note(format!("{lost} bytes of output could not be stored: the disk was full"));
-    }
+    sealed.notes.iter().for_each(|note| reporter.note(note.clone()));
 }
 
 /// Carries a decision out: waits for the next attempt, or ends the run.

@@ -319,6 +319,12 @@ fn a_script_that_forks_and_exits_is_followed() {
     let (code, _) = home.run_script(&[], "sleep 300 > /dev/null 2>&1 & echo $! > pid; exit 0");
     assert_eq!(code, 0);
     assert!(!alive(script_pid(&home)), "the background process outlived the attempt");
+    let events = home.sql("select message from events where kind = 'processes_ended'");
+    assert_eq!(
+        events.last().unwrap()["message"],
+        "1 process that the script left behind was ended: `sleep`",
+        "{events:?}"
+    );
 }
 
 /// Proves that two runs at once in one home both leave whole receipts.

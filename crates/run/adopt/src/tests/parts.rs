@@ -57,6 +57,31 @@ fn two_files_of_a_step_are_one_checkpoint() {
     }
 }
 
+/// Proves that a model whose parameters have names that say nothing is one by the name of its file, beside its optimizer.
+#[test]
+fn a_model_of_nameless_parameters_is_one() {
+    let mut world = World::new();
+    world.last_step = Some(10);
+    let mut adopter = world.adopter(1, &["out/*.pkl"]);
+    // A pickle of `{"w": 1}`.
+    write(&world.work("out/model-10.pkl"), b"\x80\x02}X\x01\x00\x00\x00wK\x01s.");
+    write(&world.work("out/optim-10.pkl"), &optimizer(10));
+    let look = world.follow(&mut adopter, 9);
+    assert_eq!(look.adopted.len(), 1, "{look:?}");
+    let kinds: Vec<Kind> = newest(&world).into_iter().map(|(_, kind, _)| kind).collect();
+    assert_eq!(kinds, [Kind::Weights, Kind::Optimizer]);
+}
+
+/// Proves that within a tick of the kernel's clock the step is the one in the name, and that another number in it is none.
+#[test]
+fn a_name_decides_within_a_tick() {
+    use crate::complete::named_in_tick;
+    assert_eq!(named_in_tick("model-20.pt", Some(20), Some(21)), Some(20));
+    assert_eq!(named_in_tick("model-3.pt", Some(20), Some(21)), Some(21), "an epoch");
+    assert_eq!(named_in_tick("model.pt", Some(20), Some(21)), Some(21));
+    assert_eq!(named_in_tick("model-20.pt", None, None), None);
+}
+
 /// Proves that a state of which a file is torn, or missing where those before had it, or is of the save before, is not committed, and that the one before
 /// stays the newest.
 #[test]

@@ -39,6 +39,8 @@ const CHECKPOINTS_MAX: usize = 64;
 /// Files up to so many bytes are compared with what was committed before the script starts, as it may write them again at once; larger ones when they are
 /// read.
 const COMPARED_EARLY_BYTES: u64 = 64 << 20;
+/// What the names of source files end with.
+const SOURCES: [&str; 3] = ["py", "sh", "ipynb"];
 /// The longest the end of the attempt waits for the last event.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 
@@ -265,7 +267,7 @@ fn checkpoints(
     patterns: &Patterns,
 ) -> Vec<(Subject, Vec<PathBuf>)> {
     let candidates = patterns.places().into_iter().filter_map(|place| Candidate::of(&place).ok()?);
-    let mut candidates: Vec<Candidate> = candidates.collect();
+    let mut candidates: Vec<Candidate> = candidates.filter(|candidate| !is_source(&candidate.path)).collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
     let watched = candidates.into_iter().take(CHECKPOINTS_MAX).map(|candidate| {
         let shown = patterns.shown(&candidate.path);
@@ -280,6 +282,11 @@ fn checkpoints(
         (Subject::Checkpoint { shown, place: candidate.at_place(), planned, committed }, places)
     });
     watched.collect()
+}
+
+/// Source code, which a pattern such as `*` matches beside checkpoints, and which is read at each start.
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| SOURCES.iter().any(|source| extension == *source))
 }
 
 fn record(writer: &mut SegmentWriter, set: &Watched) {

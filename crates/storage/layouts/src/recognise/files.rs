@@ -151,6 +151,10 @@ fn torch(source: &dyn Source, file: &Entry, extension: &str) -> Recognised {
     match formats::pickle_keys(source, file) {
         Some(keys) => {
             from_keys(&mut found, &keys);
+            // The parameters of a single layer.
+            if keys.contains_key("weight") && keys.keys().all(|key| key == "weight" || key == "bias") {
+                found.has(Component::Weights);
+            }
             if keys.contains_key(LIGHTNING_KEY) {
                 found.layout = Layout::Lightning;
             }

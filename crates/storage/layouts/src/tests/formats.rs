@@ -126,6 +126,14 @@ fn a_torch_file_says_its_step() {
         found.components.into_iter().collect::<Vec<_>>(),
         [Component::Weights, Component::Optimizer, Component::TrainerState]
     );
+    for (keys, components) in
+        [(&["weight", "bias"][..], &[Component::Weights][..]), (&["weight", "other"], &[])]
+    {
+        let layer = keys.iter().map(|key| (*key, P::Dict(vec![]))).collect();
+        tree.add("layer.pt", build::torch(layer));
+        let found = recognised(&tree, "layer.pt");
+        assert_eq!(found.components.into_iter().collect::<Vec<_>>(), components, "{keys:?}");
+    }
     let lightning = vec![
         ("epoch", P::Int(2)),
         ("global_step", P::Int(60)),

@@ -13,6 +13,7 @@ mod tests;
 mod usage;
 mod work;
 
+use trackway_core::text::counted;
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
@@ -52,6 +53,8 @@ pub struct Sealed {
     pub evidence: String,
     /// What was decided.
     pub decision: RetryRow,
+    /// What is shown to its starter beside that.
+    pub notes: Vec<String>,
 }
 
 /// Seals an attempt that ended, decides what follows, and writes both down. Doing it again changes nothing.
@@ -64,7 +67,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     })?;
     if row.state == AttemptState::Sealed {
         let decision = decision_of(context, &row)?;
-        return Ok(Sealed { evidence: first_evidence(&row), row, decision });
+        return Ok(Sealed { evidence: first_evidence(&row), row, decision, notes: Vec::new() });
     }
     let mut row = placed(context, row)?;
     let files = context.home.layout.attempt(*attempt_id);
@@ -95,6 +98,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let verdict = classify(&evidence);
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
     closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
+    closed.events.extend(ended_processes(&row, &end));
     health::note(context, &run, &mut row, &replay)?;
     let row = worked(context, row, &closed)?;
     let decided = decide(context, &row, judged.as_ref())?;
@@ -180,9 +184,13 @@ fn write_down(
             context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
         context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
     }
+    let is_shown = |event: &&EventRow| {
+        [EventKind::OutputLost, EventKind::ProcessesEnded].iter().any(|kind| kind.is(&event.kind))
+    };
+    let notes = seal.events.iter().filter(is_shown).map(|event| event.message.clone()).collect();
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
-    Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
+    Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry, notes })
 }
 
 /// Seals, with the run as the ledger has it at that time. Without a time, another process sealed it before and keeps what it sealed.
@@ -234,6 +242,19 @@ fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
     let message = format!("{lost} bytes of output could not be stored: the disk was full");
     Some(EventRow::of_attempt(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
+}
+
+/// Processes that a script left behind which ended well, and that were ended after it.
+fn ended_processes(row: &AttemptRow, end: &End) -> Option<EventRow> {
+    let End::Recorded(record) = end else { return None };
+    let count = record.tree.leftover_processes_ended;
+    if count == 0 || record.exit_code != Some(0) || record.stop_requested() {
+        return None;
+    }
+    let names = record.tree.names.join("`, `");
+    let message = format!("{} that the script left behind were ended: `{names}`", counted(count, "process"));
+    let message = if count == 1 { message.replace(" were ended", " was ended") } else { message };
+    Some(EventRow::of_attempt(row, EventKind::ProcessesEnded, record.ended_at, message))
 }
 
 /// What an attempt that ended changes of its run.
