@@ -12,7 +12,8 @@ pub fn unkeepable(name: &str, bytes: &[u8]) -> Option<&'static str> {
     if begins(&DATA.files.keys) {
         return Some("it is a store of keys");
     }
-    begins(&DATA.files.compressed).then_some("it is compressed, so that it cannot be searched for secrets")
+    begins(&DATA.files.compressed)
+        .then_some("it is compressed or a database, so that it cannot be searched for secrets")
 }
 
 /// Whether a file of this name, without folders, holds secrets.
@@ -63,7 +64,8 @@ mod tests {
         for bytes in [&b"\xfe\xed\xfe\xed\0\0"[..], b"\x03\xd9\xa2\x9a\x67\xfb", pkcs8, pkcs12] {
             assert_eq!(unkeepable("data.bin", bytes), Some("it is a store of keys"));
         }
-        for bytes in [&b"PK\x03\x04rest"[..], b"\x1f\x8b\x08rest", b"PAR1rest", b"%PDF-1.7"] {
+        let database = b"SQLite format 3\0rest";
+        for bytes in [&b"PK\x03\x04rest"[..], b"\x1f\x8b\x08rest", b"PAR1rest", b"%PDF-1.7", database] {
             assert!(unkeepable("data.bin", bytes).unwrap().starts_with("it is compressed"));
         }
         for bytes in [&b""[..], b"import os", b"\x89PNG\r\n\x1a\n", b"\x30\x82"] {

@@ -111,7 +111,10 @@ impl Redactor {
     /// compressed cannot be searched: see [`unkeepable`].
     #[must_use]
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        match bytes::of_utf16(bytes, |wide| self.as_they_are(wide).into_owned()) {
+        // Something may have appended plain text to a file that begins as UTF-16.
+        let clean = bytes::of_utf16(bytes, |wide| self.as_they_are(wide).into_owned())
+            .map(|clean| self.as_they_are(&clean).into_owned());
+        match clean {
             Some(clean) if clean == bytes => Cow::Borrowed(bytes),
             Some(clean) => Cow::Owned(clean),
             None => self.as_they_are(bytes),

@@ -182,6 +182,13 @@ fn places() -> Vec<Rule> {
             r#"(?i)webhook(?:[ _\-]?(?:url|uri|address))?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|,|\s)\s{0,4}[bruf]?\\?["']?(https?://[^\s"'<>\\]{8,4096})"#,
             address,
         ),
+        // `kaggle.json`
+        Rule::new(
+            "kaggle-key",
+            &["username"],
+            r#"(?i)\busername\\?["']?\s{0,4}[:=]\s{0,4}\\?["'][^"'\n]{1,64}["']\s{0,4},\s{0,4}\\?["']key\\?["']\s{0,4}:\s{0,4}\\?["']([0-9a-f]{32})\b"#,
+            any,
+        ),
         Rule::new("secret", &["pwd"], r#"(?i);\s?pwd\s?=\s?([^/\s;"'][^\s;"']{3,512})"#, present),
     ]
 }

@@ -49,6 +49,27 @@ fn every_kind_is_found_in_every_place() {
     }
 }
 
+/// Proves that a file which begins as UTF-16 loses secrets in both encodings, and that the key of `kaggle.json` is found by the name beside it.
+#[test]
+fn what_was_appended_in_another_encoding_is_searched() {
+    let secret = format!("ghp{}{}", "_", "a1B2c3D4e5".repeat(4));
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mixed =
+        [&[0xff, 0xfe][..], &wide(&format!("token {secret}\n")), format!("x {secret}\n").as_bytes()].concat();
+    let clean = redactor().bytes(&mixed).into_owned();
+    let is_in = |part: &[u8]| clean.windows(part.len()).any(|bytes| bytes == part);
+    assert!(!is_in(secret.as_bytes()) && !is_in(&wide(&secret)), "{}", String::from_utf8_lossy(&clean));
+    let key = "0f1e2d3c4b5a69780f1e2d3c4b5a6978";
+    for text in [
+        format!("{{\"username\":\"ana\",\"key\":\"{key}\"}}"),
+        format!("{{'username': 'ana', 'key': '{key}'}}"),
+    ] {
+        assert!(!redactor().text(&text).contains(key), "{text}");
+    }
+    let digest = format!("{{\"file\":\"a\",\"key\":\"{key}\"}}");
+    assert_eq!(redactor().text(&digest), digest);
+}
+
 /// Proves that a number is a secret only where the environment has one that is written like a number.
 #[test]
 fn a_number_is_rarely_a_secret() {

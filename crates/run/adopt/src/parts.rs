@@ -24,7 +24,7 @@ pub(crate) fn as_one(name: &str, parts: &[Recognised]) -> Recognised {
     // The parameters of a model of one layer have names that say nothing; that of its file does.
     let is_model = |part: &&Recognised| part.layout != Layout::Unknown && part_of(part) == Part::Model;
     if parts.iter().filter(is_model).any(|part| part.components.is_empty()) {
-        found.has(Component::Weights);
+        found.components.insert(Component::Weights);
     }
     found
 }
