@@ -205,7 +205,27 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, found: &
 fn pem_block(bytes: &[u8], at: usize) -> Option<Span> {
     let begin = pem_begin().find_at(bytes, at).filter(|begin| begin.start() == at)?;
     let end = pem_end().find_at(bytes, begin.end()).map(|end| end.end());
-    Some(Span { start: at, end: end.unwrap_or(begin.end()), kind: PEM_KIND, open: end.is_none(), rank: 0 })
+    let cut = end.unwrap_or_else(|| begin.end() + cut_off_body(&bytes[begin.end()..]));
+    Some(Span { start: at, end: cut, kind: PEM_KIND, open: end.is_none(), rank: 0 })
+}
+
+/// How many bytes behind the first line of a key are of the key where all of it is in one line whose end was cut off.
+fn cut_off_body(behind: &[u8]) -> usize {
+    const WORD_BYTES_MIN: usize = 16;
+    let mut body = 0;
+    loop {
+        let rest = &behind[body..];
+        let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\\' | b'n' | b'r'));
+        let blanks = blanks.count();
+        // An `n` or `r` may be of an escape or the first letter of the key.
+        let from = rest[..blanks].iter().rposition(|byte| !byte.is_ascii_alphabetic()).map_or(0, |at| at + 1);
+        let is_of_key = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        let word = rest[from..].iter().take_while(is_of_key).count();
+        if word < WORD_BYTES_MIN {
+            return body;
+        }
+        body += from + word;
+    }
 }
 
 fn merge(mut found: Vec<Span>) -> Vec<Span> {

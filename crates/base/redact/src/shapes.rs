@@ -176,7 +176,9 @@ impl Shape {
         let literal = self.anchor();
         // A shape that begins with a slash is part of an address.
         let begins_inside = self.anchor == 0 && free(literal.first());
-        let is_alone = |at: usize| begins_inside || free(at.checked_sub(1).map(|before| &bytes[before]));
+        let is_alone = |at: usize| {
+            begins_inside || free(at.checked_sub(1).map(|before| &bytes[before])) || is_length(&bytes[..at])
+        };
         if !bytes[at..].starts_with(literal) || (self.anchor == 0 && !is_alone(at)) {
             return None;
         }
@@ -211,6 +213,12 @@ impl Shape {
     fn may_go_on(&self) -> bool {
         matches!(self.pieces.last(), Some(Piece::Class { min, max, .. }) if min != max)
     }
+}
+
+/// Whether the last of these bytes is most likely the length of a text that begins behind it, as in a pickle or in MessagePack: no text is before it.
+fn is_length(before: &[u8]) -> bool {
+    let [.., other, _] = before else { return false };
+    *other >= 0x80 || (*other < b' ' && !other.is_ascii_whitespace())
 }
 
 /// Whether a shape may begin or end beside this byte.

@@ -70,6 +70,33 @@ fn what_was_appended_in_another_encoding_is_searched() {
     assert_eq!(redactor().text(&digest), digest);
 }
 
+/// Proves that a key whose end was cut off in its line loses what is left of it, and that what follows stays.
+#[test]
+fn a_key_that_was_cut_off_leaves_no_tail() {
+    let body = "MIIEpAIBAAKCAQEA0aJzRBTltodYKPnKm2w9Dd";
+    for between in ["", "\\n", " ", "\\r\\n"] {
+        let text = format!(
+            "`key` is `-----BEGIN RSA {} KEY-----{between}{body}{between}n{body}…` in all 50 rows",
+            "PRIVATE"
+        );
+        assert_eq!(redactor().text(&text), "`key` is `[redacted:private-key]…` in all 50 rows", "{text}");
+    }
+    let text = format!("-----BEGIN {} KEY----- is how it begins", "PRIVATE");
+    assert_eq!(redactor().text(&text), "[redacted:private-key] is how it begins");
+}
+
+/// Proves that a secret behind its length, as in a pickle or in MessagePack, is found, whatever letter the length is.
+#[test]
+fn a_length_before_a_secret_hides_nothing() {
+    let secret = format!("ghp{}{}", "_", "a1B2c3D4e5".repeat(4));
+    for before in [&b"\x8c\x2c"[..], b"\x8cl", b"\xd9A", b"\x12Z"] {
+        let bytes = [b"\x80\x04}", before, secret.as_bytes(), b"\x94s."].concat();
+        let clean = redactor().bytes(&bytes).into_owned();
+        assert!(!clean.windows(secret.len()).any(|part| part == secret.as_bytes()), "{before:?}");
+    }
+    assert_eq!(redactor().text(&format!("x{secret}")), format!("x{secret}"));
+}
+
 /// Proves that a number is a secret only where the environment has one that is written like a number.
 #[test]
 fn a_number_is_rarely_a_secret() {

@@ -266,7 +266,7 @@ const LOSS_SPIKE_SEEN: Symptom = Symptom {
 const PLATEAU_SEEN: Symptom = Symptom {
     seen: "loss is flat from the start",
     causes: "learning rate too low; frozen layers; the pipeline repeats one batch",
-    try_first: "raise it; list the parameters that require gradients; log the batch's identity",
+    try_first: "raise the learning rate; list the parameters that require gradients; log the batch's identity",
 };
 const VALIDATION_DIVERGENCE_SEEN: Symptom = Symptom {
     seen: "validation loss rises",

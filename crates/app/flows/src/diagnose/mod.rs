@@ -334,7 +334,7 @@ pub const fn promise(kind: DiagnosisKind) -> &'static str {
     match kind {
         DiagnosisKind::Numeric => "find the first layer and batch with NaN",
         DiagnosisKind::Throughput => "find what the time of a step is spent on",
-        DiagnosisKind::Hang => "find the rank that did not join",
+        DiagnosisKind::Hang => "find where it waits, and the rank that did not join",
     }
 }
 

@@ -59,7 +59,10 @@ fn a_hang_names_the_rank_that_did_not_join() {
     let cause = before["termination"]["cause"].as_str().unwrap();
     assert!(cause.contains("1 process waits in `all_reduce`, and rank 1 did not join"), "{cause}");
     let next = before["next_actions"].to_string();
-    assert!(next.contains("find the rank that did not join: trackway diagnose att_"), "{next}");
+    assert!(
+        next.contains("find where it waits, and the rank that did not join: trackway diagnose att_"),
+        "{next}"
+    );
     let found = diagnosed(&home, &[], 0);
     assert_eq!((&found["kind"], &found["verdict"]), (&json!("hang"), &json!("found")), "{found}");
     let finding = found["finding"].as_str().unwrap();
