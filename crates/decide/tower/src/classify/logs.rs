@@ -17,7 +17,7 @@ use super::placed::{Placed, item};
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
 use crate::signatures::{
-    Role, checkpoint, code, data, early_stop, network, node, numeric, operator, scheduler,
+    Role, checkpoint, code, collective, data, early_stop, network, node, numeric, operator, scheduler,
 };
 
 /// Evidence lines listed for one reason.
@@ -566,9 +566,11 @@ fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Opti
 
 /// The log itself states that the reason is not known.
 fn unknown_by_name(placed: &[Placed<'_>]) -> Option<TerminationFinding> {
-    let found =
-        placed.iter().find(|found| found.reason == Reason::Unknown && found.role == Role::Consequence)?;
-    Some(found.finding(Confidence::Guess))
+    let unknown =
+        || placed.iter().filter(|found| found.reason == Reason::Unknown && found.role == Role::Consequence);
+    // How the first one failed says more than that others were ended for it, which may be printed before.
+    let first_failed = unknown().find(|found| found.signature == collective::FIRST_FAILED);
+    Some(first_failed.or_else(|| unknown().next())?.finding(Confidence::Guess))
 }
 
 fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {

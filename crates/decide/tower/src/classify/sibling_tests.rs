@@ -56,6 +56,15 @@ fn the_rank_that_failed_first_decides() {
     assert_eq!(verdict(&raised).reason, Reason::DeviceOom);
 }
 
+/// Proves that of a failure with no other trace the line with the exit code of the first child is the evidence, though its siblings were ended before it was
+/// printed.
+#[test]
+fn the_exit_code_of_the_first_child_is_the_evidence() {
+    let found = verdict(&format!("step 7 loss 0.4\n{}", torchrun(1, -9)));
+    assert_eq!(found.reason, Reason::Unknown);
+    assert!(found.evidence[0].text.contains("failed (exitcode: -9)"), "{:?}", found.evidence);
+}
+
 /// Proves that the code which a rank's traceback quotes is not taken for its message.
 #[test]
 fn quoted_code_of_a_rank_is_no_evidence() {
