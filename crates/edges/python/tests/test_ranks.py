@@ -205,8 +205,8 @@ def test_data_parallel_torch(tmp_path):
         environment = {**os.environ, **attempt_environment(folder, epoch, TRACKWAY_CHECKPOINT_EVERY_STEPS=3)}
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
         process = subprocess.Popen(
-            [*command, str(script), str(steps)], env={**environment, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE, text=True,
+            [*command, str(script), str(steps), *([] if kill_at is None else [str(kill_at)])],
+            env={**environment, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         lines = []
         for line in process.stdout:

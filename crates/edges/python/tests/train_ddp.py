@@ -1,8 +1,10 @@
-"""Trains with DistributedDataParallel on the CPU: `torchrun --nproc-per-node=2 train_ddp.py STEPS`."""
+"""Trains with DistributedDataParallel on the CPU: `torchrun --nproc-per-node=2 train_ddp.py STEPS [STEP]`, and waits to be killed
+after that step."""
 
 import hashlib
 import os
 import sys
+import time
 
 import torch
 import torch.distributed
@@ -12,7 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 import trackway
 
 
-def main(steps: int) -> None:
+def main(steps: int, waits_at: int | None) -> None:
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
@@ -34,6 +36,8 @@ def main(steps: int) -> None:
         run.checkpoint(step, wait=True)
         if rank == 0:
             print(f"step {step}\n", end="", flush=True)
+        if step == waits_at:
+            time.sleep(60)
     run.finish()
     found = hashlib.sha256(b"".join(value.numpy().tobytes() for value in model.state_dict().values()))
     found.update(torch.get_rng_state().numpy().tobytes())
@@ -42,4 +46,4 @@ def main(steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None)
