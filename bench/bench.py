@@ -135,6 +135,15 @@ OUTPUT_KINDS = {
 }
 
 
+# What Python itself prints, line by line: the script makes its lines while they are read.
+PRINTED_LINES = 2_000_000
+PRINTED_BY_PYTHON = {
+    "a step and a loss in each line": "for n in range({n}): print(f'step {{n}} loss {{1 / (1 + n):.6f}}')",
+    "a JSON object in each line": "import json\nfor n in range({n}): print(json.dumps({{'step': n, 'loss': 1 / (1 + n), 'lr': 0.001}}))",
+    "a progress bar that draws over itself": "for n in range({n}): print(f'\\rEpoch 1/3:  50%|#####     | {{n}}/2000000 [00:00<00:00, 48.17it/s]', end='')",
+}
+
+
 def output(binary: Path, size_bytes: int = OUTPUT_BYTES) -> None:
     """A script that prints as fast as it can, beside the same script through `tee`. What is printed is kept in a file and shown nowhere."""
     print(f"\n{size_bytes / 1e6:.0f} MB of output, beside `tee`; a run ends when its receipt is sealed")
@@ -152,6 +161,14 @@ def output(binary: Path, size_bytes: int = OUTPUT_BYTES) -> None:
             tee = min(seconds_of(["sh", "-c", f"cat {printed} | tee {kept} > /dev/null"], 3))
             run = min(seconds_of([str(binary), "run", "--", "cat", str(printed)], 1, environment))
             print(f"  {name:<44} tee {size / tee / 1e6:6.0f} MB/s, trackway run {size / run / 1e6:6.0f} MB/s: {run / tee:6.1f} x")
+            shutil.rmtree(f"{folder}/home")
+        print(f"  {PRINTED_LINES} lines that Python makes and prints; Trackway lets it print each at once")
+        for name, text in PRINTED_BY_PYTHON.items():
+            script, kept = Path(folder) / "script.py", Path(folder) / "kept"
+            script.write_text(text.format(n=PRINTED_LINES), encoding="utf-8")
+            tee = min(seconds_of(["sh", "-c", f"{sys.executable} {script} | tee {kept} > /dev/null"], 2))
+            run = min(seconds_of([str(binary), "run", "--", sys.executable, str(script)], 1, environment))
+            print(f"  {name:<44} tee {PRINTED_LINES / tee / 1e6:6.2f}, trackway run {PRINTED_LINES / run / 1e6:6.2f} million lines/s: {run / tee:6.1f} x")
             shutil.rmtree(f"{folder}/home")
 
 

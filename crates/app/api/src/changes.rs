@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
+/// The side of a file that does not differ from its commit, where the other side is what was changed without a commit.
+pub const AS_COMMITTED: &str = "as committed";
+
 /// What an attempt started from, compared with another one's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diff {
@@ -72,25 +75,52 @@ pub struct Change {
     /// How many lines differ, for texts whose bytes are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LineCount>,
+    /// These lines, each behind `-` or `+`, where they are few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown_lines: Vec<String>,
     /// Why it fits a failure, in an explanation; null: it is not known to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fits_because: Option<String>,
 }
 
 impl Change {
-    /// `c.json: steps: 10 → 20`, or `t.py: +3 −1`.
+    /// A change of this kind, from and to.
+    #[must_use]
+    pub fn new(
+        kind: InputKind,
+        key: impl Into<String>,
+        before: Option<String>,
+        after: Option<String>,
+    ) -> Self {
+        let key = key.into();
+        Self { kind, key, before, after, lines: None, shown_lines: Vec::new(), fits_because: None }
+    }
+
+    /// The line that became another one, if no other line differs.
+    #[must_use]
+    pub fn one_line(&self) -> Option<(&str, &str)> {
+        match self.shown_lines.as_slice() {
+            [before, after] => Some((before.strip_prefix('-')?.trim(), after.strip_prefix('+')?.trim())),
+            _ => None,
+        }
+    }
+
+    /// `c.json: steps: 10 → 20`, or `t.py: +3 −1`. What is new since the commit has no value before it: `gone.txt: deleted`.
     #[must_use]
     pub fn sentence(&self) -> String {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
         match &self.lines {
             Some(lines) if self.before.is_some() && self.after.is_some() => format!("{}: {lines}", self.key),
+            _ if self.before.as_deref() == Some(AS_COMMITTED) => {
+                format!("{}: {}", self.key, side(&self.after))
+            }
             _ => format!("{}: {} → {}", self.key, side(&self.before), side(&self.after)),
         }
     }
 }
 
 /// Lines by which two texts differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LineCount {
     /// Lines that only the later text has.
     pub added: u64,
@@ -111,4 +141,24 @@ pub struct UnknownChange {
     pub kind: InputKind,
     /// What is missing, as a sentence.
     pub why: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a file which was there is not called absent where only its uncommitted change is new, and that what was added or removed is.
+    #[test]
+    fn a_file_that_was_there_is_not_absent() {
+        let sentence = |before: Option<&str>, after: Option<&str>, lines: Option<LineCount>| {
+            let owned = |side: Option<&str>| side.map(str::to_owned);
+            let change = Change::new(InputKind::Uncommitted, "a.yaml", owned(before), owned(after));
+            Change { lines, ..change }.sentence()
+        };
+        let lines = Some(LineCount { added: 1, removed: 1 });
+        assert_eq!(sentence(Some(AS_COMMITTED), Some("+1 −1"), lines), "a.yaml: +1 −1");
+        assert_eq!(sentence(Some(AS_COMMITTED), Some("deleted"), None), "a.yaml: deleted");
+        assert_eq!(sentence(Some("+1 −1"), Some(AS_COMMITTED), None), "a.yaml: +1 −1 → as committed");
+        assert_eq!(sentence(None, Some("1"), None), "a.yaml: (absent) → 1");
+    }
 }

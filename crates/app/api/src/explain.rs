@@ -536,6 +536,16 @@ pub struct Termination {
     pub fingerprint: Option<String>,
 }
 
+impl Termination {
+    /// The frame of the user's own code that raised what decided, which is behind it; none: no traceback shows it.
+    #[must_use]
+    pub fn raised_at(&self) -> Option<&TerminationEvidence> {
+        let [decided, next, ..] = self.evidence.as_slice() else { return None };
+        let is_beside = next.source == decided.source && next.stream == decided.stream;
+        (is_beside && next.text.starts_with("at ")).then_some(next)
+    }
+}
+
 /// A piece of evidence for the reason of an end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminationEvidence {
@@ -801,6 +811,9 @@ pub struct AttemptCost {
     pub beside: Option<CostBeside>,
     /// Steps of this attempt that do not count, as in `attempts`.
     pub lost_steps: Option<u64>,
+    /// Such steps of all attempts of which they are known.
+    #[serde(default)]
+    pub run_lost_steps: Option<u64>,
     /// Wall seconds of an attempt that has not ended, so far; they are in `run_wall_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_seconds: Option<f64>,

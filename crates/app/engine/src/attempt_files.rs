@@ -20,6 +20,12 @@ pub(crate) fn kept_by_gc(home: &HomeLayout, path: &str) -> bool {
     home.folder().join(path).starts_with(home.sources())
 }
 
+/// Whether none is left of the files that `trackway gc` deletes.
+pub fn are_gone(home: &HomeLayout, attempt_id: AttemptId) -> bool {
+    let mut files = files(home, attempt_id).into_iter();
+    files.all(|path| path.starts_with(home.sources()) || !path.exists())
+}
+
 fn files(home: &HomeLayout, attempt_id: AttemptId) -> Vec<PathBuf> {
     let attempt = home.attempt(attempt_id);
     let mut found = vec![

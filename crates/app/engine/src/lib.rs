@@ -3,7 +3,7 @@
 
 pub mod actions;
 pub mod attempt_data;
-mod attempt_files;
+pub mod attempt_files;
 pub mod budgets;
 pub mod capture;
 pub mod checkpoints;

@@ -196,19 +196,22 @@ impl Filling<'_> {
         self.other_count += self.restore_all(&files);
     }
 
-    /// Puts back the rows of files; returns how many added something. One that is damaged is named, and the others
-    /// continue.
+    /// Puts back the rows of files; returns how many added something. One that is damaged, or that has a row which the ledger has
+    /// otherwise, is named, and the others continue.
     fn restore_all(&mut self, files: &[PathBuf]) -> usize {
         let mut count = 0;
         for path in files {
             let restored = row_copies::read(path)
                 .map_err(|error| error.to_string())
                 .and_then(|rows| self.ledger.restore(&rows).map_err(|error| error.to_string()));
+            let file = self.home.layout.below(path);
             match restored {
-                Ok(added) => count += usize::from(added),
-                Err(why) => {
-                    self.failed.push(format!("`{}` was not taken: {why}", self.home.layout.below(path)))
+                Ok(restored) => {
+                    count += usize::from(restored.added);
+                    let differs = restored.differs.iter().map(|why| format!("`{file}`: {why}"));
+                    self.failed.extend(differs);
                 }
+                Err(why) => self.failed.push(format!("`{file}` was not taken: {why}")),
             }
         }
         count

@@ -4,37 +4,43 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trackway_api::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
 use trackway_checkpoint::verify_copy;
 use trackway_core::{AttemptId, CheckpointState, Clock as _, RunId};
 use trackway_data::pass::UNWATCHED;
+use trackway_data::snapshot::{SnapshotId, SnapshotStore};
 use trackway_engine::capture::named_files::blake3_of_whole;
 use trackway_engine::capture::sources::{self, AttemptSource};
 use trackway_engine::checkpoints::stale_rows;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::file_digest::file_sha256;
-use trackway_engine::{Context, row_copies};
+use trackway_engine::{Context, attempt_files, row_copies};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::sha256_hex;
-use trackway_ledger::{CheckpointRow, EvaluationRow, KeptRows, UnreadableRow, unproved};
+use trackway_formats::{EventKind, sha256_hex};
+use trackway_ledger::{
+    AttemptRow, CheckedReceipt, CheckpointRow, EvaluationRow, KeptRows, UnreadableRow, unproved,
+};
 
 use crate::data::snapshot::store;
 use crate::gates;
 
 /// What else no hash proves.
-const UNPROVED: [&str; 6] = [
+const UNPROVED: [&str; 8] = [
     "rows of which no copy is kept",
     "requests, actions, stacks and writers of attempts",
     "files of attempts that are not sealed, were imported, or were deleted with `trackway gc`",
     "plans of runs, sizes and times of their data files, launches of evaluations, settings",
-    "statistics and names of snapshots of data",
+    "formats, rows, notes, statistics and names of snapshots of data",
+    "`data/manifest-cache.json`: a cache; entries that do not fit are read again",
+    "that no outputs of failed evaluations were deleted",
     "what of the entries of checkpoint logs is in no row, and the list of what `sources` leaves out",
 ];
 
 /// What is not looked at for one run.
-const OF_ALL: &str = "the registry, snapshots of data and other runs (`trackway verify --all`)";
+const OF_ALL: &str =
+    "the registry, snapshots of data, outputs of failed evaluations and other runs (`trackway verify --all`)";
 /// What is not read where only digests are recomputed.
 const OF_FILES: &str = "files, and rows of which a copy is kept (`trackway verify`)";
 
@@ -80,7 +86,7 @@ pub fn verify(
     let began = context.clock.monotonic_micros();
     let mut found = Found { watching, kinds: BTreeMap::new(), differs: Vec::new() };
     let attempts = receipts(context, run, depth, &mut found)?;
-    evaluations(context, run, depth, &mut found)?;
+    let named = evaluations(context, run, depth, &mut found)?;
     gate_receipts(context, run, &mut found)?;
     checkpoints(context, run, depth, &mut found)?;
     if depth == Depth::Files {
@@ -88,6 +94,7 @@ pub fn verify(
         kept_sources(context, &attempts, &mut found);
         kept_rows(context, run, &mut found)?;
         if run.is_none() {
+            unnamed_outputs(context, &named, &mut found);
             snapshots(context, &mut found);
         }
     }
@@ -109,11 +116,71 @@ fn not_covered(run: Option<RunId>, depth: Depth) -> Vec<String> {
     unproved().into_iter().chain(said.map(str::to_owned)).collect()
 }
 
-/// That a receipt of a run of this home has no copy: the disk was full, or it was deleted.
-fn without_copy(context: &Context, run_id: RunId, copy: RowCopy<'_>, found: &mut Found<'_>) {
-    let path = context.home.layout.run(run_id).row_copy(copy);
+/// That a sealed receipt has no copy in the home that launched its attempt.
+fn receipt_without_copy(
+    context: &Context,
+    checked: CheckedReceipt,
+    found: &mut Found<'_>,
+) -> Result<(), AppError> {
+    let CheckedReceipt { attempt_id, run_id, .. } = checked;
+    let path = context.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
     if is_of_here(context, run_id) && !path.exists() {
-        found.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), Looked::Unknown);
+        let looked = lost_receipt(context, attempt_id).or_else(unreadable_or)?;
+        found.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), looked);
+    }
+    Ok(())
+}
+
+/// A copy that is gone took the hashes of the attempt's files with it: one deleted file must not hide that others were changed. Where the
+/// files were deleted on purpose there is nothing to hide.
+fn lost_receipt(context: &Context, attempt_id: AttemptId) -> Result<Looked, AppError> {
+    let row = context.ledger_read(|ledger| ledger.attempt(attempt_id))?;
+    let Some(row) = row.filter(|row| was_launched_here(context, row)) else { return Ok(Looked::Unknown) };
+    Ok(match was_cleared(context, &row)? {
+        true => Looked::Unknown,
+        false => Looked::Differs(
+            "it is missing: nothing shows whether the logs and records of the attempt are what was sealed"
+                .into(),
+        ),
+    })
+}
+
+/// Whether the attempt was launched by this home. A ledger may have the attempts of several, and this one may have been moved.
+fn was_launched_here(context: &Context, row: &AttemptRow) -> bool {
+    let layout = &context.home.layout;
+    let own = layout.attempt(row.attempt_id);
+    let launch = layout.run(row.run_id).row_copy(RowCopy::Attempt(row.attempt_id));
+    let is_imported = row.termination_rule.as_ref().is_some_and(|rule| rule.starts_with("import."));
+    let is_own = Path::new(&row.log_directory) == own.folder();
+    !is_imported && (is_own || own.folder().exists() || launch.exists())
+}
+
+/// Whether `trackway gc` deleted the files of an attempt: they are gone, and the ledger has that it was done for its run, or for the one that
+/// its run evaluated or diagnosed.
+fn was_cleared(context: &Context, row: &AttemptRow) -> Result<bool, AppError> {
+    if !attempt_files::are_gone(&context.home.layout, row.attempt_id) {
+        return Ok(false);
+    }
+    let run = context.run_by_id(row.run_id)?;
+    for run_id in [Some(run.run_id), run.for_run_id].into_iter().flatten() {
+        let events = context.ledger_read(|ledger| ledger.events_of_run(run_id))?;
+        if events.iter().any(|event| EventKind::RecordsCleared.is(&event.kind)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// That an evaluation that ended has no copy. One without a folder here was made in another home, or was deleted with `trackway gc`.
+fn evaluation_without_copy(context: &Context, row: &EvaluationRow, found: &mut Found<'_>) {
+    let (layout, id) = (&context.home.layout, &row.evaluation_id);
+    let path = layout.run(row.run_id).row_copy(RowCopy::Evaluation(id));
+    if is_of_here(context, row.run_id) && !path.exists() {
+        let looked = match layout.evaluation(id).folder().is_dir() {
+            true => Looked::Differs("it is missing".into()),
+            false => Looked::Unknown,
+        };
+        found.take(SealedKind::Kept, row.run_id, &layout.below(&path), looked);
     }
 }
 
@@ -146,7 +213,7 @@ fn receipts(
                 let id = checked.attempt_id.to_string();
                 attempts.push((checked.attempt_id, checked.run_id));
                 if depth == Depth::Files && checked.holds.is_some() {
-                    without_copy(context, checked.run_id, RowCopy::Receipt(checked.attempt_id), found);
+                    receipt_without_copy(context, checked, found)?;
                 }
                 found.take(SealedKind::Receipt, checked.run_id, &id, of_digest(checked.holds));
             }
@@ -167,16 +234,18 @@ fn of_digest(holds: Option<bool>) -> Looked {
     }
 }
 
+/// Returns where the outputs are that evaluations name.
 fn evaluations(
     context: &Context,
     run: Option<RunId>,
     depth: Depth,
     found: &mut Found<'_>,
-) -> Result<(), AppError> {
+) -> Result<BTreeSet<String>, AppError> {
     let mut after = String::new();
+    let mut named = BTreeSet::new();
     loop {
         let page = context.ledger_read(|ledger| ledger.evaluations_after(run, &after))?;
-        let Some(last) = page.last else { return Ok(()) };
+        let Some(last) = page.last else { return Ok(named) };
         after = last;
         page.unreadable.into_iter().for_each(|row| found.unreadable(SealedKind::Evaluation, row));
         for row in page.rows {
@@ -187,10 +256,11 @@ fn evaluations(
             found.take(SealedKind::Evaluation, row.run_id, id, looked);
             if depth == Depth::Files {
                 if has_ended {
-                    without_copy(context, row.run_id, RowCopy::Evaluation(id), found);
+                    evaluation_without_copy(context, &row, found);
                 }
                 if let Some(looked) = outputs(context, &row) {
                     found.take(SealedKind::Outputs, row.run_id, id, looked);
+                    named.extend(row.raw_outputs_location.clone());
                 }
             }
         }
@@ -215,6 +285,29 @@ fn outputs(context: &Context, row: &EvaluationRow) -> Option<Looked> {
         Err(_) if !is_of_here(context, row.run_id) => Looked::Unknown,
         Err(error) => Looked::Differs(format!("`{location}` cannot be read: {error}")),
     })
+}
+
+/// Outputs that no evaluation names: it failed after they were kept. Their names are their hashes.
+fn unnamed_outputs(context: &Context, named: &BTreeSet<String>, found: &mut Found<'_>) {
+    let layout = &context.home.layout;
+    let entries = std::fs::read_dir(layout.evaluation_outputs()).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let location = layout.below(&path);
+        let Some(expected) = hash_in_name(&path).filter(|_| !named.contains(&location)) else { continue };
+        let looked = match file_sha256(&path) {
+            Ok((sha256, _)) if sha256 == expected => Looked::Holds,
+            Ok(_) => Looked::Differs("its name is the hash of other bytes".into()),
+            Err(error) => Looked::Differs(format!("it cannot be read: {error}")),
+        };
+        found.take(SealedKind::Outputs, None::<RunId>, &location, looked);
+    }
+}
+
+fn hash_in_name(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".parquet")?;
+    (name.len() == 64 && name.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(name)
 }
 
 fn gate_receipts(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Result<(), AppError> {
@@ -396,25 +489,33 @@ fn attempt_files(context: &Context, run_id: RunId, rows: &KeptRows, found: &mut 
     }
 }
 
-/// Snapshots of data; the bytes of those that keep them.
+/// Snapshots of data: whether what they say has the hash that is their id, and the bytes of those that keep them.
 fn snapshots(context: &Context, found: &mut Found<'_>) {
     let store = store(&context.home);
     for id in store.ids() {
-        let looked = match store.snapshot(&id) {
-            Err(error) => Looked::Differs(error.to_string()),
-            Ok(_) if !store.has_bytes(&id) => Looked::Unknown,
-            Ok(_) => match store.verify_bytes(&id, &UNWATCHED) {
-                Err(error) => Looked::Differs(error.to_string()),
-                Ok(verified) => match verified.faults.first() {
-                    None => Looked::Holds,
-                    Some(fault) => {
-                        Looked::Differs(format!("the bytes of `{}` are {}", fault.path, fault.problem))
-                    }
-                },
-            },
-        };
-        found.take(SealedKind::Snapshot, None::<RunId>, id.as_str(), looked);
+        found.take(SealedKind::Snapshot, None::<RunId>, id.as_str(), snapshot(&store, &id));
     }
+}
+
+fn snapshot(store: &SnapshotStore, id: &SnapshotId) -> Looked {
+    let snapshot = match store.snapshot(id) {
+        Err(error) => return Looked::Differs(error.to_string()),
+        Ok(snapshot) => snapshot,
+    };
+    if store.has_bytes(id) {
+        let fault = match store.verify_bytes(id, &UNWATCHED) {
+            Err(error) => Some(error.to_string()),
+            Ok(verified) => {
+                let fault = verified.faults.first();
+                fault.map(|fault| format!("the bytes of `{}` are {}", fault.path, fault.problem))
+            }
+        };
+        if let Some(why) = fault {
+            return Looked::Differs(why);
+        }
+    }
+    // Of paths that are not UTF-8 the hash cannot be made again.
+    snapshot.content_sha256().map_or(Looked::Unknown, |_| Looked::Holds)
 }
 
 /// The rows of a run's checkpoints against their logs.

@@ -264,7 +264,10 @@ pub fn changes(changes: &[Change]) -> Markup {
                 td { code { (change.key) } @if let Some(why) = &change.fits_because { br; span.dim { (why) } } }
                 td { (change.before.as_deref().unwrap_or("–")) }
                 td { (change.after.as_deref().unwrap_or("–")) }
-                td { @if let Some(lines) = &change.lines { (lines.to_string()) } }
+                td {
+                    @if let Some(lines) = &change.lines { (lines.to_string()) }
+                    @for line in &change.shown_lines { br; code { (line) } }
+                }
             }
         }),
     )

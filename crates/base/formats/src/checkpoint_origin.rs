@@ -39,6 +39,9 @@ pub struct CheckpointOrigin {
     /// What showed that the attempt wrote it; none in what earlier versions committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<ShownBy>,
+    /// The step that the script had recorded or printed when it was written; the two may count different things, such as updates and epochs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached_step: Option<u64>,
     /// Its files.
     pub files: Vec<OriginFile>,
 }
@@ -208,6 +211,7 @@ mod tests {
             is_folder,
             step_origin: "content".into(),
             shown_by: Some(ShownBy::Kernel),
+            reached_step: None,
             files: vec![OriginFile { name: "model".into(), path: path.into(), modified_ns: 0 }],
         };
         for (path, is_folder) in
@@ -253,6 +257,7 @@ mod tests {
             is_folder: true,
             step_origin: "name".into(),
             shown_by: None,
+            reached_step: None,
             files: vec![file("\\xe9.pt")],
         };
         for (version, path, below) in [(1, "out/\\x5cxff", "\\x5cxe9.pt"), (3, "out/\\xff", "\\xe9.pt")] {

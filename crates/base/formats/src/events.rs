@@ -157,6 +157,8 @@ closed_list!(
         PreflightBlocked = "preflight_blocked",
         /// The run was stopped before it was launched.
         PreflightStopped = "preflight_stopped",
+        /// An attempt was not launched, and why; what a person does about it is in `next`.
+        LaunchRefused = "launch_refused",
         /// What was fetched from the remote before the launch.
         CheckpointFetch = "checkpoint_fetch",
         /// The weights that a rung starts with.

@@ -27,6 +27,15 @@ pub(super) fn of_utf16(bytes: &[u8], clean: impl FnOnce(&[u8]) -> Vec<u8>) -> Op
     Some(kept)
 }
 
+/// Binary data with a line end for each byte that is not of a text, so that each text in it is a line; `None`: all of it is text.
+pub(super) fn texts(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_mark = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
+    bytes.iter().any(is_mark).then(|| {
+        let shown = |byte: &u8| if is_mark(byte) || *byte >= 0x80 { b'\n' } else { *byte };
+        bytes.iter().map(shown).collect()
+    })
+}
+
 /// By its mark, or since nearly every second byte of its beginning is zero and hardly any other.
 fn order_of(bytes: &[u8]) -> Option<Order> {
     match bytes {

@@ -16,6 +16,8 @@ mod rules;
 mod search;
 mod shapes;
 mod stream;
+mod tables;
+mod unprefixed;
 mod value;
 mod view;
 mod words;
@@ -59,6 +61,12 @@ impl Redactor {
         variables: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
         Self::from_literals(Vec::new(), variables)
+    }
+
+    /// A redactor with the shapes of secrets alone.
+    #[must_use]
+    pub fn of_shapes() -> Self {
+        Self::from_environment::<&str, &str>([])
     }
 
     fn from_literals<N: AsRef<str>, V: AsRef<str>>(
@@ -117,8 +125,25 @@ impl Redactor {
         match clean {
             Some(clean) if clean == bytes => Cow::Borrowed(bytes),
             Some(clean) => Cow::Owned(clean),
-            None => self.as_they_are(bytes),
+            None => self.packed(bytes).map_or_else(
+                || self.as_they_are(bytes),
+                |clean| Cow::Owned(self.as_they_are(&clean).into_owned()),
+            ),
         }
+    }
+
+    /// Binary data without the secrets in the texts within it, each of them as a separate line; `None`: there are none.
+    fn packed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let spans = self.search.spans(&bytes::texts(bytes)?);
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for span in &spans {
+            clean.extend_from_slice(&bytes[at..span.start]);
+            clean.extend_from_slice(format!("[redacted:{}]", span.kind).as_bytes());
+            at = span.end;
+        }
+        clean.extend_from_slice(&bytes[at..]);
+        (!spans.is_empty()).then_some(clean)
     }
 
     fn as_they_are<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
@@ -126,9 +151,7 @@ impl Redactor {
             return Cow::Borrowed(bytes);
         }
         let mut clean = Vec::with_capacity(bytes.len());
-        let mut stream = self.stream();
-        stream.push(bytes, &mut clean);
-        stream.finish(&mut clean);
+        self.stream().whole(bytes, &mut clean);
         if clean == bytes { Cow::Borrowed(bytes) } else { Cow::Owned(clean) }
     }
 
@@ -169,10 +192,14 @@ impl Redactor {
         argv.iter()
             .map(|argument| {
                 if let Some(name) = named.take().filter(|_| !is_flag(argument)) {
-                    return self.flag_value(name, argument);
+                    match name.strip_prefix('-') {
+                        Some(name) => return self.flag_value(name.trim_start_matches('-'), argument),
+                        None if is_set_value(argument) => return NAMED.to_owned(),
+                        None => {}
+                    }
                 }
                 let Some((name, value)) = argument.split_once('=') else {
-                    named = argument.starts_with('-').then_some(argument.trim_start_matches('-'));
+                    named = (argument.starts_with('-') || is_secret_word(argument)).then_some(argument);
                     return self.text(argument).into_owned();
                 };
                 if is_plain_name(name) {
@@ -189,10 +216,11 @@ impl Redactor {
             .collect()
     }
 
-    /// The value of a flag: `--auth X` and `-u USER:X` are secret, too.
+    /// The value of a flag: `--auth X`, `-passin pass:X` and `-u USER:X` are secret, too.
     fn flag_value(&self, name: &str, value: &str) -> String {
         let word = value.bytes().all(|byte| byte.is_ascii_lowercase());
         match (name, value.split_once(':')) {
+            ("passin" | "passout" | "pass", Some(("pass", _))) => format!("pass:{NAMED}"),
             ("auth" | "pass" | "pw" | "pwd", _) if !word && value::present(value.as_bytes()) => NAMED.into(),
             ("u" | "user" | "proxy-user", Some((user, _))) if !value.contains("//") => {
                 format!("{user}:{NAMED}")
@@ -203,11 +231,7 @@ impl Redactor {
 
     /// The value of a variable of an environment.
     fn variable(&self, name: &str, value: &str) -> String {
-        if !value.is_empty()
-            && names::is_secret_variable(name)
-            && value::present(value.as_bytes())
-            && !name.contains(char::is_lowercase)
-        {
+        if !value.is_empty() && is_variable_secret(name, value) && !name.contains(char::is_lowercase) {
             return NAMED.to_owned();
         }
         self.value(name, value).into_owned()
@@ -234,7 +258,7 @@ impl Redactor {
     #[must_use]
     pub fn settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let clean = |name: &str, value: &str| {
-            if names::is_secret_variable(name) && value::present(value.as_bytes()) {
+            if is_variable_secret(name, value) {
                 return NAMED.to_owned();
             }
             self.value(name, value).into_owned()
@@ -282,6 +306,16 @@ impl Redactor {
 /// Replaces the value of a secret name.
 const NAMED: &str = "[redacted:named]";
 
+/// Behind a name that is not a flag, as in `aws configure set aws_secret_access_key X`, most often the next word is not its value.
+fn is_set_value(argument: &str) -> bool {
+    value::random_case(argument.as_bytes()) && !argument.contains("://")
+}
+
+/// Whether an argument is, as it is, the name of a secret, of more than one word.
+fn is_secret_word(argument: &str) -> bool {
+    is_plain_name(argument) && argument.contains(['_', '.', '-']) && names::is_secret(argument)
+}
+
 /// Whether an argument is the next flag rather than a value that begins with a dash.
 fn is_flag(argument: &str) -> bool {
     argument.starts_with("--") || (argument.starts_with('-') && argument.len() <= 2)
@@ -291,10 +325,17 @@ fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte))
 }
 
+/// Whether the value of a variable is secret. `AUTH=basic` names a way, and no secret.
+fn is_variable_secret(name: &str, value: &str) -> bool {
+    names::is_secret_variable(name)
+        && value::present(value.as_bytes())
+        && (!names::is_whole_name(name) || value::unlike_a_word(value.as_bytes()))
+}
+
 /// The literal secrets in one variable. A value of several lines (a PEM key) gives one literal per long line, because
 /// the search goes line by line; a list or a JSON document gives its parts, too.
 fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
-    if names::is_secret_variable(name) && value::present(value.as_bytes()) {
+    if is_variable_secret(name, value) {
         let several = value.contains('\n');
         for line in value.lines().map(str::trim).filter(|line| line.len() >= LITERAL_BYTES_MIN) {
             // The first and last line of a PEM block are not secret; an existing path is where a secret is stored.

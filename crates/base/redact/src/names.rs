@@ -27,7 +27,13 @@ pub(super) fn is_secret_variable(name: &str) -> bool {
         && !points_to_a_file(&flat(name))
         && (is_secret(name)
             || may_be_secret(name)
+            || is_whole_name(name)
             || ["token", "_auth", "webhook", "webhook_url"].iter().any(|end| lower.ends_with(end)))
+}
+
+/// Names such as `AUTH` and `PW`, which are a secret's only as a whole.
+pub(super) fn is_whole_name(name: &str) -> bool {
+    DATA.names.whole.iter().any(|whole| whole.eq_ignore_ascii_case(name))
 }
 
 /// Whether a value under such a name is a mere count: `max_api_tokens=4096`.
@@ -42,7 +48,7 @@ static STRONG: Racy<Vec<String>> = Racy::new(|| {
 });
 
 fn flat(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+    name.chars().filter(|letter| letter.is_alphanumeric()).collect::<String>().to_lowercase()
 }
 
 fn parts(name: &str) -> impl Iterator<Item = String> {
@@ -90,7 +96,7 @@ mod tests {
         for name in [
             "OPENAI_API_KEY", "HF_TOKEN", "db.password", "--client-secret", "AWS_SECRET_ACCESS_KEY",
             "SLURM_JWT", "OPENAI_KEYS", "HF_TOKENS", "DB_CREDS", "DB_PW", "SLACK_WEBHOOK_URL",
-            "TRACKWAY_WEBHOOK",
+            "TRACKWAY_WEBHOOK", "AUTH", "PW", "CONTRASEÑA", "Passwort",
         ] {
             assert!(is_secret_variable(name.trim_start_matches('-')), "{name}");
         }

@@ -117,7 +117,7 @@ fn report(what: &str, found: usize, all: usize, missed: &[String]) -> f64 {
 /// Proves how many secrets with a distinct prefix, and how many after a name, are found in every form.
 #[test]
 fn secrets_are_found_in_every_form() {
-    let redactor = Redactor::from_environment::<&str, &str>([]);
+    let redactor = Redactor::of_shapes();
     let mut dice = Dice(17);
     let count = |secret: &str, forms: Vec<(&'static str, String)>, missed: &mut Vec<String>| {
         let all = forms.len();
@@ -221,7 +221,7 @@ const QUOTED_RECALL_MIN: f64 = 0.98;
 /// are quoted, and 97 of 100 behind the prefix of a logger.
 #[test]
 fn forms_are_found_in_every_channel() {
-    let redactor = Redactor::from_environment::<&str, &str>([]);
+    let redactor = Redactor::of_shapes();
     let mut dice = Dice(29);
     let forms = forms(&mut dice);
     assert!(forms.len() >= 134, "{}", forms.len());
@@ -250,7 +250,7 @@ fn forms_are_found_in_every_channel() {
 /// Proves that of bytes in any encoding only the secret is replaced.
 #[test]
 fn bytes_around_a_secret_stay() {
-    let redactor = Redactor::from_environment::<&str, &str>([]);
+    let redactor = Redactor::of_shapes();
     let token = format!("gh{}{}", "p_", "Ab1Cd2".repeat(6));
     let clean = "[redacted:github-token]";
     let noise = [b"\x80\xff\0\r\n".as_slice(), "é中".as_bytes()].concat();
@@ -357,7 +357,7 @@ fn ordinary_line(dice: &mut Dice) -> String {
 /// Proves that ordinary lines stay: those that jobs print, made here, and those of the failure logs that are shared.
 #[test]
 fn ordinary_lines_stay() {
-    let redactor = Redactor::from_environment::<&str, &str>([]);
+    let redactor = Redactor::of_shapes();
     let taken = |lines: &mut dyn Iterator<Item = String>| -> (usize, Vec<String>) {
         let mut count = 0;
         let changed = lines.inspect(|_| count += 1).filter(|line| redactor.text(line) != *line).collect();

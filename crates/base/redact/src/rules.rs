@@ -6,10 +6,23 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::shapes::DATA;
 use super::value::{
-    address, any, authorization, encoded_pair, has_pair, present, random, unlike_a_count, unlike_a_path,
-    unlike_a_word,
+    address, any, authorization, encoded_text_pair, has_pair, present, random, random_case, registry_login,
+    said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
 };
 use crate::racy::Racy;
+
+/// What of the bytes a rule reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The line of the trigger.
+    Line,
+    /// So many lines from that of the trigger on, without what a logger or a difference puts before each.
+    Lines(usize),
+    /// So many bytes from the beginning of the line: binary data has its line ends anywhere.
+    Bytes(usize),
+    /// The column of a table below a header.
+    Column,
+}
 
 /// One way in which a secret shows.
 pub(super) struct Rule {
@@ -17,9 +30,8 @@ pub(super) struct Rule {
     pub kind: &'static str,
     /// Strings of which one must be in the line, in any case.
     pub triggers: Vec<String>,
-    /// How many lines it looks at, from that of the trigger on.
-    pub lines: usize,
-    /// The first group that took part is the secret; without groups the whole match is.
+    pub reading: Reading,
+    /// The first group that took part is the secret, in several lines each of them; without groups the whole match is.
     pattern: String,
     /// A test of the secret beyond the regex.
     pub accept: fn(&[u8]) -> bool,
@@ -36,7 +48,7 @@ impl Rule {
         Self {
             kind,
             triggers: triggers.iter().map(|trigger| (*trigger).to_owned()).collect(),
-            lines: 1,
+            reading: Reading::Line,
             pattern: pattern.into(),
             accept,
             compiled: OnceBox::new(),
@@ -52,7 +64,7 @@ impl Rule {
 }
 
 /// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
-const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:)\s{0,4}"#;
+const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|\xef\xbc\x9a)\s{0,4}"#;
 
 /// A value: quoted up to the quote, or a run without blanks and brackets; after `b` or within `SecretStr(…)`, too.
 const VALUE: &str = r#"(?:[A-Za-z_.]{1,24}\(\s{0,2})?(?:[bruBRU]{0,2}\\"([^"\\\n]{4,4096})|[bruBRU]{0,2}\\'([^'\\\n]{4,4096})|[bruBRU]{0,2}"((?:[^"\\\n]|\\[^\n]){4,4096})|[bruBRU]{0,2}'((?:[^'\\\n]|\\[^\n]){4,4096})|([^\s"'`&;<>{}()\[\]\\|]{4,4096}))"#;
@@ -63,8 +75,15 @@ fn strong(tokens: bool) -> impl Iterator<Item = &'static str> {
 }
 
 fn names(tokens: bool) -> String {
-    let words: Vec<String> = strong(tokens).map(|word| word.replace(' ', r"[ _\-]?")).collect();
+    let words: Vec<String> = strong(tokens).map(|word| spelled(word).replace(' ', r"[ _\-]?")).collect();
     format!("(?:{})", words.join("|"))
+}
+
+/// A word for a regex over bytes, which knows no letters beyond ASCII.
+fn spelled(word: &str) -> String {
+    let spell =
+        |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!(r"\x{byte:02x}") };
+    word.bytes().map(spell).collect()
 }
 
 fn named_triggers(tokens: bool) -> Vec<String> {
@@ -114,18 +133,86 @@ fn named(
     let flag = format!(
         r#"(?i)--?[A-Za-z0-9_.\-]{{0,40}}{names}s?(?:\s{{1,4}}|["'],\s{{0,4}}["'])(?:"([^"\n]{{4,4096}})|'([^'\n]{{4,4096}})|([^\s"'\-][^\s"']{{3,4095}}))"#
     );
-    let below = format!(
-        r#"(?i){names}s?["']?\s{{0,4}}:\s{{0,4}}(?:[|>][+\-]?)?[ \t\r]{{0,4}}\n[ \t]{{1,40}}(?:-\s)?["']?([^\s"'#:]{{4,4096}})["']?[ \t\r]{{0,4}}(?:\n|$)"#
+    let element = format!(
+        r"(?i)<(?:[A-Za-z0-9_.:\-]{{0,40}}[_.:\-]?){names}s?(?:\s[^<>\n]{{0,200}})?>\s{{0,4}}(?:<!\[CDATA\[)?([^<>\s][^<>\n]{{3,4095}})</"
     );
+    let attribute = format!(
+        r#"(?i){names}s?\\?["']\s{{1,8}}(?:value|content)\s{{0,2}}=\s{{0,2}}\\?["']([^"'\\\n]{{4,4096}})"#
+    );
+    let arrow = format!(
+        r#"(?i){names}s?["']?[ \t]{{1,8}}(?:-{{1,3}}>|\xe2\x86\x92)[ \t]{{1,8}}["']?([^\s"'(){{}}\[\]]{{4,4096}})"#
+    );
+    let anchor = format!(
+        r#"(?i){names}s?["']?\s{{0,4}}:[ \t]{{1,4}}(?:&[A-Za-z0-9_\-]{{1,40}}|!![a-z]{{1,10}})[ \t]{{1,4}}["']?([^\s"'<>(){{}}\[\],;]{{4,4096}})(?:["'][,}})\]]|["']?(?:\s|$))"#
+    );
+    let packed = format!(r"(?i){names}s?(?:{PACKED})([\x21-\x7e]{{5}}[\x20-\x7e]{{1,4096}})");
     let rule =
         |pattern, accept| Rule { triggers: triggers.to_vec(), ..Rule::new("secret", &[], pattern, accept) };
+    let lines = |count, pattern, accept| Rule { reading: Reading::Lines(count), ..rule(pattern, accept) };
     vec![
         rule(format!("(?i){names}{SEPARATOR}{VALUE}"), accept),
         rule(pair, accept_item),
         rule(cell, accept_item),
         rule(flag, accept),
-        Rule { lines: 2, ..rule(below, accept) },
+        rule(element, accept),
+        rule(attribute, accept),
+        rule(arrow, accept_item),
+        rule(anchor, accept_item),
+        lines(2 + ITEMS, below(names), accept),
+        lines(3, opened(names), accept_item),
+        Rule { reading: Reading::Bytes(PACKED_BYTES), ..rule(packed, accept_item) },
+        Rule {
+            reading: Reading::Column,
+            triggers: column_triggers(triggers),
+            ..rule("^$".into(), accept_item)
+        },
     ]
+}
+
+/// What is between a name and a text behind it: in a pickle of each protocol (it remembers the name, then comes the length), in MessagePack and in
+/// BSON. No more than that: in a program names are beside other texts, too.
+const PACKED: &str = concat!(
+    r"(?:\x94|q[\x00-\xff]|r[\x00-\xff]{4})?(?:\x8c[\x00-\xff]|X[\x00-\xff]{2}\x00\x00|\x8d[\x00-\xff]{5}\x00{3})",
+    r"|(?:q[\x00-\xff]|r[\x00-\xff]{4})[UT][\x00-\xff](?:[\x00-\xff]\x00\x00)?",
+    r"|'?\np[0-9]{1,6}\n[a-z0-9]{0,4}[VS]['\x22]?|[\xa0-\xbf]|\xd9[^\x80-\xbf]|\xda[\x00-\x03][\x00-\xff]|\x00[\x04-\xff][\x00-\x03]\x00\x00",
+);
+/// Behind a name its value begins in so many bytes.
+const PACKED_BYTES: usize = 4096;
+/// Of a list below a name so many more items are looked for.
+const ITEMS: usize = 6;
+/// The end of a line, in a notebook that of a string, too.
+const LINE_END: &str = r#"(?:\\n)?["']?,?[ \t\r]{0,4}(?:\n|$)"#;
+
+/// YAML with the value below the name: alone, as a separate text, or as a list.
+fn below(names: &str) -> String {
+    // A text that is quoted ends with its quote.
+    let end = format!(r#"(?:{LINE_END}|["'][,}})\]])"#);
+    let item = r#"["']?([^\s"'#:][^\s"':]{3,4095})["']?"#;
+    let first = format!(r#"(?i){names}s?["']?\s{{0,4}}:\s{{0,4}}(?:[|>][+\-]?[0-9]?)?{LINE_END}"#);
+    let more = format!(r#"(?:["']?[ \t]{{0,40}}-\s{item}{end})?"#).repeat(ITEMS);
+    format!(r#"{first}["']?[ \t]{{1,40}}(?:-\s)?{item}{end}{more}"#)
+}
+
+/// A value in the line below an opening bracket, three quotes or the mark of a continued line.
+fn opened(names: &str) -> String {
+    let opening =
+        r#"(?:(?:[=:]|:=)\s{0,4}[bruf]?(?:\\?["']){3}|(?:[=:]|:=)\s{0,4}[(\[]|=\s{0,4}["']?\\{1,2})"#;
+    format!(
+        r#"(?i){names}s?["']?\]?\s{{0,4}}{opening}(?:\\n)?["']?,?[ \t\r]{{0,4}}\n[ \t]{{0,40}}["']?[ \t]{{0,40}}[bruf]?["']?([^\s"'()<\[\]{{}},][^\s"'()\[\]{{}},]{{3,4095}})["']?(?:[^(\[=.]|$)"#
+    )
+}
+
+/// A name as a cell of a header begins or ends it.
+fn column_triggers(names: &[String]) -> Vec<String> {
+    let plain =
+        names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_'));
+    plain
+        .flat_map(|name| {
+            [",", ";", "\t"]
+                .into_iter()
+                .flat_map(move |mark| [format!("{mark}{name}"), format!("{name}{mark}")])
+        })
+        .collect()
 }
 
 /// Headers, URLs and signatures.
@@ -174,7 +261,40 @@ fn places() -> Vec<Rule> {
             "registry-login",
             &["auth\"", "auth'", "auth\\", "_auth", "auth:", "auth="],
             r#"(?i)(?:\b|_)auth\\?["']?\s{0,4}[:=]\s{0,4}[bu]?\\?["']?([A-Za-z0-9+/_\-]{8,4096}={0,2})"#,
-            encoded_pair,
+            registry_login,
+        ),
+        Rule::new(
+            "authorization",
+            &["basic "],
+            r"(?i)\bbasic\s{1,4}([A-Za-z0-9+/_\-]{8,4096}={0,2})",
+            encoded_text_pair,
+        ),
+        Rule::new("url-key", &["?key=", "&key="], r#"(?i)[?&]key=([^\s"'<>&#\\]{16,512})"#, random),
+        Rule::new(
+            "aws-key",
+            &["akia", "asia"],
+            r#"\bA(?:KI|SI)A[A-Z0-9]{16}["']?[\s,;:|/]{1,8}["']?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)"#,
+            random_case,
+        ),
+        // `.pgpass`: host, port, database, user, password.
+        Rule::new(
+            "secret",
+            &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"],
+            r#"(?m)(?:^|[\s"'+\-])[A-Za-z0-9.*_\-]{1,253}:(?:[0-9]{2,5}|\*):[^\s:"'/]{1,64}:[^\s:"'/]{1,64}:([^\s"':]{4,256})\s{0,4}(?:$|["'\\,}])"#,
+            present,
+        ),
+        Rule::new(
+            "password-hash",
+            &["$apr1$", "$1$", "$5$", "$6$", "$y$", "$2a$", "$2b$", "$2y$", "$argon2"],
+            r"\$(?:apr1|[156y]|2[aby]|argon2[id]{1,2})\$(?:[a-z0-9=,]{1,60}\$){0,3}[./A-Za-z0-9]{0,64}\$?[./A-Za-z0-9+]{20,100}",
+            any,
+        ),
+        // The words with which a purse of coins is restored.
+        Rule::new(
+            "secret",
+            &["mnemonic", "seed phrase", "seed_phrase", "recovery phrase", "recovery_phrase"],
+            r#"(?i)(?:mnemonic|(?:seed|recovery)[ _]phrase)[a-z_ ]{0,20}\\?["']?\s{0,4}(?:[=:]|is)\s{0,4}\\?["']?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"#,
+            any,
         ),
         Rule::new(
             "webhook",
@@ -189,6 +309,34 @@ fn places() -> Vec<Rule> {
             r#"(?i)\busername\\?["']?\s{0,4}[:=]\s{0,4}\\?["'][^"'\n]{1,64}["']\s{0,4},\s{0,4}\\?["']key\\?["']\s{0,4}:\s{0,4}\\?["']([0-9a-f]{32})\b"#,
             any,
         ),
+        // `requests.get(url, auth=("user", "password"))`
+        Rule::new(
+            "secret",
+            &["auth=(", "auth = (", "basicauth(", "basic_auth(", "digestauth("],
+            r#"(?i)auth\\?["']?\s{0,2}[=:]?\s{0,2}\(\s{0,2}[bruf]?\\?["'][^"'\n]{0,128}["']\s{0,2},\s{0,2}[bruf]?\\?["']([^"'\\\n]{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["pass =", "pass="],
+            r#"(?i)(?:^|[\s"'+\-])pass\s{0,4}=\s{0,4}["']?([^\s"']{16,4096})"#,
+            random,
+        ),
+        Rule::new(
+            "secret",
+            &["pw=", "auth=", "pass="],
+            r#"(?:^|[\s;"'+\-])(?:PW|AUTH|PASS)=["']?([^\s"';$]{8,256})"#,
+            said_in_words,
+        ),
+        Rule {
+            reading: Reading::Lines(8),
+            ..Rule::new(
+                "secret",
+                &["variable \"", "variable \\\""],
+                r#"(?i)variable\s{1,4}\\?"[^"\n]{0,60}(?:password|passwd|passphrase|secret|token|api_?key|private_key|credential)[^"\n]{0,40}"\s{0,4}\{[^}]{0,600}?\bdefault\s{0,4}=\s{0,4}\\?"([^"\\\n]{4,512})"#,
+                present,
+            )
+        },
         Rule::new("secret", &["pwd"], r#"(?i);\s?pwd\s?=\s?([^/\s;"'][^\s;"']{3,512})"#, present),
     ]
 }
@@ -226,6 +374,53 @@ fn commands() -> Vec<Rule> {
             r#"(?i)\b(?:login|account)\s{1,4}\S{1,128}[\s"',]{1,8}password\s{1,4}([^\s"']{3,256})|^[+\-]?\s{0,8}password[ \t]{1,4}([^\s"']{3,256})\s{0,4}$"#,
             present,
         ),
+        Rule::new(
+            "secret",
+            &["pass:"],
+            r#"(?i)-(?:pass|passin|passout|password)["',\s=]{1,8}pass:([^\s"',]{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["sqlplus", "sqlldr", "expdp", "impdp", "rman target"],
+            r#"(?i)\b(?:sqlplus|sqlldr|expdp|impdp|rman)\b[^\n]{0,200}?[\s"'=][A-Za-z0-9_$#]{1,64}/([^\s"'@/]{3,128})@"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["jdbc:oracle:"],
+            r#"(?i)jdbc:oracle:[a-z0-9]{1,10}:[^\s/@:"']{1,64}/([^\s"'@]{1,128})@"#,
+            present,
+        ),
+        // `aws configure set NAME X`, `pip config set NAME X`
+        Rule::new(
+            "secret",
+            &[
+                "configure set", "config set", "configure\", \"set", "configure', 'set", "config\", \"set",
+                "config', 'set",
+            ],
+            r#"(?i)\bconfig(?:ure)?["',\s]{1,6}set["',\s]{1,6}[^\s"']{0,120}(?:key|token|password|secret|_auth)["',\s]{1,6}([^\s"'\-][^\s"']{3,4095})"#,
+            unlike_a_word,
+        ),
+        // `the password is X`, `password for ana: X`
+        Rule::new(
+            "secret",
+            &["password", "passphrase", "passcode", "passwort", "pass phrase"],
+            r#"(?i)(?:password|passphrase|passcode|passwort|pass phrase)s?[ \t]{1,3}(?:(?:is|was|ist|to)[ \t:]{1,3}|(?:for|of)[ \t]{1,3}[^\s:]{1,128}[ \t]{0,2}(?:[:=]|is)[ \t]{1,3})["'`]?([^\s"'`]{6,256})"#,
+            said_in_words,
+        ),
+        Rule::new(
+            "secret",
+            &["secret is", "api key is", "access key is"],
+            r#"(?i)(?:secret|api key|access key|secret key)[ \t]{1,3}is[ \t:]{1,3}["'`]?([^\s"'`]{16,4096})"#,
+            random_case,
+        ),
+        Rule::new(
+            "secret",
+            &["credential", "creds"],
+            r#"(?i)(?:credentials?|creds)[ \t]{0,2}[:=][ \t]{0,3}["']?[^\s/"']{1,64}[ \t]{1,3}/[ \t]{1,3}([^\s"']{4,256})"#,
+            unlike_a_word,
+        ),
         // Behind what a logger puts before each line.
         Rule::new(
             "secret",
@@ -234,7 +429,7 @@ fn commands() -> Vec<Rule> {
             unlike_a_word,
         ),
         Rule {
-            lines: 2,
+            reading: Reading::Lines(2),
             ..Rule::new(
                 "secret",
                 &["login "],

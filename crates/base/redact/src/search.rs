@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use once_cell::race::OnceBox;
 use regex::bytes::Regex;
 
-use super::rules::RULES;
+use super::rules::{RULES, Reading};
 use super::shapes::SHAPES;
-use super::view::{View, first_escape};
+use super::tables;
+use super::unprefixed::Unprefixed;
+use super::view::{INVISIBLE, SEARCHED, View, first_escape};
 use super::words::Words;
 
 /// Where a secret is.
@@ -47,6 +49,17 @@ enum Meaning {
     Rule(usize),
     Pem,
     Literal(usize),
+    Invisible,
+}
+
+/// What a search through bytes collects.
+#[derive(Default)]
+struct Found {
+    spans: Vec<Span>,
+    /// Where characters are that are not seen.
+    invisible: Vec<usize>,
+    /// Of each rule that was tried where the line ends that it was tried on.
+    tried: Vec<(usize, usize)>,
 }
 
 /// What is looked for, and of each word what it means: several rules have a word in common.
@@ -80,22 +93,35 @@ impl Search {
         if bytes.is_empty() {
             return Vec::new();
         }
-        let mut found = Vec::new();
-        self.scan(bytes, &mut found);
+        let Found { mut spans, invisible, .. } = self.scan(bytes);
         let mut at = 0;
         while let Some(escape) = first_escape(&bytes[at..]) {
             let line = line_around(bytes, at + escape);
-            self.scan_views(&bytes[line.clone()], line.start, &mut found);
+            self.scan_views(&bytes[line.clone()], line.start, &mut spans);
             at = line.end;
         }
-        merge(found)
+        self.scan_invisible(bytes, &invisible, &mut spans);
+        merge(spans)
+    }
+
+    /// Secrets in lines with characters that are not seen and without other escapes.
+    fn scan_invisible(&self, bytes: &[u8], places: &[usize], found: &mut Vec<Span>) {
+        let mut done = 0;
+        for at in places.iter().copied() {
+            if at >= done {
+                let line = line_around(bytes, at);
+                done = line.end;
+                if first_escape(&bytes[line.clone()]).is_none() {
+                    self.scan_views(&bytes[line.clone()], line.start, found);
+                }
+            }
+        }
     }
 
     /// Secrets in the views of a line that begins at `offset`.
     fn scan_views(&self, line: &[u8], offset: usize, found: &mut Vec<Span>) {
         for view in View::of(line) {
-            let mut seen = Vec::new();
-            self.scan(&view.bytes, &mut seen);
+            let seen = self.scan(&view.bytes).spans;
             // A block that continues is found in the line as it is.
             found.extend(seen.into_iter().filter(|span| !span.open && span.start < span.end).map(|span| {
                 let (start, end) = view.in_line(span.start, span.end);
@@ -104,51 +130,48 @@ impl Search {
         }
     }
 
-    fn scan(&self, bytes: &[u8], found: &mut Vec<Span>) {
+    fn scan(&self, bytes: &[u8]) -> Found {
         let Beginnings { words, meanings } = self.beginnings();
-        // Of each rule that was tried where the line ends that it was tried on.
-        let mut tried: Vec<(usize, usize)> = Vec::new();
+        let mut found = Found::default();
         words.find_all(bytes, |at, word| {
             for meaning in &meanings[word] {
-                self.look(*meaning, bytes, at, &mut tried, found);
+                self.look(*meaning, bytes, at, &mut found);
             }
         });
+        found
     }
 
     /// Looks closer at a word that was found.
-    fn look(
-        &self,
-        meaning: Meaning,
-        bytes: &[u8],
-        at: usize,
-        tried: &mut Vec<(usize, usize)>,
-        found: &mut Vec<Span>,
-    ) {
+    fn look(&self, meaning: Meaning, bytes: &[u8], at: usize, found: &mut Found) {
         match meaning {
             Meaning::Literal(index) => {
                 // Words are found in any case; a literal has its own.
                 let literal = &self.literals[index];
                 if bytes[at..].starts_with(literal) {
-                    found.push(span(at, at + literal.len(), LITERAL_KIND, usize::MAX));
+                    found.spans.push(span(at, at + literal.len(), LITERAL_KIND, usize::MAX));
                 }
             }
-            Meaning::Pem => found.extend(pem_block(bytes, at)),
+            Meaning::Invisible => found.invisible.push(at),
+            Meaning::Pem => found.spans.extend(pem_block(bytes, at)),
             Meaning::Shape(index) => {
-                if let Some((start, end)) = SHAPES[index].find(bytes, at) {
-                    found.push(span(start, end, SHAPES[index].kind, index));
+                let shape = &SHAPES[index];
+                if let Some((start, end)) = shape.find(bytes, at) {
+                    found.spans.push(span(start, end, shape.kind, index));
+                    let rest = shape.rest(bytes, start, end);
+                    found.spans.extend(rest.map(|(start, end)| span(start, end, shape.kind, index)));
                 }
             }
             Meaning::Rule(index) => {
-                let known = tried.iter_mut().find(|(rule, _)| *rule == index);
+                let known = found.tried.iter_mut().find(|(rule, _)| *rule == index);
                 if known.as_ref().is_some_and(|(_, line_end)| at < *line_end) {
                     return;
                 }
                 let line = line_around(bytes, at);
                 match known {
                     Some((_, line_end)) => *line_end = line.end,
-                    None => tried.push((index, line.end)),
+                    None => found.tried.push((index, line.end)),
                 }
-                rule_spans(index, bytes, line, found);
+                rule_spans(index, bytes, line, at, &mut found.spans);
             }
         }
     }
@@ -165,6 +188,7 @@ impl Search {
             for (index, rule) in RULES.iter().enumerate() {
                 rule.triggers.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Rule(index)));
             }
+            INVISIBLE[..SEARCHED].iter().for_each(|character| add(character, Meaning::Invisible));
             PEM_TRIGGERS.iter().for_each(|trigger| add(trigger.as_bytes(), Meaning::Pem));
             for (index, literal) in self.literals.iter().enumerate() {
                 add(literal, Meaning::Literal(index));
@@ -185,19 +209,45 @@ fn line_around(bytes: &[u8], at: usize) -> std::ops::Range<usize> {
     start..end
 }
 
-fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, found: &mut Vec<Span>) {
+/// A line of which more than this is behind a trigger has its value in itself.
+const OPENING_BYTES_MAX: usize = 120;
+
+fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usize, found: &mut Vec<Span>) {
     let rule = &RULES[index];
-    let mut end = line.end;
-    for _ in 1..rule.lines {
-        let next = (end + 1).min(bytes.len());
-        end = memchr::memchr(b'\n', &bytes[next..]).map_or(bytes.len(), |newline| next + newline);
-    }
-    for captures in rule.regex().captures_iter(&bytes[line.start..end]) {
-        let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
-        if let Some(secret) = secret.filter(|secret| (rule.accept)(secret.as_bytes())) {
-            let rank = SHAPES.len() + index;
-            found.push(span(line.start + secret.start(), line.start + secret.end(), rule.kind, rank));
+    let rank = SHAPES.len() + index;
+    let mut keep = |start: usize, end: usize| {
+        if (rule.accept)(&bytes[start..end]) {
+            found.push(span(start, end, rule.kind, rank));
         }
+    };
+    match rule.reading {
+        Reading::Line => {
+            for captures in rule.regex().captures_iter(&bytes[line.clone()]) {
+                let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
+                secret
+                    .into_iter()
+                    .for_each(|secret| keep(line.start + secret.start(), line.start + secret.end()));
+            }
+        }
+        Reading::Lines(count) if line.end - at <= OPENING_BYTES_MAX => {
+            // A trigger may begin with a mark that is of the prefix.
+            let marks = bytes[at..line.end].iter().take_while(|byte| byte.is_ascii_punctuation()).count();
+            let lines = Unprefixed::new(bytes, line, at + marks, count);
+            for captures in rule.regex().captures_iter(&lines.bytes) {
+                for secret in captures.iter().skip(1).flatten() {
+                    keep(lines.place(secret.start()), lines.place(secret.end() - 1) + 1);
+                }
+            }
+        }
+        Reading::Lines(_) => {}
+        Reading::Bytes(count) => {
+            let end = line.start.saturating_add(count).min(bytes.len()).max(line.end);
+            for captures in rule.regex().captures_iter(&bytes[line.start..end]) {
+                let secrets = captures.iter().skip(1).flatten();
+                secrets.for_each(|secret| keep(line.start + secret.start(), line.start + secret.end()));
+            }
+        }
+        Reading::Column => tables::cells(bytes, line).for_each(|(start, end)| keep(start, end)),
     }
 }
 

@@ -25,6 +25,7 @@ pub(super) struct NameData {
     pub prose: Vec<String>,
     pub parts: Vec<String>,
     pub weak: Vec<String>,
+    pub whole: Vec<String>,
 }
 
 /// Files that are left out whole.
@@ -122,6 +123,13 @@ impl Class {
     }
 }
 
+/// Of a secret whose beginning is shorter a rest in the next line is not looked for.
+const REST_LITERAL_BYTES_MIN: usize = 4;
+/// A shorter word is not the rest of a secret.
+const REST_BYTES_MIN: usize = 8;
+/// A longer secret is whole.
+const WHOLE_BYTES_MIN: usize = 36;
+
 /// A piece of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
@@ -203,10 +211,32 @@ impl Shape {
                 }
             };
         }
-        let alone = is_alone(start) && (self.may_go_on() || free(bytes.get(end)));
+        // Behind a text in an older pickle a letter remembers it.
+        let is_remembered =
+            || start > 0 && bytes[start - 1] == 0 && matches!(bytes.get(end), Some(b'q' | b'r'));
+        let alone = is_alone(start) && (self.may_go_on() || free(bytes.get(end)) || is_remembered());
         let looks =
             |need: Need| need.is_met(&bytes[start..at]) || need.is_met(&bytes[at + literal.len()..end]);
         (alone && self.need.is_none_or(looks)).then_some((start, end))
+    }
+
+    /// Where the rest is of a secret that was cut at the end of its line, as a terminal or a mail does it: the first word of the next line.
+    pub fn rest(&self, bytes: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
+        let (Some(Piece::Literal(literal)), Some(Piece::Class { class, min, max })) =
+            (self.pieces.first(), self.pieces.last())
+        else {
+            return None;
+        };
+        let is_cut = min != max && self.need.is_none() && literal.len() >= REST_LITERAL_BYTES_MIN;
+        let next = bytes[end..].strip_prefix(b"\r\n").or_else(|| bytes[end..].strip_prefix(b"\n"))?;
+        let from = bytes.len() - next.len() + next.iter().take_while(|byte| b" \t+".contains(byte)).count();
+        let run = bytes[from..].iter().take_while(|byte| class.has(**byte)).count();
+        let word = &bytes[from..from + run];
+        let is_alone =
+            bytes.get(from + run).is_none_or(|byte| byte.is_ascii_whitespace() || b"\"',".contains(byte));
+        let is_rest =
+            end - start < WHOLE_BYTES_MIN && run >= REST_BYTES_MIN && value::mixed(word) && is_alone;
+        (is_cut && is_rest).then_some((from, from + run))
     }
 
     /// Whether a longer text is a secret, too: where only the beginning counts.

@@ -5,6 +5,7 @@
 //! that `password = ` and its value are seen together even when they arrive apart.
 
 use super::search::{Search, Span, pem_end};
+use super::{tables, value};
 
 /// An unfinished word longer than this is passed; no secret without a recognisable beginning is longer.
 pub const HELD_BYTES_MAX: usize = 4096;
@@ -87,6 +88,12 @@ impl<'a> StreamRedactor<'a> {
         }
     }
 
+    /// Takes all bytes at once, so that a line end in binary data divides nothing, and appends what may be stored.
+    pub(super) fn whole(mut self, bytes: &[u8], clean: &mut Vec<u8>) {
+        self.line.extend_from_slice(bytes);
+        self.finish(clean);
+    }
+
     /// Passes the unfinished line but for its last word. For lines that stay unfinished: prompts, progress bars.
     pub fn flush(&mut self, clean: &mut Vec<u8>) {
         if self.held_bytes() == 0 || matches!(self.swallow, Swallow::Block(_)) {
@@ -147,15 +154,11 @@ impl<'a> StreamRedactor<'a> {
         }
     }
 
-    /// Begins the next line. A line before it that ends with the name of a value stays as context: in YAML the value
-    /// may be below.
+    /// Begins the next line. Lines before it that end with the name of a value stay as context: the value may be below.
     fn start_line<'b>(&mut self, whole: &[u8], rest: &[u8]) -> &'b [u8] {
-        let last = whole[..whole.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-        let waits = matches!(last.trim_ascii_end().last(), Some(b':' | b'|' | b'>' | b'-'));
-        if (waits || ends_with_login(last)) && last.len() < CONTEXT_BYTES {
-            self.line.extend_from_slice(&whole[whole.len() - 1 - last.len()..]);
-            self.context_bytes = self.line.len();
-        }
+        let from = waiting_from(whole);
+        self.line.extend_from_slice(&whole[from..]);
+        self.context_bytes = whole.len() - from;
         self.line.extend_from_slice(rest);
         &[]
     }
@@ -308,6 +311,50 @@ fn ends_with_login(line: &[u8]) -> bool {
     last.next().is_some() && last.next().is_some_and(|word| word.eq_ignore_ascii_case(b"login"))
 }
 
+/// Where the last lines begin of which the next line may have the value: one that opens a value, and the items of a list below it.
+fn waiting_from(whole: &[u8]) -> usize {
+    let mut from = whole.len();
+    while from > 0 {
+        let start = memchr::memrchr(b'\n', &whole[..from - 1]).map_or(0, |newline| newline + 1);
+        let line = &whole[start..from - 1];
+        if whole.len() - start > CONTEXT_BYTES {
+            break;
+        }
+        if opens(line) {
+            return start;
+        }
+        if !is_item(line) {
+            break;
+        }
+        from = start;
+    }
+    whole.len()
+}
+
+/// Whether the value of what a line ends with may be in the next one.
+fn opens(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let quotes = [&b"\"\"\""[..], b"'''", b"\\n\",", b"\\n\""];
+    matches!(line.last(), Some(b':' | b'|' | b'>' | b'-' | b'(' | b'[' | b'{' | b'\\'))
+        || quotes.iter().any(|end| line.ends_with(end))
+        || ends_with_login(line)
+        || ends_with_cut(line)
+        || tables::is_header(line)
+}
+
+/// Whether a line ends with what may be the beginning of a token that continues in the next one.
+fn ends_with_cut(line: &[u8]) -> bool {
+    let last = bare(words(line).last().unwrap_or_default());
+    (12..36).contains(&last.len())
+        && value::mixed(last)
+        && last.iter().take(12).any(|byte| matches!(byte, b'_' | b'-'))
+}
+
+/// Whether a line is an item of a list in YAML.
+fn is_item(line: &[u8]) -> bool {
+    words(line).rev().nth(1).is_some_and(|word| word == b"-")
+}
+
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
@@ -334,8 +381,11 @@ fn is_header(word: &[u8]) -> bool {
 fn is_block_line(line: &[u8]) -> bool {
     const LONG_BYTES_MIN: usize = 40;
     let line = line.trim_ascii();
+    // A line that a difference takes away.
+    let line = line.strip_prefix(b"-").unwrap_or(line);
     let last = bare(words(line).last().unwrap_or_default());
-    is_base64(line)
+    // In a notebook each line is a separate string.
+    is_base64(if words(line).count() == 1 { last } else { line })
         || (last.len() >= LONG_BYTES_MIN && is_base64(last))
         || words(line).next().is_some_and(is_header)
 }

@@ -97,6 +97,107 @@ fn a_length_before_a_secret_hides_nothing() {
     assert_eq!(redactor().text(&format!("x{secret}")), format!("x{secret}"));
 }
 
+/// Proves that the value behind the name of a secret is taken out of binary data: of pickles of each protocol, whatever its length is, and of
+/// MessagePack, and that names beside each other stay.
+#[test]
+fn names_in_packed_bytes_are_seen() {
+    for length in 8..60u8 {
+        let value: Vec<u8> = b"Ot7er!".iter().copied().cycle().take(length.into()).collect();
+        let (wide, short) = ([&b"X"[..], &[length, 0, 0, 0]].concat(), [0x8c, length]);
+        for (begin, behind_name, end) in [
+            (&b"\x80\x05}\x94\x8c\x08"[..], [&b"\x94"[..], &short].concat(), &b"\x94s."[..]),
+            (b"\x80\x03}q\0X\x08\0\0\0", [&b"q\x01"[..], &wide].concat(), b"q\x02s."),
+            (b"}q\0X\x08\0\0\0", [&b"q\x01"[..], &wide].concat(), b"q\x02s."),
+            (b"(dp0\nV", b"\np1\nV".to_vec(), b"\np2\ns."),
+            (b"\x81\xa8", vec![0xd9, length], b"\xc0"),
+        ] {
+            let bytes = [begin, b"password", &behind_name, &value, end].concat();
+            let clean = redactor().bytes(&bytes).into_owned();
+            let is_left = clean.windows(value.len()).any(|part| part == value);
+            assert!(!is_left, "{length}: {}", String::from_utf8_lossy(&bytes));
+        }
+    }
+    let text = [&b"\x8c\x0edb:5432:t:ana:"[..], b"a1B2c3D4\x94\x8c\x11the password is ", b"a1B2c3D4\x94\x8c"]
+        .concat();
+    let clean = redactor().bytes(&text).into_owned();
+    assert!(!clean.windows(8).any(|part| part == b"a1B2c3D4"), "{}", String::from_utf8_lossy(&clean));
+    let names = b"\x80\x04]\x94(\x8c\x08password\x94\x8c\x08username\x94\x8c\x06secret\x94K\x05e.";
+    assert!(matches!(redactor().bytes(names), Cow::Borrowed(_)));
+}
+
+/// Proves that code, sentences and tables which only look like those with secrets stay.
+#[test]
+fn what_only_looks_like_a_secret_stays() {
+    for text in [
+        "def login(user: str, password: str) -> bool:",
+        "fn check(password: &mut Password2, secret: &[u8]) -> Result<Secret, Error2>",
+        "fn of(secret: &Secret) { secret->value2(); }",
+        "loss: 0.5\ntoken_count: 1200\nkey: value\n",
+        "tokens:\n  train: 12000\n  test: 800\n",
+        "password:\n  min_length: 8\n",
+        "the password is required; the token is invalid; the passphrase is sha256-hashed",
+        "[sudo] password for ana: \nSorry, try again.\n",
+        "PASSWORD = (\n    get_password()\n)\n",
+        "secrets = [\n    load(name)\n    for name in names\n]\n",
+        "impl From<UnixCredentials> for libc::ucred {",
+        "pattern = r'(?P<password>[^/]*)@'",
+        "columns: user, password, age\n1, 2, 3\n",
+        "id,token_count\n1,120034\n",
+        "pass: 0.5 fail: 12  pass=17",
+        "s/(a)(b)/$1$2/; $6$ is the mark of a hash",
+        "http://host/list?key=name&sort=up",
+        "AUTH=basic PW= auth=(user, password)",
+    ] {
+        assert_eq!(redactor().text(text), text);
+    }
+}
+
+/// Proves that the forms of secrets that take several lines are found where they arrive line by line, and each item of a list.
+#[test]
+fn values_below_their_names_are_found_in_streams() {
+    let redactor = redactor();
+    for text in [
+        "tokens:\n  - a1B2c3D4e5f6G7h8\n  - b1B2c3D4e5f6G7h8\n  - c1B2c3D4e5f6G7h8\nend\n",
+        "password: >-\n  a1B2c3D4\nend\n",
+        "secret = \"\"\"\na1B2c3D4\"\"\"\nend\n",
+        "PASSWORD = (\n    'a1B2c3D4'\n)\n",
+        "api_key=\\\n  a1B2c3D4\nend\n",
+        "variable \"db_password\" {\n  default = \"a1B2c3D4\"\n}\n",
+        "user,password\nana,a1B2c3D4\nend\n",
+    ] {
+        for prefix in ["", "+", "10:12:01 INFO "] {
+            let lines: Vec<String> = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            let (mut clean, mut stream) = (Vec::new(), redactor.stream());
+            lines.iter().for_each(|line| stream.push(line.as_bytes(), &mut clean));
+            stream.finish(&mut clean);
+            let clean = String::from_utf8(clean).unwrap();
+            assert!(!clean.contains("1B2c3D4"), "{clean}");
+            assert_eq!(clean.lines().count(), lines.len(), "{clean}");
+        }
+    }
+}
+
+/// Proves that the values of `AUTH` and `PW` are secret unless they are words, that `PWD` is a folder, and that commands lose what they are given.
+#[test]
+fn whole_names_and_commands_are_known() {
+    let redactor = Redactor::from_environment([
+        ("AUTH", "Saffron#Pebble56"),
+        ("PW", "Mellow#Thicket78"),
+        ("PWD", "/srv/project-17"),
+        ("PASS", "disabled"),
+    ]);
+    assert_eq!(
+        redactor.text("Saffron#Pebble56 Mellow#Thicket78 /srv/project-17 disabled"),
+        "[redacted:environment] [redacted:environment] /srv/project-17 disabled"
+    );
+    let argv = [
+        "aws", "set", "aws_secret_access_key", "wJalrXUtnFEMI/K7MDENG", "-passin", "pass:Otter77",
+        "AUTH=basic",
+    ];
+    let clean = redactor.argv(&argv.map(String::from));
+    assert_eq!(clean[3..], ["[redacted:named]", "-passin", "pass:[redacted:named]", "AUTH=basic"]);
+}
+
 /// Proves that a number is a secret only where the environment has one that is written like a number.
 #[test]
 fn a_number_is_rarely_a_secret() {

@@ -34,6 +34,19 @@ pub(super) fn unlike_a_word(value: &[u8]) -> bool {
         && !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b' ' | b'.'))
 }
 
+/// Beyond a word, a password as people make them: `the password is required` names none.
+pub(super) fn said_in_words(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 6;
+    const ENCODINGS: [&[u8]; 5] = [b"sha", b"base64", b"utf", b"md5", b"argon2"];
+    let begins = |word: &&[u8]| value.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    value.len() >= BYTES_MIN && mixed(value) && present(value) && !ENCODINGS.iter().any(begins)
+}
+
+/// Random, and with letters in both cases.
+pub(super) fn random_case(value: &[u8]) -> bool {
+    random(value) && mixed_case(value)
+}
+
 pub(super) fn unlike_a_path(value: &[u8]) -> bool {
     present(value) && !value.starts_with(b"/")
 }
@@ -66,8 +79,25 @@ pub(super) fn address(value: &[u8]) -> bool {
     present(value) && path.is_some_and(|(_, path)| path.len() >= PATH_BYTES_MIN)
 }
 
+/// What a registry's file has under `auth`: a user and a password in base64, or a key.
+pub(super) fn registry_login(value: &[u8]) -> bool {
+    encoded_pair(value) || random_case(value)
+}
+
+/// A user and a password in base64, all of it text: what is behind `basic` may be a word of a sentence.
+pub(super) fn encoded_text_pair(value: &[u8]) -> bool {
+    encoded_pair(value) && decoded(value).iter().all(u8::is_ascii_graphic)
+}
+
 /// A user and a password in base64, as a registry's file and the header of HTTP have them.
-pub(super) fn encoded_pair(value: &[u8]) -> bool {
+fn encoded_pair(value: &[u8]) -> bool {
+    let decoded = decoded(value);
+    let colon = decoded.iter().position(|byte| *byte == b':');
+    colon.is_some_and(|at| at > 0 && at + 1 < decoded.len() && decoded[..at].iter().all(u8::is_ascii_graphic))
+}
+
+/// The bytes that base64 spells, in either of its alphabets.
+fn decoded(value: &[u8]) -> Vec<u8> {
     let letters: Vec<u8> = value.iter().copied().filter(|byte| *byte != b'=').collect();
     let digit = |byte: &u8| match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -82,7 +112,5 @@ pub(super) fn encoded_pair(value: &[u8]) -> bool {
         let [_, bytes @ ..] = bits.to_be_bytes();
         bytes.into_iter().take(four.len().saturating_sub(1))
     });
-    let decoded: Vec<u8> = decoded.collect();
-    let colon = decoded.iter().position(|byte| *byte == b':');
-    colon.is_some_and(|at| at > 0 && at + 1 < decoded.len() && decoded[..at].iter().all(u8::is_ascii_graphic))
+    decoded.collect()
 }

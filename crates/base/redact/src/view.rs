@@ -2,6 +2,15 @@
 //!
 //! A secret is looked for in the line as it is and in its views; its place in a view gives its place in the line.
 
+/// The first of the characters below are looked for; the others are in ordinary text, and their beginnings in every progress bar.
+pub(super) const SEARCHED: usize = 3;
+/// Characters that are not seen and hide a secret from a search: spaces without a width, a mark of the order of bytes, joiners, a soft hyphen.
+pub(super) const INVISIBLE: [&[u8]; 6] =
+    [b"\xe2\x80\x8b", b"\xe2\x81\xa0", b"\xef\xbb\xbf", b"\xe2\x80\x8c", b"\xe2\x80\x8d", b"\xc2\xad"];
+
+/// The same behind the backslash of JSON.
+const SPELLED_INVISIBLE: [&[u8]; 6] = [b"u200b", b"u200c", b"u200d", b"u2060", b"ufeff", b"u00ad"];
+
 /// Escapes within escapes are resolved so often: JSON in a JSON string, printed as a `repr`.
 const ROUNDS_MAX: usize = 3;
 
@@ -48,7 +57,7 @@ pub(super) fn first_escape(bytes: &[u8]) -> Option<usize> {
 
 /// One round of resolving; `None` when there is nothing to resolve.
 fn resolve(line: &[u8]) -> Option<View> {
-    if first_escape(line).is_none() || u32::try_from(line.len()).is_err() {
+    if (first_escape(line).is_none() && !has_invisible(line)) || u32::try_from(line.len()).is_err() {
         return None;
     }
     let mut view = View { bytes: Vec::with_capacity(line.len()), places: Vec::with_capacity(line.len()) };
@@ -70,11 +79,21 @@ fn resolve(line: &[u8]) -> Option<View> {
 fn escape(bytes: &[u8]) -> (Option<u8>, usize) {
     match bytes[0] {
         0 => (None, 1),
+        0xc2 | 0xe2 | 0xef => invisible(bytes).map_or((Some(bytes[0]), 1), |length| (None, length)),
         0x1b => (None, 1 + control(&bytes[1..])),
         b'%' => hex(bytes, 1, 2).map_or((Some(b'%'), 1), |byte| (Some(byte), 3)),
         b'\\' => backslash(bytes),
         byte => (Some(byte), 1),
     }
+}
+
+/// How many bytes the invisible character takes with which these bytes begin.
+fn invisible(bytes: &[u8]) -> Option<usize> {
+    INVISIBLE.iter().find(|character| bytes.starts_with(character)).map(|character| character.len())
+}
+
+fn has_invisible(line: &[u8]) -> bool {
+    memchr::memchr3_iter(0xc2, 0xe2, 0xef, line).any(|at| invisible(&line[at..]).is_some())
 }
 
 fn backslash(bytes: &[u8]) -> (Option<u8>, usize) {
@@ -85,8 +104,16 @@ fn backslash(bytes: &[u8]) -> (Option<u8>, usize) {
             return (None, length + control(&bytes[length..]));
         }
     }
+    if SPELLED_INVISIBLE
+        .iter()
+        .any(|spelled| bytes.get(1..6).is_some_and(|five| five.eq_ignore_ascii_case(spelled)))
+    {
+        return (None, 6);
+    }
     match bytes.get(1) {
-        Some(b'n' | b'r' | b't') => (Some(b' '), 2),
+        // A line end is one for the rules of several lines, too.
+        Some(b'n') => (Some(b'\n'), 2),
+        Some(b'r' | b't') => (Some(b' '), 2),
         Some(byte @ (b'"' | b'\'' | b'\\' | b'/')) => (Some(*byte), 2),
         Some(b'x') => hex(bytes, 2, 2).map_or((Some(b'\\'), 1), |byte| (Some(byte), 4)),
         Some(b'u') => hex(bytes, 2, 4).map_or((Some(b'\\'), 1), |byte| (Some(byte), 6)),
@@ -134,6 +161,7 @@ mod tests {
             (br#"{\"a\":\"b\\\"c\"}"#, br#"{"a":"b"c"}"#),
             (b"a%3Db%2fc 50%", b"a=b/c 50%"),
             (b"p\0a\0s\0", b"pas"),
+            ("p\u{200b}a\u{feff}s…█".as_bytes(), "pas…█".as_bytes()),
             (b"\x1b]8;;http://x\x07link\x1b]8;;\x1b\\", b"link"),
             (b"\x1b[", b""),
             (b"\x1b]", b""),

@@ -27,6 +27,7 @@ pub mod gate;
 pub mod health;
 pub mod imbalance;
 mod load_crash;
+mod loss_level;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 mod next_step;

@@ -103,9 +103,9 @@ const CODE_ERROR: End = End {
 const HANG: End = End {
     meaning: "Training made no progress",
     actions: &[
-        "look where it waits: its stack and, of several ranks, the one that is behind and its last collective",
+        "look where it waits: its stack",
         "a save, a download or a data loader that takes longer than the time-out looks the same",
-        "of several ranks: same operations on each? uneven batches? set time-outs on barriers",
+        "of several ranks: which one is behind, and its last collective? same operations on each? uneven batches? set time-outs on barriers",
     ],
 };
 const TIMEOUT: End = End {
@@ -191,16 +191,109 @@ const UNKNOWN: End = End {
     ],
 };
 
-/// What a person can do, most useful first.
-#[must_use]
-pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
-    end(reason).actions
+/// What is known about the ends by some rules, where it is closer than what is known about their reason.
+struct Closer {
+    rules: &'static [&'static str],
+    /// As the beginning of a sentence; none: that of the reason holds.
+    meaning: Option<&'static str>,
+    actions: &'static [&'static str],
 }
 
-/// What an end for `reason` means, as the beginning of a sentence.
+const fn closer(rules: &'static [&'static str], actions: &'static [&'static str]) -> Closer {
+    Closer { rules, meaning: None, actions }
+}
+
+impl Closer {
+    const fn meaning(mut self, meaning: &'static str) -> Self {
+        self.meaning = Some(meaning);
+        self
+    }
+}
+
+const CREATE_OR_CORRECT: &str = "the path is resolved against the working directory of the run; create the file there, or correct the path";
+
+const BY_RULE: [Closer; 13] = [
+    closer(
+        &["storage.no_space", "storage.quota", "storage.ephemeral_eviction"],
+        &["free space or raise the quota; count inodes too"],
+    ),
+    closer(
+        &["storage.permission"],
+        &["give the user of the run the right to what was refused, or the credential of that store; or name another place"],
+    )
+    .meaning("The run was refused a file or a store"),
+    closer(
+        &["storage.io_error", "storage.stale_handle", "storage.read_only", "storage.mount"],
+        &["check the mount from the same node, then launch again"],
+    ),
+    closer(
+        &["storage.object_store"],
+        &["check the bucket from the same node: its address, region, credential and limits; then launch again"],
+    ),
+    closer(
+        &["code.import"],
+        &["install what is missing where the run finds it, or correct its name; then launch again"],
+    ),
+    closer(&["code.syntax"], &["correct the named line: nothing of that file ran"]),
+    closer(&["code.arguments"], &["compare the command with what the script's own `--help` lists"]),
+    closer(
+        &["checkpoint.unreadable_archive"],
+        &[
+            "the file is torn or damaged: put it away and read an older one",
+            "`trackway checkpoint verify RUN` shows which of the run are whole",
+        ],
+    ),
+    closer(
+        &["checkpoint.absent_file"],
+        &[CREATE_OR_CORRECT, "`trackway checkpoint verify RUN` shows which of the run are whole"],
+    )
+    .meaning("A checkpoint that the run needs is not there"),
+    closer(&["data.absent_file", "data.missing_file"], &[CREATE_OR_CORRECT])
+        .meaning("A file that the run needs is not there"),
+    closer(
+        &["host_oom.cpu_allocator", "host_oom.memory_error"],
+        &[
+            "look at the shape of the array that did not fit, and at what it is computed from",
+            "if it is not large, watch memory over time: a steady rise is a leak",
+        ],
+    )
+    .meaning("One allocation was larger than the memory of the host"),
+    closer(
+        &[
+            "process.segmentation_fault", "process.illegal_instruction", "process.arithmetic_fault",
+            "process.windows_crash", "code.crash",
+        ],
+        &[
+            "see which native code ran: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame",
+            "compare the versions of native libraries with those of the last good run; try another machine",
+        ],
+    )
+    .meaning("Native code crashed"),
+    closer(
+        &["process.abort"],
+        &[
+            "see which native code ended it: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame",
+        ],
+    )
+    .meaning("Native code ended the process"),
+];
+
+/// What is closer to an end than its reason. What to do about an evaluation does not depend on the rule.
+fn closer_to(reason: Reason, rule: Option<&str>) -> Option<&'static Closer> {
+    let rule = rule.filter(|_| reason != Reason::EvaluatorError)?;
+    BY_RULE.iter().find(|closer| closer.rules.contains(&rule))
+}
+
+/// What a person can do, most useful first. `rule`: the one that decided about the end, if it is known.
 #[must_use]
-pub const fn meaning(reason: Reason) -> &'static str {
-    end(reason).meaning
+pub fn next_actions(reason: Reason, rule: Option<&str>) -> &'static [&'static str] {
+    closer_to(reason, rule).map_or(end(reason).actions, |closer| closer.actions)
+}
+
+/// What an end for `reason`, by `rule` if it is known, means, as the beginning of a sentence.
+#[must_use]
+pub fn meaning(reason: Reason, rule: Option<&str>) -> &'static str {
+    closer_to(reason, rule).and_then(|closer| closer.meaning).unwrap_or(end(reason).meaning)
 }
 
 /// The section of the runbook about a reason, as a path from the root of the repository with a stable anchor.
@@ -337,8 +430,42 @@ mod tests {
             let (file, anchor) = section.split_once('#').unwrap();
             let text = std::fs::read_to_string(root.join(file)).unwrap();
             assert!(text.lines().any(|line| line == format!("## {anchor}")), "{section}");
-            let alike = Reason::ALL.iter().filter(|other| meaning(**other) == meaning(*reason));
+            let alike = Reason::ALL.iter().filter(|other| meaning(**other, None) == meaning(*reason, None));
             assert_eq!(alike.count(), 1, "{reason}");
+        }
+    }
+
+    /// Proves that closer advice is about rules that exist, each once, and that it comes in the place of that of the reason.
+    #[test]
+    fn closer_advice_is_about_rules() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let listed = std::fs::read_to_string(root.join("docs/termination-reasons.md")).unwrap();
+        let mut rules: Vec<&str> = BY_RULE.iter().flat_map(|closer| closer.rules.iter().copied()).collect();
+        for rule in &rules {
+            assert!(listed.contains(&format!("| `{rule}` |")), "{rule}");
+        }
+        let count = rules.len();
+        rules.sort_unstable();
+        rules.dedup();
+        assert_eq!(rules.len(), count);
+        let general = next_actions(Reason::StorageError, None);
+        assert_ne!(next_actions(Reason::StorageError, Some("storage.permission")), general);
+        assert_eq!(next_actions(Reason::StorageError, Some("exception_name.storage")), general);
+        let of_evaluation = next_actions(Reason::EvaluatorError, None);
+        assert_eq!(next_actions(Reason::EvaluatorError, Some("storage.permission")), of_evaluation);
+    }
+
+    /// Proves that an end whose rule says more than its reason is called what it is, and another one by its reason.
+    #[test]
+    fn a_rule_may_say_more_than_its_reason() {
+        let refused = meaning(Reason::StorageError, Some("storage.permission"));
+        assert_eq!(refused, "The run was refused a file or a store");
+        let absent = meaning(Reason::DataError, Some("data.absent_file"));
+        assert_eq!(absent, "A file that the run needs is not there");
+        let large = meaning(Reason::HostOom, Some("host_oom.cpu_allocator"));
+        assert_eq!(large, "One allocation was larger than the memory of the host");
+        for rule in [None, Some("code.import"), Some("exception_name.code")] {
+            assert_eq!(meaning(Reason::CodeError, rule), "The program failed");
         }
     }
 }

@@ -2,8 +2,9 @@
 //! checkpoint in, a decision with its evidence out.
 //!
 //! A NaN in a loss is in the weights after the next update, and every later checkpoint has it. One exception: with a loss scale, an update whose
-//! gradients overflow is left out, and the scale is lowered. A loss that jumped to where an untrained model has it, and stays there, says the same
-//! of finite weights. Both are over when the loss was good again for many recorded steps in a row.
+//! gradients overflow is left out, and the scale is lowered. A loss that went back to where an untrained model has it, and stays there, says the same
+//! of finite weights: by its level over some steps, so that noise does not hide it. Both are over when the loss was good again for many recorded
+//! steps in a row.
 //!
 //! Some trainers print 0 or the last mean in place of a NaN, and the norm of the gradients shows it alone. A scale that is not recorded may explain
 //! a norm that is not finite: one opens the question, which the values in a checkpoint answer, and many in a row say the same as the loss.
@@ -14,14 +15,14 @@ use trackway_core::detect::Detector;
 use trackway_core::{Step, UnsafeEvidence};
 use trackway_formats::rehearsal::loss_rank;
 
+use crate::loss_level::{LossLevel, falls_while_learning};
+
 /// Recorded steps in a row with a good loss after which a checkpoint is safe again, unless the run file sets it.
 pub const SAFE_AFTER: u32 = 50;
 /// Updates in a row that a loss scale may leave out: from 2¹⁶, the usual beginning, down to 2⁶.
 const OVERFLOWS_ALLOWED: u32 = 10;
-/// Recorded steps in a row at the level of an untrained model after which a jump of the loss is none that passes.
-const LASTING: u32 = 10;
-/// Recorded steps whose mean is the loss of an untrained model.
-const BEGINNING: u32 = 30;
+/// Recorded steps after the finding of a detector within which the level of the loss follows its jump.
+const JUMP_REACH: u32 = 20;
 /// Losses that are followed at most, over all ranks and names.
 const LOSSES_MAX: usize = 8192;
 /// Episodes of one loss that are kept; later ones count as a part of the last.
@@ -31,6 +32,8 @@ const EPISODES_MAX: usize = 1000;
 pub const CHANCE_LEVEL: &str = "chance_level";
 /// The name of the look that finds a loss which exploded and did not come back.
 pub const LOSS_EXPLODED: &str = "loss_exploded";
+/// The name of the look that finds a loss which had fallen, went back towards where it began and stays there to the end.
+pub const LOSS_WENT_BACK: &str = "loss_went_back";
 const NON_FINITE: &str = Detector::NonFinite.as_str();
 
 /// When a loss was not to be trusted.
@@ -74,12 +77,10 @@ struct LossCurve {
     /// Updates in a row that were left out, and the first of them.
     left_out: u32,
     left_out_since: Option<(Step, f64)>,
-    /// How many values the mean of the beginning has, and that mean.
-    beginning: (u32, f64),
-    /// Values in a row at or above the level of the beginning, and the first of them.
-    high: u32,
-    high_since: Option<(Step, f64)>,
-    jumped: Option<Detector>,
+    /// Its level, where it begins with that of an untrained model and falls while the model learns.
+    level: Option<LossLevel>,
+    /// What found that it jumped, and how many values ago.
+    jumped: Option<(Detector, u32)>,
 }
 
 /// The losses of a training, of all ranks, as far as they show which checkpoints are unsafe. Bounded.
@@ -97,6 +98,8 @@ pub struct LossRecord {
     /// By rank: the loss scale with its step, and whether it fell there.
     scales: BTreeMap<u32, (Step, f64, bool)>,
     best_rank: u8,
+    /// The last step at which a loss was recorded.
+    last_step: Option<Step>,
 }
 
 impl LossRecord {
@@ -111,6 +114,7 @@ impl LossRecord {
             gradient_doubt: None,
             scales: BTreeMap::new(),
             best_rank: 0,
+            last_step: None,
         }
     }
 
@@ -131,13 +135,18 @@ impl LossRecord {
             self.best_rank = likely;
             self.curves.clear();
         }
+        self.last_step = self.last_step.max(Some(step));
         let key = (rank, metric.to_owned());
         if !self.curves.contains_key(&key) && self.curves.len() >= LOSSES_MAX {
             return;
         }
         let scale = self.scales.get(&rank).copied();
-        let curve = self.curves.entry(key).or_default();
-        curve.take(step, value, scale, (self.safe_after, self.from_the_beginning));
+        let from_the_beginning = self.from_the_beginning;
+        let curve = self.curves.entry(key).or_insert_with(|| LossCurve {
+            level: (from_the_beginning && falls_while_learning(metric)).then(LossLevel::default),
+            ..LossCurve::default()
+        });
+        curve.take(step, value, scale, self.safe_after);
     }
 
     fn take_gradient(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
@@ -149,6 +158,11 @@ impl LossRecord {
             self.gradient_doubt.get_or_insert(step);
         }
         self.gradients.entry(key).or_default().take_norm(step, value, self.safe_after);
+    }
+
+    /// The training diverged by what is not recorded, such as a line of its log: the values in its checkpoints decide.
+    pub fn doubt(&mut self) {
+        self.gradient_doubt.get_or_insert(0);
     }
 
     /// Forgets a metric, of all ranks: its values come from another writer from now on.
@@ -194,6 +208,16 @@ impl LossRecord {
     #[must_use]
     pub fn has_episodes(&self) -> bool {
         self.all().any(|(_, curve)| !curve.episodes.is_empty())
+    }
+
+    /// The step by which a checkpoint is judged, in the count of the losses. `reached`: the last one that was recorded when it was written, which decides
+    /// where the checkpoint counts something else: updates of several printed batches, or of a printed epoch.
+    #[must_use]
+    pub fn judged_step(&self, step: Step, reached: Option<Step>) -> Step {
+        let counts_otherwise = |reached: Step| {
+            step.saturating_mul(2) < reached || self.last_step.is_some_and(|last| step > last)
+        };
+        reached.filter(|reached| counts_otherwise(*reached)).unwrap_or(step)
     }
 
     /// Whether a loss was not to be trusted at this step or before, or gradients were not finite, whatever came later.
@@ -283,30 +307,25 @@ impl LossCurve {
         }
     }
 
-    fn take(
-        &mut self,
-        step: Step,
-        value: f64,
-        scale: Option<(Step, f64, bool)>,
-        (safe_after, from_the_beginning): (u32, bool),
-    ) {
+    fn take(&mut self, step: Step, value: f64, scale: Option<(Step, f64, bool)>, safe_after: u32) {
         if !value.is_finite() {
             return self.take_non_finite(step, value, scale);
         }
-        let is_high = self.note_level(step, value, from_the_beginning);
+        let is_back = self.level.as_mut().is_some_and(|level| level.take(step, value));
         if self.pending.is_none() {
             (self.left_out, self.left_out_since) = (0, None);
         }
         self.open_where_lost();
+        self.forget_jump();
         let Some(open) = self.episodes.last_mut().filter(|episode| episode.over_at.is_none()) else { return };
-        if open.found_by != NON_FINITE && is_high {
+        if open.found_by != NON_FINITE && is_back {
             self.good_in_a_row = 0;
             return;
         }
         self.good_in_a_row += 1;
         if self.good_in_a_row >= safe_after {
             open.over_at = Some(step);
-            (self.jumped, self.high, self.high_since) = (None, 0, None);
+            self.jumped = None;
         }
     }
 
@@ -347,42 +366,29 @@ impl LossCurve {
         }
     }
 
-    /// Takes a finite value into the mean of the beginning; then whether it is at or above that.
-    fn note_level(&mut self, step: Step, value: f64, from_the_beginning: bool) -> bool {
-        let (count, mean) = &mut self.beginning;
-        if !from_the_beginning {
-            return false;
-        }
-        if *count < BEGINNING {
-            *count += 1;
-            *mean += (value - *mean) / f64::from(*count);
-            return false;
-        }
-        let is_high = *mean > 0.0 && value >= *mean;
-        match is_high {
-            true => {
-                self.high = self.high.saturating_add(1);
-                self.high_since.get_or_insert((step, value));
-            }
-            false => (self.high, self.high_since, self.jumped) = (0, None, None),
-        }
-        is_high
-    }
-
     fn jump(&mut self, detector: Detector) {
-        if self.high > 0 {
-            self.jumped.get_or_insert(detector);
+        if self.level.as_ref().is_some_and(LossLevel::is_away) {
+            self.jumped.get_or_insert((detector, 0));
         }
         self.open_where_lost();
     }
 
     fn open_where_lost(&mut self) {
-        if let (Some(detector), Some((step, value))) = (self.jumped, self.high_since)
-            && self.high >= LASTING
+        let back = self.level.as_ref().and_then(LossLevel::back_since);
+        if let (Some((detector, _)), Some((step, value))) = (self.jumped, back)
             && !self.is_open()
         {
             self.open(step, value, detector.as_str());
         }
+    }
+
+    /// A jump that is over, or that was not as high as the beginning, says nothing of what comes later.
+    fn forget_jump(&mut self) {
+        let is_back = self.level.as_ref().is_some_and(|level| level.back_since().is_some());
+        if let Some((_, ago)) = self.jumped.as_mut().filter(|_| !is_back) {
+            *ago += 1;
+        }
+        self.jumped = self.jumped.filter(|(_, ago)| *ago <= JUMP_REACH);
     }
 
     fn is_open(&self) -> bool {
@@ -405,6 +411,9 @@ impl LossCurve {
         if let Some(pending) = self.pending.take() {
             self.open(pending.first_step, pending.value, NON_FINITE);
         }
+        if let Some((step, value)) = self.level.as_ref().and_then(LossLevel::back_for_long_since) {
+            self.open(step, value, LOSS_WENT_BACK);
+        }
     }
 }
 
@@ -426,6 +435,27 @@ mod tests {
             }
         }
         losses
+    }
+
+    /// Proves that a checkpoint which counts updates is judged by the batch that was printed when it was written, one that counts updates beside printed
+    /// epochs by the epoch, and one that counts the same by its own step, which is known more exactly.
+    #[test]
+    fn checkpoints_that_count_otherwise_are_judged_by_what_was_printed() {
+        let batches = record(100, |step| (if step >= 70 { NAN } else { 1.0 }, None));
+        let is_unsafe = |losses: &LossRecord, step, reached| {
+            losses.unsafe_at(losses.judged_step(step, reached)).is_some()
+        };
+        for (step, reached, expected) in [
+            (18, Some(72), true),
+            (12, Some(48), false),
+            (72, Some(70), true),
+            (69, Some(70), false),
+            (80, None, true),
+        ] {
+            assert_eq!(is_unsafe(&batches, step, reached), expected, "{step} {reached:?}");
+        }
+        let epochs = record(9, |epoch| (if epoch >= 5 { NAN } else { 1.0 }, None));
+        assert!(!is_unsafe(&epochs, 400, Some(4)) && is_unsafe(&epochs, 500, Some(5)));
     }
 
     fn unsafe_steps(losses: &LossRecord, steps: &[Step]) -> Vec<Step> {
@@ -536,6 +566,30 @@ mod tests {
             curve(|step| if (101..=106).contains(&step) || step <= 30 { 2.3 } else { 0.5 }, true),
             NONE
         );
+    }
+
+    /// Proves that a loss which goes back to where it began and stays there to the end is unsafe from there on, without a finding of any detector and with
+    /// noise, and that one which comes down again, goes back only a part of the way, or need not fall is not.
+    #[test]
+    fn a_loss_that_is_back_at_the_end_is_unsafe() {
+        let curve = |name: &str, from_the_beginning: bool, at: &dyn Fn(u64) -> f64| {
+            let mut losses = LossRecord::new(SAFE_AFTER, from_the_beginning);
+            for step in 1..=500 {
+                // Some of five values in a row are below the level of the beginning.
+                losses.take(0, name, step, at(step) * (0.94 + 0.03 * (step * 2 % 5) as f64));
+            }
+            assert_eq!(unsafe_steps(&losses, &[450]), NONE, "not known yet");
+            losses.finish();
+            unsafe_steps(&losses, &[300, 301, 450])
+        };
+        let falls = |step: u64| 2.3 * 0.99_f64.powf(step as f64) + 0.15;
+        let lost = |step: u64| if step > 300 { 2.35 } else { falls(step) };
+        assert_eq!(curve("loss", true, &lost), [301, 450]);
+        assert_eq!(curve("loss", false, &lost), NONE);
+        assert_eq!(curve("d_loss", true, &lost), NONE);
+        assert_eq!(curve("loss", true, &|step| if step > 300 { 1.3 } else { falls(step) }), NONE);
+        let comes_down = |step: u64| if (301..=400).contains(&step) { 2.35 } else { falls(step) };
+        assert_eq!(curve("loss", true, &comes_down), NONE);
     }
 
     /// Proves that the values in a checkpoint count once a loss was bad, and not alone, that the loss counts without values, and that any rank's loss

@@ -96,7 +96,7 @@ pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// Show personal data in data values instead of masking it
+    /// Show personal data and secrets in data values, not masked
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub show_values: bool,
     /// Folder with Trackway's state [default: `.trackway` next to the run file]

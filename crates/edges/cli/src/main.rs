@@ -39,6 +39,9 @@ fn main() -> ExitCode {
                 ),
                 None => printer.usage_error(&error.to_string()),
             }
+            if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
+                printer.note("a shell can name such a file by a pattern: trackway run -- sh -c 'python train.py data-*.csv'");
+            }
             return ExitCode::from(exit::USAGE);
         }
         Err(help) => {

@@ -343,7 +343,8 @@ impl Adopter {
                 let (step, step_origin) = step_of(&recognised, reported.flatten(), || {
                     named_in_tick(&candidate.name, earliest, reached)
                 });
-                let one = Complete { candidate, recognised, parts, because, step, step_origin, shown_by };
+                let one =
+                    Complete { candidate, recognised, parts, because, step, step_origin, reached, shown_by };
                 Some(Found::Complete(Box::new(one)))
             }
             Answer::Torn { .. } if !is_own => {
@@ -496,6 +497,8 @@ impl Adopter {
         let keep = default_beside(&not_adopted(&self.spec.checkpoint_root));
         let root = self.root()?;
         root.keep_by_default(keep);
+        // What is left at the end is committed at once, before it is known what of it is safe; then it is deleted where the attempt is sealed.
+        root.hold_retention(facts.writers_ended);
         root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {
                 let opened = open(path)?;

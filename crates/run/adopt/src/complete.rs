@@ -39,6 +39,8 @@ pub(crate) struct Complete {
     pub because: Because,
     pub step: Step,
     pub step_origin: &'static str,
+    /// The step that was recorded or printed when it was written.
+    pub reached: Option<Step>,
     pub shown_by: ShownBy,
 }
 
@@ -118,7 +120,7 @@ pub(crate) fn origin_of(
     complete: &Complete,
     patterns: &Patterns,
 ) -> (CheckpointOrigin, Vec<(PathBuf, Kind)>) {
-    let Complete { candidate, recognised, parts, step_origin, shown_by, .. } = complete;
+    let Complete { candidate, recognised, parts, step_origin, reached, shown_by, .. } = complete;
     let paths: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
     let named = paths.iter().map(|path| if path.is_empty() { candidate.name.as_str() } else { path });
     let files: Vec<OriginFile> = stored_names(named)
@@ -146,6 +148,7 @@ pub(crate) fn origin_of(
         is_folder: candidate.is_folder,
         step_origin: (*step_origin).to_owned(),
         shown_by: Some(*shown_by),
+        reached_step: *reached,
         files,
     };
     let sources = sources.collect();

@@ -11,7 +11,7 @@ use crate::families::Families;
 use crate::own::{is_same, own_files};
 use crate::owner::{Company, Owner, Writers};
 use crate::patterns::Patterns;
-use crate::sightings::{Seen, WrittenFile, company_in};
+use crate::sightings::{Seen, WrittenFile, company_in, lived_until};
 
 /// Why a state that no record has is not the run's.
 const NOT_RECORDED: &str = "no attempt of this run was seen to write it";
@@ -21,25 +21,37 @@ const NOT_RECORDED: &str = "no attempt of this run was seen to write it";
 pub struct Past {
     /// When it began, in nanoseconds since 1970.
     pub from_ns: i64,
+    /// Its last sign of life: what was written later, another wrote.
+    pub alive_until_ns: i64,
     /// What its shim recorded.
     pub record: WritersRecord,
 }
 
 impl Past {
-    /// What its record says of files: only what was seen to be its own while it ran.
+    /// What its record says of files that were not committed while it ran.
     #[must_use]
     pub fn seen(&self, files: &[WrittenFile]) -> Seen {
+        let lived_until_ns = lived_until(&self.record, self.alive_until_ns);
         let mut recorded = self.record.own.iter().flat_map(|own| &own.files);
         let is_own = recorded.any(|own| {
-            files.iter().any(|file| (file.id, file.born_ns) == ((own.device, own.inode), own.born_ns))
+            files.iter().any(|file| {
+                (file.id, file.born_ns) == ((own.device, own.inode), own.born_ns)
+                    && file.modified_ns <= lived_until_ns
+            })
         });
         let open = Writers { own: is_own, ..Writers::default() };
-        Seen { kernel: Writers::default(), open, company: Company::NotKnown(NOT_RECORDED.into()) }
+        let moments = files.iter().flat_map(|file| [file.modified_ns, file.changed_ns]);
+        let company = match self.company(moments) {
+            // It is not looked at the machine again, and what was not seen then was not seen.
+            Company::Alone | Company::NotYet => Company::NotKnown(NOT_RECORDED.into()),
+            known => known,
+        };
+        Seen { kernel: Writers::default(), open, company }
     }
 
     /// Whether it was alone when something with these times was written, in nanoseconds since 1970.
     fn company(&self, moments: impl Iterator<Item = i64> + Clone) -> Company {
-        company_in(&self.record, self.from_ns, moments)
+        company_in(&self.record, (self.from_ns, self.alive_until_ns), moments)
     }
 
     /// What it recorded of this state of a path.
@@ -47,7 +59,8 @@ impl Past {
     pub fn own(&self, candidate: &Candidate, shown: &str) -> Option<ShownBy> {
         let known = self.record.own.iter().find(|own| own.path == shown)?;
         let there = own_files(candidate);
-        let is_known = |file| known.files.iter().any(|own| is_same(own, file));
+        let lived_until_ns = lived_until(&self.record, self.alive_until_ns);
+        let is_known = |file| known.files.iter().any(|own| is_same(own, file, lived_until_ns));
         // Of several files each is one for itself.
         let is_own = match candidate.beside.is_empty() {
             true => there.iter().any(is_known),
@@ -143,7 +156,7 @@ mod tests {
             others: vec![],
         };
         let hour = 3_600_000_000_000;
-        (folder, patterns, Past { from_ns: now_ns() - hour, record })
+        (folder, patterns, Past { from_ns: now_ns() - hour, alive_until_ns: i64::MAX, record })
     }
 
     /// Proves that what an attempt recorded is its own also after more was written to the same file, and that neither another file at the same path is
@@ -170,6 +183,29 @@ mod tests {
         fs::write(&other, "of another").unwrap();
         fs::rename(&other, &path).unwrap();
         assert!(matches!(owner(&past), Owner::Unknown { .. }), "another file");
+    }
+
+    /// Proves that a file which was written to in place after the attempt had ended is another's, though it is the same file, and that a claim does not
+    /// make it the run's.
+    #[test]
+    fn what_is_written_after_the_end_is_anothers() {
+        let (folder, patterns, mut past) = world();
+        let path = folder.path().join("out/ckpt.pt");
+        fs::write(&path, "state").unwrap();
+        let candidate = || Candidate::at(&path).unwrap().unwrap();
+        let own =
+            OwnCheckpoint { path: "out/ckpt.pt".into(), by: ShownBy::Open, files: own_files(&candidate()) };
+        past.record = WritersRecord { looked_until_ns: Some(now_ns()), own: vec![own], ..past.record };
+        past.alive_until_ns = now_ns();
+        let is_own = |past: &Past| {
+            let history = History::new(vec![past.clone()], None);
+            history.owner_of(&candidate(), &patterns).is_seen() && past.seen(&candidate().written()).open.own
+        };
+        assert!(is_own(&past));
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        fs::write(&path, "of another").unwrap();
+        assert!(!is_own(&past));
+        assert_eq!(past.seen(&candidate().written()).company, Company::Ended);
     }
 
     /// Proves that an empty folder is the run's only if it is named like its checkpoints and was made while it was alone.

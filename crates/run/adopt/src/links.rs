@@ -59,6 +59,7 @@ mod tests {
             is_folder,
             step_origin,
             shown_by: None,
+            reached_step: None,
             files: files.collect(),
         }
         .to_bytes()

@@ -79,15 +79,35 @@ impl PathPattern {
         found
     }
 
-    /// Whether both may name the same path, or one of them a folder that holds what the other names.
+    /// Whether both may name the same path, or one of them a folder that holds what the other names; links hide neither.
     pub fn meets(&self, other: &Self) -> bool {
-        meet(&self.all_parts(), &other.all_parts())
+        let others = other.forms();
+        self.forms().iter().any(|own| others.iter().any(|form| meet(&own.all_parts(), &form.all_parts())))
+    }
+
+    /// As it was written, by where the folders before its first wildcard really are, and, of a pattern without one, by where its file really is:
+    /// a script may write through a link or replace it.
+    fn forms(&self) -> [Self; 3] {
+        let plain = self.parts.iter().take_while(|part| matches!(part, Part::Plain(_))).count();
+        let folders = if plain == self.parts.len() { plain.saturating_sub(1) } else { plain };
+        [self.clone(), self.really(folders), self.really(plain)]
+    }
+
+    /// The same pattern with the real path of its first parts, which have no wildcard.
+    fn really(&self, count: usize) -> Self {
+        let (plain, rest) = self.parts.split_at(count);
+        let path = plain.iter().fold(self.base.clone(), |path, part| match part {
+            Part::Plain(name) => path.join(name),
+            Part::Wild(_) | Part::Deep => path,
+        });
+        Self { text: self.text.clone(), base: real_path(&path), parts: rest.to_vec() }
     }
 
     /// With the folders before it, and without `..`.
     fn all_parts(&self) -> Vec<Part> {
         let base = self.base.components().filter_map(|part| match part {
             std::path::Component::Normal(name) => Some(Part::Plain(name.to_owned())),
+            std::path::Component::ParentDir => Some(Part::Plain("..".into())),
             _ => None,
         });
         let mut all: Vec<Part> = Vec::new();
@@ -99,6 +119,12 @@ impl PathPattern {
         }
         all
     }
+}
+
+/// Where a path really is: without links as far as it exists, and the rest of it as it is.
+pub(crate) fn real_path(path: &Path) -> PathBuf {
+    let real = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
+    path.ancestors().find_map(real).unwrap_or_else(|| path.to_owned())
 }
 
 /// The most entries that the patterns of one run may be compared with.
@@ -303,6 +329,35 @@ mod tests {
             ("a\\xff/*", "a\\xfe/b", false),
         ] {
             let pattern = |text| PathPattern::new(Path::new("/work"), text).unwrap();
+            assert_eq!(pattern(one).meets(&pattern(other)), expected, "{one} {other}");
+            assert_eq!(pattern(other).meets(&pattern(one)), expected, "{other} {one}");
+        }
+    }
+
+    /// Proves that a link hides neither that two patterns name the same folder or file, nor that they name different ones, also where the end of the path does
+    /// not exist yet.
+    #[test]
+    fn links_do_not_hide_that_patterns_meet() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("out/a")).unwrap();
+        fs::create_dir_all(at("elsewhere")).unwrap();
+        fs::write(at("elsewhere/x.pt"), "x").unwrap();
+        for (target, link) in [("out", "link"), ("elsewhere", "out/b"), ("elsewhere/x.pt", "out/last.pt")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        for (one, other, expected) in [
+            ("link/*.pkl", "out/*.pkl", true),
+            ("link/a/ck.pkl", "out/*/ck.pkl", true),
+            ("link/new/*", "out/new/*", true),
+            ("link/a/*", "out/c/*", false),
+            ("out/b/*.pt", "elsewhere/*.pt", true),
+            ("link/b/../y.pt", "y.pt", true),
+            ("out/last.pt", "elsewhere/x.pt", true),
+            ("link/last.pt", "out/*.pt", true),
+            ("link/last.pt", "elsewhere/y.pt", false),
+        ] {
+            let pattern = |text| PathPattern::new(folder.path(), text).unwrap();
             assert_eq!(pattern(one).meets(&pattern(other)), expected, "{one} {other}");
             assert_eq!(pattern(other).meets(&pattern(one)), expected, "{other} {one}");
         }

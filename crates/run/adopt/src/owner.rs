@@ -30,6 +30,8 @@ pub enum Company {
     NotYet,
     /// Every process of the attempt had ended by then.
     Ended,
+    /// The attempt had not begun by then.
+    Before,
 }
 
 /// What is known of the writer of a checkpoint.
@@ -111,13 +113,15 @@ pub fn owner(evidence: &Evidence) -> Option<Owner> {
     if open.own {
         return own(ShownBy::Open);
     }
-    if let Some((step, reached)) = beyond {
+    // What was reached is looked up by the time of the file, and says nothing of one from before.
+    if let Some((step, reached)) = beyond.filter(|_| *company != Company::Before) {
         return unknown(format!("it is of step {step}, and the attempt had reached step {reached}"));
     }
     match company {
         Company::NotYet => None,
         Company::With(who) => unknown(format!("{who} wrote at the same time")),
         Company::Ended => unknown("it was written after the attempt had ended".into()),
+        Company::Before => unknown("it was written before the attempt began".into()),
         Company::Alone if !kernel.unknown => own(ShownBy::Alone),
         _ if *is_named => own(ShownBy::Claim),
         Company::Alone => unknown("the process that wrote it had ended before it could be looked at".into()),
@@ -181,6 +185,7 @@ mod tests {
             (named(Evidence { company: with(), ..nothing() }), "unknown"),
             (Evidence { company: Company::NotYet, ..nothing() }, "later"),
             (named(Evidence { company: Company::Ended, ..nothing() }), "unknown"),
+            (named(Evidence { company: Company::Before, ..nothing() }), "unknown"),
             (named(Evidence { company: Company::NotYet, ..nothing() }), "later"),
             (Evidence { open: own(), company: with(), ..nothing() }, "open"),
             (Evidence { kernel: own(), company: with(), ..nothing() }, "kernel"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trackway_formats::path_text::{self, path_of, text_of, without_escapes};
 use trackway_layouts::{Component, Layout, Part, PartName, Recognised, find, list_to_search};
 
-use crate::matching::{PathPattern, entries_max};
+use crate::matching::{PathPattern, entries_max, real_path};
 use crate::places::{Place, places_of};
 use crate::reads::{Reads, Remembering};
 
@@ -115,12 +115,14 @@ impl Patterns {
         Some(&shared.text)
     }
 
-    /// Whether both look for checkpoints below the same folder.
+    /// Whether both look for checkpoints below the same folder, by whatever paths.
     #[must_use]
     pub fn shares_folder_with(&self, other: &Self) -> bool {
-        let folders = |patterns: &Self| match &patterns.named {
-            None => vec![patterns.working_directory.clone()],
-            Some(named) => named.iter().map(PathPattern::folder).collect(),
+        let folders = |patterns: &Self| -> Vec<PathBuf> {
+            match &patterns.named {
+                None => vec![real_path(&patterns.working_directory)],
+                Some(named) => named.iter().map(|pattern| real_path(&pattern.folder())).collect(),
+            }
         };
         let others = folders(other);
         folders(self).iter().any(|own| others.iter().any(|one| own.starts_with(one) || one.starts_with(own)))

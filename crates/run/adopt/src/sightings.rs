@@ -14,6 +14,9 @@ const WRITERS_MAX: usize = 8;
 /// Most times of others that are remembered; the oldest are forgotten first.
 const OTHERS_MAX: usize = 4096;
 
+/// A script gives its signs of life beside its saves, at most so long before or after them.
+const SIGN_EVERY_NS: i64 = 100_000_000;
+
 /// How a writer was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -193,7 +196,7 @@ pub(crate) fn company(
     mut moments: impl Iterator<Item = i64> + Clone,
 ) -> Option<Company> {
     if moments.clone().any(|at_ns| at_ns < since_ns.saturating_sub(TICK_NS)) {
-        return Some(Company::NotKnown("it was written before the attempt began".into()));
+        return Some(Company::Before);
     }
     let wrote = |at_ns: i64| {
         let meets = |one: &&OthersTime| one.from_ns <= at_ns + TICK_NS && at_ns - TICK_NS <= one.until_ns;
@@ -202,17 +205,30 @@ pub(crate) fn company(
     moments.find_map(wrote).map(|one| Company::With(one.who.clone()))
 }
 
-/// What a record of an attempt that has ended says of files with these times.
+/// What a record of an attempt that has ended says of files with these times. `alive_until_ns`: its last sign of life.
 pub(crate) fn company_in(
     record: &WritersRecord,
-    since_ns: i64,
+    (since_ns, alive_until_ns): (i64, i64),
     moments: impl Iterator<Item = i64> + Clone,
 ) -> Company {
-    let until_ns = record.looked_until_ns.unwrap_or(0);
-    match moments.clone().any(|at_ns| at_ns > until_ns) {
-        true => Company::NotKnown("the processes of its machine were not looked at any more".into()),
-        false => company(&record.others, since_ns, moments).unwrap_or(Company::Alone),
+    let last_ns = moments.clone().max().unwrap_or(0);
+    if last_ns > lived_until(record, alive_until_ns) {
+        return Company::Ended;
     }
+    let found = company(&record.others, since_ns, moments);
+    match (found, record.looked_until_ns) {
+        (Some(found), _) => found,
+        (None, Some(until_ns)) if last_ns <= until_ns => Company::Alone,
+        (None, Some(_)) => {
+            Company::NotKnown("the processes of its machine were not looked at any more".into())
+        }
+        (None, None) => Company::NotKnown("the processes of its machine could not be looked at".into()),
+    }
+}
+
+/// Until when an attempt can have written: a little after its last sign of life, which it gives beside its saves.
+pub(crate) fn lived_until(record: &WritersRecord, alive_until_ns: i64) -> i64 {
+    record.looked_until_ns.unwrap_or(0).max(alive_until_ns.saturating_add(SIGN_EVERY_NS))
 }
 
 #[cfg(test)]
@@ -270,11 +286,23 @@ mod tests {
         ] {
             assert_eq!(company(&seen, file(1, at)), expected, "written at {at}");
         }
-        assert!(matches!(company(&seen, file(1, 10)), Company::NotKnown(why) if why.contains("before")));
+        assert_eq!(company(&seen, file(1, 10)), Company::Before);
         let others = WrittenFile { user: 7, ..file(1, 400) };
         assert!(matches!(company(&seen, others), Company::NotKnown(why) if why.contains("user")));
         let moved = WrittenFile { changed_ns: 220 * MS, ..file(1, 150) };
         assert_eq!(company(&seen, moved), Company::With("b".into()), "renamed then");
+    }
+
+    /// Proves that what was written after the last sign of life of an attempt is not its own, what was written after the last look at the machine is not
+    /// known, and that before that it was alone.
+    #[test]
+    fn a_record_says_nothing_of_what_came_after_it() {
+        let record = WritersRecord { looked_until_ns: Some(1_000 * MS), ..WritersRecord::default() };
+        let at = |ms: i64| company_in(&record, (0, 3_000 * MS), [ms * MS].into_iter());
+        assert_eq!((at(900), at(3_200)), (Company::Alone, Company::Ended));
+        assert!(matches!(at(2_900), Company::NotKnown(why) if why.contains("any more")));
+        let unseen = company_in(&WritersRecord::default(), (0, 3_000 * MS), [MS].into_iter());
+        assert!(matches!(unseen, Company::NotKnown(why) if why.contains("could not")));
     }
 
     /// Proves that of many files those that were written to longest ago are forgotten.

@@ -108,7 +108,7 @@ mod tests {
         let template =
             EngineTemplate { format: TemplateFormat::Yaml, text: format!("env:\n  note: {token}\n") };
         let request = EngineRequest { template: Some(template), ..EngineRequest::default() };
-        let stored = request.redacted(&Redactor::from_environment::<&str, &str>([]));
+        let stored = request.redacted(&Redactor::of_shapes());
         assert_eq!(stored.template.unwrap().text, "env:\n  note: [redacted:github-token]\n");
     }
 }

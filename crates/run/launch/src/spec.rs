@@ -102,7 +102,7 @@ pub struct LaunchDetails {
     /// Seconds from a request to stop until SIGKILL, 0 or more.
     pub grace_seconds: f64,
     /// When the script's main process ended with code 0 and left processes that hold its output open, how many seconds
-    /// they may continue; `None`: until they end.
+    /// they may continue at most; `None`: as long as they work.
     pub linger_seconds: Option<f64>,
     /// Where checkpoints of this run, kind and rung go, absolute.
     pub checkpoint_root: PathBuf,

@@ -33,6 +33,7 @@ const TESTS: &[(&str, fn())] = &[
     ("outputs_stay_apart_exact_and_dated", outputs_stay_apart_exact_and_dated),
     ("the_script_sees_a_clean_process", the_script_sees_a_clean_process),
     ("a_script_that_forks_and_exits_is_followed", a_script_that_forks_and_exits_is_followed),
+    ("what_is_left_continues_while_it_works", what_is_left_continues_while_it_works),
     (
         "a_daemon_with_the_output_does_not_keep_the_attempt",
         a_daemon_with_the_output_does_not_keep_the_attempt,
@@ -299,6 +300,25 @@ fn a_script_that_forks_and_exits_is_followed() {
     let (exit, _) = place.run(&limited);
     assert_eq!((exit.exit_code, exit.tree.names), (Some(0), vec!["sleep".to_owned()]));
     assert!(exit.wall_seconds >= 0.3 && exit.wall_seconds < 20.0);
+}
+
+/// Proves that what holds the output of a script that succeeded ends with the attempt once it only waits, and is named, and that what still prints
+/// continues to its end.
+fn what_is_left_continues_while_it_works() {
+    let place = Place::new();
+    let launch = |script: &str| place.launch(&place.spec(&["sh", "-c", script]));
+    let (waits, works) = (
+        launch("sleep 1000 & echo early"),
+        launch("(for i in 1 2 3 4 5 6; do sleep 2; echo $i; done) & echo 0"),
+    );
+    let exit = |placement: &Placement| match place.end(placement) {
+        Observation::Exited(exit) => *exit,
+        other => panic!("{other:?}"),
+    };
+    let (waited, worked) = (exit(&waits), exit(&works));
+    assert_eq!((waited.exit_code, waited.tree.names), (Some(0), vec!["sleep".to_owned()]));
+    assert!((10.0..60.0).contains(&waited.wall_seconds), "{}", waited.wall_seconds);
+    assert_eq!((worked.exit_code, worked.tree.leftover_processes_ended, worked.lines), (Some(0), 0, 7));
 }
 
 /// Proves that a process in a separate session that holds the output of a script that succeeded ends with the attempt, and is named.

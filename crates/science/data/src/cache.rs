@@ -33,9 +33,23 @@ struct Entry {
     identity: Identity,
     read_as: String,
     file: DataFile,
+    /// What [`Entry::hash`] was when it was written.
+    blake3: String,
 }
 
-/// Results of earlier reads, kept in a JSON file. Losing it costs time, nothing else.
+impl Entry {
+    /// BLAKE3 of the path and of what the entry says about its file.
+    fn hash(&self, path: &Path) -> String {
+        let said = serde_json::to_vec(&(&self.identity, &self.read_as, &self.file));
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(path.as_os_str().as_encoded_bytes()).update(b"\0");
+        hasher.update(&said.expect("strings and numbers are JSON"));
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// Results of earlier reads, kept in a JSON file. Losing it costs time, nothing else: an entry that does not have the hash which it
+/// was written with is not believed, since what it says goes into receipts.
 #[derive(Debug)]
 pub struct HashCache {
     path: PathBuf,
@@ -84,9 +98,10 @@ impl HashCache {
     }
 
     pub(crate) fn get(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<DataFile> {
-        let entries = self.lock();
-        let entry = entries.by_path.get(&absolute(path))?;
-        (entry.identity == *identity && entry.read_as == read_as).then(|| entry.file.clone())
+        let path = absolute(path);
+        let entry = self.lock().by_path.get(&path).cloned()?;
+        let is_known = entry.identity == *identity && entry.read_as == read_as;
+        (is_known && entry.blake3 == entry.hash(&path)).then_some(entry.file)
     }
 
     /// Counts a file that was not read.
@@ -105,11 +120,14 @@ impl HashCache {
         if !identity.was_settled_at(started) {
             return;
         }
+        let path = absolute(path);
+        let mut entry = Entry { identity, read_as, file: file.clone(), blake3: String::new() };
+        entry.blake3 = entry.hash(&path);
         let mut entries = self.lock();
         if entries.by_path.len() >= MAX_ENTRIES {
             entries.by_path.clear();
         }
-        entries.by_path.insert(absolute(path), Entry { identity, read_as, file: file.clone() });
+        entries.by_path.insert(path, entry);
         entries.changed = true;
     }
 

@@ -1,6 +1,8 @@
 //! The manifest of a data set: its files, and what is in them.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use trackway_core::text::hex;
 use trackway_formats::runfile::DataFormat;
 
 use crate::infer::Column;
@@ -57,6 +59,32 @@ pub struct DataFile {
     pub header: Option<bool>,
     /// CSV: the separator.
     pub delimiter: Option<char>,
+}
+
+/// What of a file belongs to the identity of its data set.
+pub(crate) struct FileIdentity<'f> {
+    /// Its path relative to the set's folder, as bytes.
+    pub(crate) path: &'f [u8],
+    pub(crate) size_bytes: u64,
+    pub(crate) blake3: &'f str,
+    pub(crate) schema: Option<&'f Vec<Column>>,
+}
+
+/// The `data_sha256` of a data set: of its files in path order, and of the strings that mean a missing value.
+pub(crate) fn content_sha256<'f>(
+    files: impl Iterator<Item = FileIdentity<'f>>,
+    missing: &[String],
+) -> String {
+    let mut hasher = Sha256::new();
+    for FileIdentity { path, size_bytes, blake3, schema } in files {
+        let schema = serde_json::to_string(&schema).expect("a schema is plain text");
+        hasher.update(path);
+        hasher.update(format!("\0{size_bytes}\0{blake3}\0{schema}\n"));
+    }
+    if !missing.is_empty() {
+        hasher.update(serde_json::to_string(missing).expect("strings are JSON"));
+    }
+    hex(&hasher.finalize())
 }
 
 impl DataManifest {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn mask(key: u8) -> Mask {
-        Mask::new([key; KEY_BYTES], Arc::new(Redactor::from_environment::<&str, &str>([])))
+        Mask::new([key; KEY_BYTES], Arc::new(Redactor::of_shapes()))
     }
 
     fn row(at: usize) -> String {

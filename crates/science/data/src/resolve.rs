@@ -4,9 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use trackway_core::Clock;
-use trackway_core::text::hex;
 use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::cache::HashCache;
@@ -15,7 +13,7 @@ use crate::examine::Examiner;
 use crate::format::is_text;
 use crate::identity::Identity;
 use crate::infer::Column;
-use crate::manifest::{DataFile, DataManifest};
+use crate::manifest::{DataFile, DataManifest, FileIdentity, content_sha256};
 use crate::pass::PassObserver;
 use crate::profile::Profile;
 use crate::read_context::ReadContext;
@@ -172,15 +170,11 @@ fn column_advice(set: &str, column: &str, file: &DataFile, schema: &[Column]) ->
 }
 
 fn digest(selection: &Selection, files: &[DataFile], spec: &DataSpec) -> String {
-    let mut hasher = Sha256::new();
-    for (path, file) in selection.files.iter().zip(files) {
-        let relative = path.strip_prefix(&selection.root).unwrap_or(path);
-        let schema = serde_json::to_string(&file.schema).expect("a schema is plain text");
-        hasher.update(relative.as_os_str().as_encoded_bytes());
-        hasher.update(format!("\0{}\0{}\0{schema}\n", file.size_bytes, file.blake3));
-    }
-    if !spec.missing.is_empty() {
-        hasher.update(serde_json::to_string(&spec.missing).expect("strings are JSON"));
-    }
-    hex(&hasher.finalize())
+    let identities = selection.files.iter().zip(files).map(|(path, file)| FileIdentity {
+        path: path.strip_prefix(&selection.root).unwrap_or(path).as_os_str().as_encoded_bytes(),
+        size_bytes: file.size_bytes,
+        blake3: &file.blake3,
+        schema: file.schema.as_ref(),
+    });
+    content_sha256(identities, &spec.missing)
 }

@@ -300,6 +300,31 @@ fn the_cache_spares_settled_files_only() {
     assert!(!was_cached(&later(), &named), "same size and modification time, other time of change");
 }
 
+/// Proves that an entry of the cache in which a digit was edited is not believed: the file is read again, and what comes out is right.
+#[test]
+fn an_edited_cache_is_not_believed() {
+    let folder = folder(&[("a.csv", b"x\n1\n"), ("b.csv", b"x\n2\n")]);
+    let cache_path = folder.path().join("cache.json");
+    let was_cached = |path: &str| {
+        let cache = HashCache::load(&cache_path);
+        let cached = is_cached(&cache, folder.path(), &later(), &spec(path));
+        cache.save().unwrap();
+        cached
+    };
+    assert!(!was_cached("a.csv") && !was_cached("b.csv") && was_cached("a.csv"));
+    let text = fs::read_to_string(&cache_path).unwrap();
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    let (own, other) = (hash(b"x\n1\n"), hash(b"x\n2\n"));
+    for (from, to) in [("\"rows\":", "\"rows\":1"), (own.as_str(), other.as_str())] {
+        let edited = text.replace(from, to);
+        assert_ne!(edited, text, "{from}");
+        fs::write(&cache_path, edited).unwrap();
+        assert!(!was_cached("a.csv"), "{from}");
+        assert!(was_cached("a.csv"), "{from}");
+    }
+    assert!(was_cached("b.csv"), "the other entries stay");
+}
+
 /// Whether the file came from the cache; what comes out must equal a fresh reading either way.
 fn is_cached(cache: &HashCache, base: &Path, clock: &ManualClock, spec: &DataSpec) -> bool {
     let resolver =

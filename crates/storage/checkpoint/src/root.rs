@@ -52,6 +52,9 @@ pub struct Commit {
     pub parent: Option<u64>,
 }
 
+/// Commits that are kept while retention waits.
+const HELD_MAX: usize = 16;
+
 /// A checkpoint root as its writer sees it: one attempt, holding one epoch.
 pub struct CheckpointRoot {
     pub(crate) view: CheckpointView,
@@ -61,6 +64,8 @@ pub struct CheckpointRoot {
     pub(crate) ids: Arc<dyn Ids>,
     files: FileWriter,
     keeper: Keeper,
+    /// Whether retention waits, up to a limit.
+    holds: bool,
     /// The commit this attempt continues from.
     pub(crate) parent: Option<u64>,
     /// Its files, when they are whole as far as this process knows.
@@ -140,7 +145,20 @@ impl CheckpointRoot {
         let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let files = files.sharing_from(settings.share_bytes_min);
         let (keeper, parent, parent_files, round, group) = (Keeper::default(), None, None, None, None);
-        Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group }
+        Self {
+            view,
+            claim,
+            settings,
+            clock,
+            ids,
+            files,
+            keeper,
+            holds: false,
+            parent,
+            parent_files,
+            round,
+            group,
+        }
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
@@ -157,6 +175,12 @@ impl CheckpointRoot {
     /// What later commits keep if the environment sets nothing; `None`: everything.
     pub fn keep_by_default(&mut self, keep: Option<Retention>) {
         self.settings.keep_by_default = keep;
+    }
+
+    /// Whether later commits delete nothing until what is committed at once was judged, as at the end of a script; with more than a few commits they do
+    /// all the same.
+    pub fn hold_retention(&mut self, holds: bool) {
+        self.holds = holds;
     }
 
     /// Later commits continue from this one, whose bytes are not read: another process resumed from it.
@@ -447,6 +471,9 @@ impl CheckpointRoot {
         let Some(policy) = self.settings.keep.as_ref().or(self.settings.keep_by_default.as_ref()) else {
             return Ok(());
         };
+        if self.holds && self.view.list().iter().filter(|info| info.state.is_whole()).count() <= HELD_MAX {
+            return Ok(());
+        }
         let now = self.clock.now();
         let claim = self.claim.holder();
         let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), policy, now, None)?;

@@ -83,6 +83,8 @@ pub struct ClosedRecords {
     pub first_step_at: Option<Timestamp>,
     /// The greatest step reported.
     pub last_step: Option<Step>,
+    /// The greatest step that the recorder inside the script reported, and when it first did: what was printed may be read later.
+    pub last_recorded_step: Option<(Step, Timestamp)>,
     /// The newest sign of life, by the script's clock.
     pub heartbeat_at: Option<Timestamp>,
     /// When what runs beside the script recorded something last: the attempt ran at least until then.
@@ -261,6 +263,12 @@ impl ClosedRecords {
             self.first_step = Some(self.first_step.map_or(step, |first| first.min(step)));
             self.first_step_at = Some(self.first_step_at.map_or(at, |first| first.min(at)));
             self.last_step = self.last_step.max(Some(step));
+        }
+    }
+
+    fn see_recorded(&mut self, at: Timestamp, step: Step) {
+        if self.last_recorded_step.is_none_or(|(last, _)| last < step) {
+            self.last_recorded_step = Some((step, at));
         }
     }
 }

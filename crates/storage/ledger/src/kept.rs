@@ -17,10 +17,10 @@ use crate::ledger::{Ledger, update_run};
 use crate::records::{
     AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow,
     DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES,
-    ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow,
-    RunState, TABLES,
+    ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunAmendmentRow,
+    RunDataRow, RunRow, RunState, TABLES,
 };
-use crate::run_amendments::restore_run_amendments;
+use crate::run_amendments::amend_restored;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
 use crate::value::{Column, ColumnKind, Field as _, Record, Table, Value};
@@ -56,6 +56,15 @@ pub struct KnownAttempt {
     pub log_directory: String,
     /// Whether its receipt is sealed.
     pub sealed: bool,
+}
+
+/// What restoring kept rows did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Whether a row was added, or a run got its state back.
+    pub added: bool,
+    /// Rows that the ledger has otherwise, a sentence each. They stay as the ledger has them.
+    pub differs: Vec<String>,
 }
 
 impl Default for KeptRows {
@@ -249,12 +258,12 @@ impl Ledger {
         self.kept(&KeptRows::of_evaluation(&end))
     }
 
-    /// Puts kept rows back, all or nothing and durably. What the ledger has already stays as it is. True when something
-    /// was added.
+    /// Puts kept rows back, durably. What the ledger has already stays as it is: the same row again changes nothing, and of another row
+    /// under its key the answer says so. Where there is an error, nothing was put back.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when a receipt does not have the digest that it was sealed with, or a row is damaged.
-    pub fn restore(&self, kept: &KeptRows) -> Result<bool, LedgerError> {
+    pub fn restore(&self, kept: &KeptRows) -> Result<Restored, LedgerError> {
         if kept.version > VERSION {
             return Err(LedgerError::Query(format!(
                 "rows of version {} are newer than this program",
@@ -262,36 +271,9 @@ impl Ledger {
             )));
         }
         self.backend().transaction(true, |backend| {
-            let mut added = absent(backend, &kept.rows_of::<DataSnapshotRow>()?)?;
-            let attempts = kept.attempts()?;
-            for run in kept.rows_of::<RunRow>()? {
-                added |= restore_run(backend, &run, attempts.is_empty())?;
-            }
-            added |= absent(backend, &kept.rows_of::<RunDataRow>()?)?;
-            for attempt in attempts {
-                added |= restore_attempt(backend, kept, &attempt)?;
-            }
-            added |= absent(backend, &kept.rows_of::<AttemptDataRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<RetryRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<AmendmentRow>()?)?;
-            added |= restore_run_amendments(backend, &kept.rows_of()?)?;
-            added |= absent(backend, &kept.rows_of::<DiagnosisRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<PreflightCheckRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<DriftResultRow>()?)?;
-            for evaluation in kept.rows_of::<EvaluationRow>()? {
-                added |= restore_evaluation(backend, kept, &evaluation)?;
-            }
-            added |= absent(backend, &kept.rows_of::<GateReceiptRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<GateTestRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<ModelVersionRow>()?)?;
-            added |= absent(backend, &kept.rows_of::<ModelChangeRow>()?)?;
-            for standing in kept.rows_of::<ModelRow>()? {
-                restore_standing(backend, &standing)?;
-            }
-            added |= absent(backend, &kept.rows_of::<ApprovalRow>()?)?;
-            Ok(added)
+            let mut restoring = Restoring { backend, kept, restored: Restored::default() };
+            restoring.all()?;
+            Ok(restoring.restored)
         })
     }
 
@@ -372,26 +354,43 @@ fn difference(
     stays: Stays,
     kept: &[Value],
 ) -> Result<Option<String>, LedgerError> {
-    let is_key = |(column, _): &(&Column, &Value)| table.key.contains(&column.name);
-    let keys: Vec<(&Column, &Value)> = table.columns.iter().zip(kept).filter(is_key).collect();
+    let keys = keys_of(table, kept);
     let filter: Vec<String> = keys.iter().map(|(column, _)| format!("{} = ?", column.name)).collect();
-    let shown: Vec<String> =
-        keys.iter().map(|(column, value)| format!("{} {}", column.name, to_json((*value).clone()))).collect();
     let values: Vec<Value> = keys.iter().map(|(_, value)| (*value).clone()).collect();
     let kinds: Vec<ColumnKind> = table.columns.iter().map(|column| column.kind).collect();
     let sql = format!("SELECT {} FROM {} WHERE {}", column_list(table), table.name, filter.join(" AND "));
-    let subject = format!("the row of `{}` with {}", table.name, shown.join(", "));
+    let subject = subject_of(table, kept);
     let stored = match backend.rows("comparing kept rows", &sql, &values, &kinds) {
         Ok(stored) => stored.into_iter().next(),
         Err(error) if error.is_about_rows() => return Ok(Some(format!("{subject} cannot be read: {error}"))),
         Err(error) => return Err(error),
     };
     let Some(stored) = stored else { return Ok(Some(format!("{subject} is not in the ledger"))) };
-    let changed =
-        table.columns.iter().zip(kept.iter().zip(&stored)).find(|(column, (kept_one, stored_one))| {
-            kept_one != stored_one && stays.holds_for(table, column.name, kept, &stored)
-        });
-    Ok(changed.map(|(column, _)| format!("{subject} has another `{}` than was kept", column.name)))
+    Ok(changed(table, stays, kept, &stored))
+}
+
+/// What of a row in the ledger should have stayed and has another value than was kept.
+fn changed(table: &Table, stays: Stays, kept: &[Value], stored: &[Value]) -> Option<String> {
+    let mut columns = table.columns.iter().zip(kept.iter().zip(stored));
+    let found = columns.find(|(column, (kept_one, stored_one))| {
+        kept_one != stored_one && stays.holds_for(table, column.name, kept, stored)
+    });
+    let (column, _) = found?;
+    Some(format!("{} has another `{}` than was kept", subject_of(table, kept), column.name))
+}
+
+/// The columns that name a row, with their values.
+fn keys_of<'v>(table: &Table, values: &'v [Value]) -> Vec<(&'static Column, &'v Value)> {
+    let columns = table.columns.iter().zip(values);
+    columns.filter(|(column, _)| table.key.contains(&column.name)).collect()
+}
+
+/// A row as sentences name it.
+fn subject_of(table: &Table, values: &[Value]) -> String {
+    let keys = keys_of(table, values).into_iter();
+    let keys = keys.map(|(column, value)| format!("{} {}", column.name, to_json(value.clone())));
+    let keys: Vec<String> = keys.collect();
+    format!("the row of `{}` with {}", table.name, keys.join(", "))
 }
 
 /// What a query of one column finds.
@@ -400,23 +399,125 @@ fn texts(backend: &mut Backend, doing: &str, sql: &str) -> Result<Vec<String>, L
     Ok(rows.into_iter().flatten().filter_map(|value| String::from_value(value).ok()).collect())
 }
 
-fn absent<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<bool, LedgerError> {
-    rows.iter().try_fold(false, |added, row| Ok(backend.insert_if_absent(row)? || added))
+/// Kept rows on their way back.
+struct Restoring<'r> {
+    backend: &'r mut Backend,
+    kept: &'r KeptRows,
+    restored: Restored,
 }
 
-/// A run, and if `with_state` the state it reached after as many attempts as the ledger has. A state from before the
-/// last attempt is older than that attempt's receipt.
-fn restore_run(backend: &mut Backend, run: &RunRow, with_state: bool) -> Result<bool, LedgerError> {
-    if backend.insert_if_absent(run)? {
-        return Ok(true);
+impl Restoring<'_> {
+    /// Rows that others refer to come first.
+    fn all(&mut self) -> Result<(), LedgerError> {
+        let kept = self.kept;
+        self.rows_of::<DataSnapshotRow>()?;
+        let attempts = kept.attempts()?;
+        for run in kept.rows_of::<RunRow>()? {
+            self.run(&run, attempts.is_empty())?;
+        }
+        self.rows_of::<RunDataRow>()?;
+        for attempt in attempts {
+            self.attempt(&attempt)?;
+        }
+        self.rows_of::<AttemptDataRow>()?;
+        self.rows_of::<RetryRow>()?;
+        self.rows_of::<DetectionRow>()?;
+        self.rows_of::<RollBackRow>()?;
+        self.rows_of::<AmendmentRow>()?;
+        self.rows_of::<RunAmendmentRow>()?;
+        amend_restored(self.backend, &kept.rows_of()?)?;
+        self.rows_of::<DiagnosisRow>()?;
+        self.rows_of::<PreflightCheckRow>()?;
+        self.rows_of::<DriftResultRow>()?;
+        for evaluation in kept.rows_of::<EvaluationRow>()? {
+            self.evaluation(&evaluation)?;
+        }
+        self.rows_of::<GateReceiptRow>()?;
+        self.rows_of::<GateTestRow>()?;
+        self.rows_of::<ModelVersionRow>()?;
+        self.rows_of::<ModelChangeRow>()?;
+        for standing in kept.rows_of::<ModelRow>()? {
+            restore_standing(self.backend, &standing)?;
+        }
+        self.rows_of::<ApprovalRow>()
     }
-    let moved = |stored: &RunRow| stored.attempt_count == run.attempt_count && stored.state != run.state;
-    let restores_state = with_state && run.state != RunState::Planned;
-    let Some(stored) = backend.stored(run)?.filter(|stored| restores_state && moved(stored)) else {
-        return Ok(false);
-    };
-    update_run(backend, &RunRow { revision: stored.revision, ..run.clone() })?;
-    Ok(true)
+
+    fn rows_of<R: Record>(&mut self) -> Result<(), LedgerError> {
+        let rows = self.kept.rows_of::<R>()?;
+        self.rows(&rows)
+    }
+
+    /// Adds the rows that are not there. They are looked up first: the database refuses to add to history under a key that is taken, even
+    /// to leave the row as it is. Two runs on one data set both keep its row, each with the time at which it saw it.
+    fn rows<R: Record>(&mut self, rows: &[R]) -> Result<(), LedgerError> {
+        for row in rows {
+            match self.backend.stored(row)? {
+                Some(stored) => self.compare(row, &stored)?,
+                None => self.restored.added |= self.backend.insert_if_absent(row)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the ledger has a row otherwise. Both are redacted again: who kept it may have known fewer secrets.
+    fn compare<R: Record>(&mut self, kept: &R, stored: &R) -> Result<(), LedgerError> {
+        let table = kept.table();
+        if let Proof::Copies(stays) = proof_of(table) {
+            let (kept, stored) = (self.backend.as_stored(kept)?, self.backend.as_stored(stored)?);
+            self.restored.differs.extend(changed(table, stays, &kept.values(), &stored.values()));
+        }
+        Ok(())
+    }
+
+    /// A run, and if `with_state` the state it reached after as many attempts as the ledger has. A state from before the
+    /// last attempt is older than that attempt's receipt.
+    fn run(&mut self, run: &RunRow, with_state: bool) -> Result<(), LedgerError> {
+        let Some(stored) = self.backend.stored(run)? else {
+            self.restored.added |= self.backend.insert_if_absent(run)?;
+            return Ok(());
+        };
+        self.compare(run, &stored)?;
+        let moved = stored.attempt_count == run.attempt_count && stored.state != run.state;
+        if with_state && moved && run.state != RunState::Planned {
+            update_run(self.backend, &RunRow { revision: stored.revision, ..run.clone() })?;
+            self.restored.added = true;
+        }
+        Ok(())
+    }
+
+    fn attempt(&mut self, attempt: &AttemptRow) -> Result<(), LedgerError> {
+        self.restored.added |= restore_attempt(self.backend, self.kept, attempt)?;
+        let Some(stored) = self.backend.stored(attempt)? else { return Ok(()) };
+        self.compare(attempt, &stored)
+    }
+
+    fn evaluation(&mut self, ended: &EvaluationRow) -> Result<(), LedgerError> {
+        let begun = EvaluationRow {
+            state: EvaluationState::Running,
+            ended_at: None,
+            receipt_sha256: None,
+            ..ended.clone()
+        };
+        // Looked up first: the database refuses to add one that has ended, even to leave it as it is.
+        match self.backend.stored(ended)? {
+            Some(stored) if stored.state != EvaluationState::Running => return self.compare(ended, &stored),
+            Some(_) => {}
+            None => self.restored.added |= self.backend.insert_if_absent(&begun)?,
+        }
+        let end = self.kept.end_of(ended)?;
+        if ended.receipt_sha256.as_deref() != Some(end.receipt_sha256().as_str()) {
+            let why = format!(
+                "the digest of the kept receipt of {} differs from the one it ended with",
+                ended.evaluation_id
+            );
+            return Err(self.backend.refuse("restoring an evaluation", why));
+        }
+        self.rows(use_of(&begun).as_slice())?;
+        self.rows(&end.metrics)?;
+        self.rows(&end.slices)?;
+        self.restored.added |= self.backend.update(ended, &["run_id"])?;
+        Ok(())
+    }
 }
 
 fn restore_attempt(
@@ -455,36 +556,6 @@ fn restore_attempt(
     seal_rows(backend, &seal)?;
     backend.update(attempt, &["run_id", "kind"])?;
     Ok(true)
-}
-
-fn restore_evaluation(
-    backend: &mut Backend,
-    kept: &KeptRows,
-    ended: &EvaluationRow,
-) -> Result<bool, LedgerError> {
-    let begun = EvaluationRow {
-        state: EvaluationState::Running,
-        ended_at: None,
-        receipt_sha256: None,
-        ..ended.clone()
-    };
-    // Looked up first: the database refuses to add one that has ended, even to leave it as it is.
-    let added = backend.stored(&begun)?.is_none() && backend.insert_if_absent(&begun)?;
-    if backend.stored(ended)?.is_some_and(|stored| stored.state != EvaluationState::Running) {
-        return Ok(added);
-    }
-    let end = kept.end_of(ended)?;
-    if ended.receipt_sha256.as_deref() != Some(end.receipt_sha256().as_str()) {
-        let why = format!(
-            "the digest of the kept receipt of {} differs from the one it ended with",
-            ended.evaluation_id
-        );
-        return Err(backend.refuse("restoring an evaluation", why));
-    }
-    absent(backend, use_of(&begun).as_slice())?;
-    absent(backend, &end.metrics)?;
-    absent(backend, &end.slices)?;
-    backend.update(ended, &["run_id"])
 }
 
 /// The newest state of a model counts.

@@ -286,8 +286,9 @@ impl Ledger {
         self.backend().transaction(false, |backend| {
             // Looked up first: the same content seen again under another name or at another time changes nothing.
             let added = backend.stored(snapshot)?.is_none() && backend.insert_if_absent(snapshot)?;
-            if added {
-                backend.insert_all(files)?;
+            // A ledger that was made again has the snapshot without the list of its files.
+            if added || !has_files(backend, &snapshot.data_sha256)? {
+                files.iter().try_for_each(|file| backend.insert_if_absent(file).map(drop))?;
             }
             Ok(added)
         })
@@ -422,6 +423,13 @@ pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> R
 /// A run, which no other transaction changes before this one ends.
 pub(crate) fn locked_run(backend: &mut Backend, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
     backend.select_locked(run_id, "FOR NO KEY UPDATE")
+}
+
+/// Whether the list of the files of a data set is known.
+fn has_files(backend: &mut Backend, data_sha256: &str) -> Result<bool, LedgerError> {
+    let tail = "WHERE data_sha256 = ? LIMIT 1";
+    let found: Vec<DataSnapshotFileRow> = backend.select(tail, &[Value::from(data_sha256)])?;
+    Ok(!found.is_empty())
 }
 
 fn not_found(what: &'static str, id: impl ToString) -> LedgerError {

@@ -43,7 +43,7 @@ pub use error::{ErrorKind, LedgerError};
 pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 pub use find::{AttemptFilter, EndCount, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
-pub use kept::{KeptRows, KnownAttempt};
+pub use kept::{KeptRows, KnownAttempt, Restored};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use records::{

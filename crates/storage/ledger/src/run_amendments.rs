@@ -30,16 +30,8 @@ impl Ledger {
     }
 }
 
-/// Puts back changes that are not in the ledger, and makes what they say of their runs true again: the row of a run may have
-/// been put back from before them.
-pub(crate) fn restore_run_amendments(
-    backend: &mut Backend,
-    kept: &[RunAmendmentRow],
-) -> Result<bool, LedgerError> {
-    let mut added = false;
-    for amendment in kept {
-        added |= backend.insert_if_absent(amendment)?;
-    }
+/// Makes what restored changes say of their runs true again: the row of a run may have been put back from before them.
+pub(crate) fn amend_restored(backend: &mut Backend, kept: &[RunAmendmentRow]) -> Result<(), LedgerError> {
     let mut runs: Vec<RunId> = kept.iter().map(|amendment| amendment.run_id).collect();
     runs.dedup();
     for run_id in runs {
@@ -47,7 +39,7 @@ pub(crate) fn restore_run_amendments(
         let all: Vec<RunAmendmentRow> = backend.select(tail, &[run_id.to_value()])?;
         make_true(backend, run_id, &all)?;
     }
-    Ok(added)
+    Ok(())
 }
 
 /// Changes the row of a run as amendments say, and gives it as it is stored then; none without such a run.

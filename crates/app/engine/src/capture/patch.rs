@@ -152,7 +152,7 @@ mod tests {
     /// a file of secrets is left out, and that a byte in another encoding changes nothing of it.
     #[test]
     fn a_difference_is_kept_file_by_file() {
-        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let redactor = Redactor::of_shapes();
         let folder = tempfile::tempdir().unwrap();
         let plain = section("a b.py", " x = 1\n-y = 2\n+y = 3\n");
         let added = section("added.py", &format!(" x = 1\n+y = '{}'\n", token()));
@@ -179,7 +179,7 @@ mod tests {
     /// Proves that the content of a binary section is looked for in the file, and that what the file had before is not kept.
     #[test]
     fn binary_sections_are_searched_in_the_file() {
-        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let redactor = Redactor::of_shapes();
         let folder = tempfile::tempdir().unwrap();
         let binary = |path: &str| {
             format!(

@@ -26,7 +26,7 @@ impl World {
         let path = std::env::var("PATH").unwrap_or_default();
         let environment =
             BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), "/nonexistent".to_owned())]);
-        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let redactor = Redactor::of_shapes();
         Self { folder, environment, exclude: Vec::new(), redactor }
     }
 

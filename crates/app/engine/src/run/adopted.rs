@@ -220,8 +220,18 @@ fn paths_of(event: &EventRow) -> Vec<String> {
     [path.to_owned()].into_iter().chain(beside.map(|name| format!("{folder}{name}"))).collect()
 }
 
-/// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:
-/// `out/checkpoint-40` is one of `out/checkpoint-*`.
+/// Before a number that grows while a script trains.
+const COUNTED: [&str; 5] = ["epoch", "step", "steps", "iter", "iteration"];
+
+/// Whether the number behind this text counts what was trained: `epoch=3`, `step_40`.
+fn is_counted(text: &str) -> bool {
+    let name = text.trim_end_matches(['=', '-', '_']).to_ascii_lowercase();
+    let word = name.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
+    COUNTED.contains(&word)
+}
+
+/// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one and what counts
+/// steps or epochs in any case: `out/checkpoint-40` is one of `out/checkpoint-*`.
 fn naming(paths: &[&str]) -> Vec<String> {
     let mut alike: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
     for path in paths {
@@ -232,7 +242,7 @@ fn naming(paths: &[&str]) -> Vec<String> {
         let last = numbers[0].len().saturating_sub(1);
         let differs = |place: usize| numbers.iter().any(|one| one[place] != numbers[0][place]);
         let part = |(place, number): (usize, &&str)| {
-            let is_open = place == last || differs(place);
+            let is_open = place == last || differs(place) || is_counted(texts[place]);
             format!("{}{}", texts[place], if is_open { "*" } else { *number })
         };
         numbers[0].iter().enumerate().map(part).collect::<String>() + texts[numbers[0].len()]
@@ -345,9 +355,11 @@ mod tests {
     /// a path without a number names itself.
     #[test]
     fn numbers_that_differ_are_open() {
-        let cases: [(&[&str], &[&str]); 9] = [
+        let cases: [(&[&str], &[&str]); 11] = [
             (&["out/checkpoint-40"], &["out/checkpoint-*"]),
-            (&["v2/epoch=3-step=120.ckpt"], &["v2/epoch=3-step=*.ckpt"]),
+            (&["v2/epoch=3-step=120.ckpt"], &["v2/epoch=*-step=*.ckpt"]),
+            (&["v2/model_Epoch_3_acc_81.pt"], &["v2/model_Epoch_*_acc_*.pt"]),
+            (&["seed3/resnet50-e7.pt"], &["seed3/resnet50-e*.pt"]),
             (&["v2/epoch=3-step=120.ckpt", "v2/epoch=4-step=160.ckpt"], &["v2/epoch=*-step=*.ckpt"]),
             (&["ckpt.pt"], &["ckpt.pt"]),
             (&["ckpt.pt", "last.pt"], &["ckpt.pt", "last.pt"]),

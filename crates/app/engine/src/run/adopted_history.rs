@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use trackway_adopt::{History, Past, Steps};
 use trackway_core::{Step, Timestamp};
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::{Frame, Item, SegmentReader};
 use trackway_formats::writers::WritersRecord;
+use trackway_launch::ExitRecord;
 use trackway_ledger::AttemptRow;
 
 use crate::Context;
@@ -32,7 +34,24 @@ pub(super) fn past_of(context: &Context, attempt: &AttemptRow) -> Past {
     let files = context.home.layout.attempt(attempt.attempt_id);
     let record = fs::read(files.writers_json()).ok();
     let record = record.and_then(|bytes| WritersRecord::from_bytes(&bytes).ok()).unwrap_or_default();
-    Past { from_ns: attempt.started_at.map_or(i64::MAX, Timestamp::as_nanos), record }
+    let from_ns = attempt.started_at.map_or(i64::MAX, Timestamp::as_nanos);
+    Past { from_ns, alive_until_ns: alive_until_ns(&files).unwrap_or(from_ns), record }
+}
+
+/// The last sign of life of an attempt that has ended: its end by its shim or, where that was killed, the last that it printed or recorded.
+fn alive_until_ns(files: &AttemptLayout) -> Option<i64> {
+    if let Ok(Some(exit)) = ExitRecord::read(files.folder()) {
+        return Some(exit.ended_at.as_nanos());
+    }
+    let segments = fs::read_dir(files.records()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let written = segments.chain([files.stdout_log(), files.stderr_log()]);
+    written.filter_map(|path| modified_ns(&path)).max()
+}
+
+fn modified_ns(path: &Path) -> Option<i64> {
+    let modified = fs::metadata(path).and_then(|found| found.modified()).ok()?;
+    let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since_1970.as_nanos()).ok()
 }
 
 /// The steps that an attempt recorded or printed, and when.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::thread::JoinHandle;
 
-use trackway_core::{Clock as _, LaunchKind, Rung, Step};
+use serde_json::json;
+use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::{Observation, Seen};
@@ -87,7 +88,9 @@ pub fn drive(
                     ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
                 detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
-                launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
+                let launched =
+                    launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter);
+                launched.map_err(|error| not_launched(context, run_id, previous.as_ref(), error))?
             }
         };
         asked_for = false;
@@ -123,6 +126,32 @@ pub fn drive(
     let outcome = run::outcome(context, run_id)?;
     mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// A refused launch needs a person: the run does not stay one that runs, and its history has the reason. Returns the reason, or why that cannot be
+/// written down.
+fn not_launched(
+    context: &Context,
+    run_id: RunId,
+    previous: Option<&AttemptRow>,
+    error: AppError,
+) -> AppError {
+    let Ok(last) = context.attempts_of(run_id).map(|mut attempts| attempts.pop()) else { return error };
+    let is_written_down = last.map(|last| last.attempt_id) != previous.map(|previous| previous.attempt_id);
+    // An attempt that is written down may have begun, and what passes is tried again: the next `trackway resume` finds out.
+    if is_written_down || error.kind.is_passing() {
+        return error;
+    }
+    let (at, kind) = (context.clock.now(), EventKind::LaunchRefused);
+    let event = EventRow {
+        // It may be refused more than once.
+        event_id: format!("{run_id}:{kind}:{}", at.as_micros()),
+        fields_json: Some(json!({ "next": error.hints.join("; ") })),
+        ..EventRow::of_run(run_id, kind, at, error.message.clone())
+    };
+    // The state of the run counts more than its history.
+    let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+    context.fail_run(run_id, error)
 }
 
 /// Reports what the attempt resumed from and left, and how it ended.

@@ -632,7 +632,7 @@ mod tests {
     /// one that the run file passes on gets past it.
     #[test]
     fn of_trackways_variables_is_stored_what_the_table_says() {
-        let redactor = Redactor::from_environment::<&str, &str>([]);
+        let redactor = Redactor::of_shapes();
         let secret = "https://mm.example.org/hooks/s3cr3tpathvalue99";
         let new = format!("{}NEW", Variable::PREFIX);
         let own: BTreeMap<String, String> = Variable::ALL

@@ -21,6 +21,7 @@ mod launch;
 pub mod live_record;
 mod load_crash;
 pub mod lock;
+mod opened;
 mod outcome;
 mod policy;
 mod prepare;

@@ -1,34 +1,19 @@
-//! Reopens a run whose supervisor is gone. What opens one that its data blocked: any digest of what it would be launched on that is not what stopped it.
-
-use std::path::Path;
+//! Reopens a run whose supervisor is gone.
 
 use trackway_core::{LaunchKind, TerminationReason};
-use trackway_formats::EventKind;
-use trackway_formats::layout::AttemptLayout;
-use trackway_formats::sha256_hex;
-use trackway_ledger::{AttemptRow, RunRow, RunState};
+use trackway_ledger::{RunRow, RunState};
 
 use super::isolated_changes::IsolatedChanges;
-use super::job::{Job, data_sha256, planned_job};
-use super::prepare::{Opened, Prepared, capture_surroundings, contract_sha256, resolve_data, supervised};
+use super::job::planned_job;
+pub(super) use super::opened::is_of_data;
+use super::opened::{not_resumable, opened};
+use super::prepare::{Prepared, capture_surroundings, supervised};
 use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
 use super::supervision;
 use crate::Context;
-use crate::capture::{Capture, NamedFile};
 use crate::error::{AppError, ErrorKind};
-use crate::json_file;
 use crate::reporter::Reporter;
-
-/// Letters of a digest that are shown.
-const DIGEST_LETTERS: usize = 12;
-
-/// A digest of what an attempt starts from: then and now.
-struct Digest {
-    what: &'static str,
-    then: Option<String>,
-    now: Option<String>,
-}
 
 /// A run whose supervisor is gone, as it was prepared. What can refuse it is looked at before the lease is taken: a supervisor that
 /// was only paused would lose its run to a process that cannot continue it.
@@ -89,101 +74,4 @@ pub fn may_resume(kind: LaunchKind, state: RunState, last: Option<TerminationRea
         _ => true,
     };
     kind == LaunchKind::Train && is_open
-}
-
-/// Why a run cannot be resumed.
-fn not_resumable(run: &RunRow, why: &str) -> AppError {
-    AppError::new(ErrorKind::Usage, format!("run `{}` cannot be resumed: it is {}{why}", run.name, run.state))
-        .hint(format!("see why with: trackway explain {}", run.run_id))
-}
-
-/// What changed since the last attempt of a blocked run.
-///
-/// # Errors
-/// [`crate::error::ErrorKind::Usage`] with the digests where nothing did, and for a run that something else blocked.
-fn opened(
-    context: &Context,
-    (run, job, capture): (&RunRow, &Job, &Capture),
-    reporter: &dyn Reporter,
-) -> Result<Opened, AppError> {
-    let last = context.attempts_of(run.run_id)?.pop();
-    let stopped = |attempt: AttemptRow| {
-        let reason = attempt.termination_reason.filter(|reason| is_of_data(*reason))?;
-        Some((attempt, reason))
-    };
-    let Some((last, reason)) = last.and_then(stopped) else { return Err(not_resumable(run, "")) };
-    let data_sha256 = data_sha256(&resolve_data(context, job, reporter)?);
-    let digests = digests(context, (run, &last), (job, capture), data_sha256.clone())?;
-    let changed: Vec<String> = digests.iter().filter_map(Digest::change).collect();
-    if changed.is_empty() {
-        let same: Vec<String> = digests.iter().filter_map(Digest::same).collect();
-        let why = format!(
-            ", since it ended in `{reason}` and what it would be launched on did not change: {}",
-            same.join(", ")
-        );
-        return Err(not_resumable(run, &why).hint("repair the data, its schema or the code, then resume it"));
-    }
-    let sentence = format!("changed since it ended in `{reason}`: {}", changed.join(", "));
-    Ok(Opened { sentence, data_sha256 })
-}
-
-/// Whether the data is what stopped an attempt.
-pub(super) const fn is_of_data(reason: TerminationReason) -> bool {
-    matches!(reason, TerminationReason::DataError | TerminationReason::SchemaDrift)
-}
-
-fn digests(
-    context: &Context,
-    (run, last): (&RunRow, &AttemptRow),
-    (job, capture): (&Job, &Capture),
-    data_now: Option<String>,
-) -> Result<Vec<Digest>, AppError> {
-    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
-    // What the data was checked against when it was checked last.
-    let again = events.iter().rfind(|event| EventKind::PreflightRepeated.is(&event.kind));
-    let contract = match again {
-        Some(event) => event.field("contract_sha256").map(str::to_owned),
-        None => run.data_contract_sha256.clone(),
-    };
-    let files = AttemptLayout::new(Path::new(&last.log_directory));
-    let then: Option<Capture> = json_file::read_if_sound(&files.capture_json());
-    let git = &capture.git;
-    let script = capture.script.as_ref().and_then(|script| script.blake3.clone());
-    let of = |what, then: &Option<String>, now| Digest { what, then: then.clone(), now };
-    let mut digests = vec![
-        of("data", &last.data_sha256, data_now),
-        of("schema and rules", &contract, contract_sha256(job)),
-        of("commit", &last.git_commit, git.commit.clone()),
-        of("uncommitted changes", &last.git_diff_blake3, git.dirty_diff_blake3.clone()),
-        of("script", &last.script_blake3, script),
-    ];
-    if let Some(then) = then {
-        let now = digest_of(&capture.named_files);
-        digests.push(Digest { what: "files of the command", then: digest_of(&then.named_files), now });
-    }
-    Ok(digests)
-}
-
-/// Of the files whose bytes were hashed.
-fn digest_of(files: &[NamedFile]) -> Option<String> {
-    let lines =
-        files.iter().filter_map(|file| Some(format!("{} {}\n", file.path.display(), file.blake3.as_ref()?)));
-    let text: String = lines.collect();
-    (!text.is_empty()).then(|| sha256_hex(text.as_bytes()))
-}
-
-impl Digest {
-    fn change(&self) -> Option<String> {
-        let shown = |digest: &Option<String>| digest.as_deref().map_or("none", short).to_owned();
-        (self.then != self.now)
-            .then(|| format!("{} ({} → {})", self.what, shown(&self.then), shown(&self.now)))
-    }
-
-    fn same(&self) -> Option<String> {
-        self.now.as_deref().map(|digest| format!("{} {}", self.what, short(digest)))
-    }
-}
-
-fn short(digest: &str) -> &str {
-    digest.get(..DIGEST_LETTERS).unwrap_or(digest)
 }

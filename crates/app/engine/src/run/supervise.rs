@@ -333,8 +333,9 @@ impl<'a> Supervisor<'a> {
 
     /// Reports and records what the detectors found; while the attempt lives, the run file's policies are carried out.
     fn detect(&mut self, now_micros: i64, lives: bool) {
+        let may_hang = lives && !self.script_has_ended();
         let Some(detection) = &mut self.detection else { return };
-        if let Some(sign_micros) = self.last_sign_micros.filter(|_| lives) {
+        if let Some(sign_micros) = self.last_sign_micros.filter(|_| may_hang) {
             detection.detecting.tick((now_micros - sign_micros) as f64 / 1e6);
         }
         let mut findings = detection.detecting.findings();
@@ -403,12 +404,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A script that ended and left processes behind which hold its output is waited for; the user is informed.
+    /// Whether the script itself ended well, and only what it left behind is alive.
+    fn script_has_ended(&self) -> bool {
+        let state = self.seen.as_ref().map(|seen| &seen.state);
+        matches!(state, Some(Observation::Running(Running { main_ended_at: Some(_), .. })))
+    }
+
+    /// What a script that ended well left behind and holds its output is waited for while it works; the user is informed.
     fn tell_leftovers(&mut self, running: &Running) {
         if running.main_ended_at.is_some() && !self.leftovers_reported {
             self.leftovers_reported = true;
-            let text =
-                "the script exited with code 0; waiting for child processes that still hold its output";
+            let text = "the script exited with code 0; waiting for child processes that still hold its output, while they work";
             self.watched.reporter.note(text.into());
         }
     }
@@ -453,6 +459,7 @@ impl<'a> Supervisor<'a> {
             committed_step: self.record.facts.last_committed_step,
             held_in_save: self.record.facts.held_in_save,
             handshake_seen: self.record.facts.handshake_seen,
+            script_ended: self.script_has_ended(),
         };
         let injection = self.watched.injection.as_ref();
         let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection)

@@ -1,19 +1,22 @@
 //! Marks checkpoints unsafe while an attempt runs, and when it has ended: what they hold is most likely lost
 //! (`docs/checkpoints.md`). `trackway_tower::trust` decides; here the record and the checkpoints are read, and the marks are set.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use trackway_adopt::kept_by_default;
 use trackway_checkpoint::{CheckpointInfo, CheckpointState, Fallback, FallbackKind, Housekeeper};
-use trackway_core::{Clock as _, LaunchKind, UnsafeEvidence};
+use trackway_core::{Clock as _, LaunchKind, Step, UnsafeEvidence};
 use trackway_formats::EventKind;
 use trackway_formats::checkpoint_manifest::{Kind, Manifest};
-use trackway_formats::runfile::Plan;
+use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
+use trackway_formats::runfile::{CheckpointSection, Plan};
 use trackway_layouts::{Entry, Folder, NonFinite, first_non_finite};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 use trackway_tower::trust::{LossRecord, ReadTensors, SAFE_AFTER, judge};
 
 use crate::Context;
-use crate::checkpoints::{mirror_now, mirror_run, view};
+use crate::checkpoints::{keep_variables, mirror_now, mirror_run, policy_of, view};
 use crate::error::AppError;
 use crate::reporter::Reporter;
 
@@ -78,6 +81,20 @@ pub(crate) fn mark_ended(
     Ok(marked.iter().map(|(info, evidence)| remember(context, row, info, evidence)).collect())
 }
 
+/// Deletes what retention does not keep of the checkpoints that a script wrote itself, now that it is known which are safe: at its end the last ones are
+/// committed at once. A failure only means that they stay until the next commit.
+pub(crate) fn retire_ended(context: &Context, run: &RunRow, row: &AttemptRow, section: &CheckpointSection) {
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let Ok(view) = view(&root) else { return };
+    let Some(by_default) = kept_by_default(&view) else { return };
+    let policy = if keep_variables(section).is_empty() { by_default } else { policy_of(section) };
+    let retired = Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids))
+        .and_then(|mut house| house.collect(&policy, f64::INFINITY, false));
+    if retired.is_ok() {
+        let _ = mirror_run(context, run, &std::collections::BTreeMap::new());
+    }
+}
+
 /// The message where a resume begins again, because all that it skips is unsafe.
 pub(super) fn begins_again(skipped: &[Fallback]) -> Option<String> {
     if !Fallback::only_unsafe(skipped) {
@@ -98,7 +115,8 @@ fn mark_by_loss(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Res
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let own = |info: &CheckpointInfo| info.attempt_id == row.attempt_id && is_judged(info);
     let found = view(&root)?.list().into_iter().filter(own);
-    let found = found.filter_map(|info| Some((judge(info.step, losses, &unseen)?, info)));
+    let found =
+        found.filter_map(|info| Some((judge(judged_step(&root, &info, losses), losses, &unseen)?, info)));
     set(context, row, found.map(|(evidence, info)| (info, evidence)).collect())
 }
 
@@ -109,11 +127,15 @@ fn mark_by_values(context: &Context, row: &AttemptRow, losses: &LossRecord) -> R
     for _ in 0..LOOKS_MAX {
         let view = view(&root)?;
         let newest = view.list().into_iter().rev().find(|info| info.on_branch && is_judged(info));
-        let Some(info) = newest.filter(|info| losses.was_bad_by(info.step)) else { break };
+        let Some(info) = newest else { break };
+        let step = judged_step(&root, &info, losses);
+        if !losses.was_bad_by(step) {
+            break;
+        }
         let Ok(manifest) = view.manifest(info.number) else { break };
         let folder = Folder::new(view.root().join(&info.folder));
         let tensors = values_of(&folder, &manifest, &mut budget_bytes);
-        let Some(evidence) = judge(info.step, losses, &tensors) else { break };
+        let Some(evidence) = judge(step, losses, &tensors) else { break };
         let set = set(context, row, vec![(info, evidence)])?;
         if set.is_empty() {
             break;
@@ -121,6 +143,13 @@ fn mark_by_values(context: &Context, row: &AttemptRow, losses: &LossRecord) -> R
         marked.extend(set);
     }
     Ok(marked)
+}
+
+/// The step by which a checkpoint is judged: that of its origin where the script wrote it and counts its losses otherwise.
+fn judged_step(root: &Path, info: &CheckpointInfo, losses: &LossRecord) -> Step {
+    let origin = std::fs::read(root.join(&info.folder).join(ORIGIN_FILE_NAME)).ok();
+    let origin = origin.and_then(|bytes| CheckpointOrigin::from_bytes(&bytes).ok());
+    losses.judged_step(info.step, origin.and_then(|origin| origin.reached_step))
 }
 
 fn values_of(folder: &Folder, manifest: &Manifest, budget_bytes: &mut u64) -> ReadTensors {

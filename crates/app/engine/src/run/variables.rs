@@ -102,7 +102,7 @@ mod tests {
     /// terminal have none.
     #[test]
     fn hashes_say_whether_a_variable_changed() {
-        let redactor = Arc::new(Redactor::from_environment::<&str, &str>([]));
+        let redactor = Arc::new(Redactor::of_shapes());
         let mask = Mask::new([7; 32], Arc::clone(&redactor));
         let all = of(&[
             ("LR", "0.5"),

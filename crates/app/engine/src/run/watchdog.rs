@@ -61,6 +61,8 @@ pub struct Vitals {
     pub held_in_save: Option<Step>,
     /// Whether the script spoke to the recorder.
     pub handshake_seen: bool,
+    /// Whether the script itself ended well: what is silent since then is what it left behind, which the shim ends.
+    pub script_ended: bool,
 }
 
 /// Why the supervisor ends the attempt.
@@ -91,8 +93,7 @@ pub fn intervention(
         .or_else(|| passed(vitals, limits))
         .or_else(|| timed_out(vitals, limits))
         .or_else(|| spent(vitals, limits))
-        .or_else(|| hung(vitals, limits))
-        .or_else(|| silent(vitals, limits))
+        .or_else(|| stalled(vitals, limits))
 }
 
 fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervention, String)> {
@@ -145,6 +146,14 @@ fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     ))
 }
 
+/// Nothing moves; what a script that ended left behind need not.
+fn stalled(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    if vitals.script_ended {
+        return None;
+    }
+    hung(vitals, limits).or_else(|| silent(vitals, limits))
+}
+
 fn hung(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     let Some(quiet) = vitals.quiet_seconds else { return not_started(vitals, limits.start?) };
     let limit = limits.hang_after_seconds.filter(|limit| quiet >= *limit)?;
@@ -188,6 +197,7 @@ mod tests {
         committed_step: Some(4),
         held_in_save: None,
         handshake_seen: true,
+        script_ended: false,
     };
 
     fn decided(vitals: Vitals, limits: Limits) -> Option<Intervention> {
@@ -245,6 +255,28 @@ mod tests {
         }
         let only_later = Limits { hang_after_seconds: Some(1.0), ..Limits::default() };
         assert_eq!(decided(starting, only_later), None);
+    }
+
+    /// Proves that a script which ended well neither hangs nor is silent, whatever it left behind does, while the limits of time and money still hold.
+    #[test]
+    fn what_a_script_leaves_does_not_hang() {
+        let hangs = Limits { hang_after_seconds: Some(5.0), ..Limits::default() };
+        let starts = Limits { start: Some(StartLimit::Step { seconds: 5.0 }), ..Limits::default() };
+        let speaks = Limits { handshake_seconds: Some(5.0), ..Limits::default() };
+        let timeout = Limits { timeout_seconds: Some(5.0), ..Limits::default() };
+        let begun = Vitals { handshake_seen: false, ..CALM };
+        let starting = Vitals { quiet_seconds: None, ..begun };
+        let table = [
+            (begun, hangs, Intervention::Hang, false),
+            (starting, starts, Intervention::Hang, false),
+            (begun, speaks, Intervention::NoHandshake, false),
+            (begun, timeout, Intervention::Timeout, true),
+        ];
+        for (vitals, limits, expected, still_holds) in table {
+            assert_eq!(decided(vitals, limits), Some(expected.clone()), "{limits:?}");
+            let ended = Vitals { script_ended: true, ..vitals };
+            assert_eq!(decided(ended, limits), Some(expected).filter(|_| still_holds), "{limits:?}");
+        }
     }
 
     /// Proves that an injected fault happens at its step or at the first one seen after it.

@@ -21,7 +21,7 @@ mod resume;
 mod retention;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,7 +169,19 @@ impl Checkpoints {
         let view = self.view()?;
         let remote = self.ask_remote();
         let mut placed = self.placed(view.list(), &remote, all);
-        placed.retain(|one| all || one.info.state != CheckpointState::Retired);
+        if !all {
+            let saved: BTreeSet<_> = placed
+                .iter()
+                .filter(|one| one.info.manifest_sha256.is_some())
+                .map(|one| one.info.step)
+                .collect();
+            placed.retain(|one| match one.info.state {
+                CheckpointState::Retired => false,
+                // Its step was saved again.
+                CheckpointState::Abandoned => !saved.contains(&one.info.step),
+                _ => true,
+            });
+        }
         self.listing(&view, placed, &remote)
     }
 

@@ -328,13 +328,14 @@ fn wire(context: &Context, row: DiagnosisRow) -> Result<AttemptDiagnosis, AppErr
     ))
 }
 
-/// What the next action is called for a symptom of this kind.
+/// What the next action is called for a symptom of this kind, of one process or of several ranks.
 #[must_use]
-pub const fn promise(kind: DiagnosisKind) -> &'static str {
+pub const fn promise(kind: DiagnosisKind, may_have_ranks: bool) -> &'static str {
     match kind {
         DiagnosisKind::Numeric => "find the first layer and batch with NaN",
         DiagnosisKind::Throughput => "find what the time of a step is spent on",
-        DiagnosisKind::Hang => "find where it waits, and the rank that did not join",
+        DiagnosisKind::Hang if may_have_ranks => "find where it waits, and the rank that did not join",
+        DiagnosisKind::Hang => "find where it waits",
     }
 }
 

@@ -15,6 +15,7 @@ use trackway_engine::person::person;
 use trackway_files::give_to_user;
 use trackway_formats::model_policy::{self, ModelPolicyFile};
 use trackway_formats::sha256_hex;
+use trackway_formats::shell::quoted;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelChangeRow, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, folded, refusals};
 
@@ -99,13 +100,14 @@ pub struct Approve {
 /// Moves a version to a stage, if its evidence allows it.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A
+/// [`ErrorKind::Usage`] for a deployment with another stage than production; [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A
 /// refusal is not an error but a result.
 pub fn promote_model(
     context: &Context,
     request: &PromoteRequest,
     watch: &BytesProgress,
 ) -> Result<ModelChanged, AppError> {
+    refuse_deployment(request)?;
     let began = context.clock.now();
     let model = registry::model(context, &request.model)?;
     expected("production", model.standing.production(), request.expect)?;
@@ -132,6 +134,21 @@ pub fn promote_model(
         ..registry::new_change(context, &model, ModelChange::Promote)
     };
     carry_out(context, &model, change, request.deploy.as_deref(), already_there, (began, watch), answer)
+}
+
+/// Refuses copies with a stage whose promotion makes none, so that no promotion looks like a deployment.
+fn refuse_deployment(request: &PromoteRequest) -> Result<(), AppError> {
+    let Some(folder) = request.deploy.as_deref().filter(|_| request.to != ModelStage::Production) else {
+        return Ok(());
+    };
+    let (model, version) = (quoted(&request.model), quoted(&request.version));
+    let folder = quoted(&folder.display().to_string());
+    let message =
+        format!("nothing was changed: `--deploy` deploys what goes to production, not to {}", request.to);
+    Err(AppError::new(ErrorKind::Usage, message)
+        .hint(format!("promote it without `--deploy`: trackway registry promote {model} {version} --to {}", request.to))
+        .hint(format!("or deploy with the promotion to production: trackway registry promote {model} {version} --to production --deploy {folder}"))
+        .hint(format!("or copy the files of any version: trackway registry export {model} {version} {folder}")))
 }
 
 /// Puts an earlier version back into production, its files verified first.

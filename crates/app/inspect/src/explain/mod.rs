@@ -4,6 +4,7 @@ mod attempts;
 mod machine;
 pub mod next;
 mod no_checkpoint;
+mod ranks;
 mod same_inputs;
 mod save_requests;
 mod short;
@@ -53,7 +54,7 @@ use trackway_ledger::{
 
 use self::attempts::{attempt_line, parent_diffs};
 use self::machine::machine_card;
-use self::next::NextFacts;
+use self::next::{NextFacts, RefusedLaunch};
 use self::termination::advised_reason;
 pub(crate) use self::termination::termination;
 use self::way_back::way_back_action;
@@ -488,6 +489,7 @@ fn cost(
             .iter()
             .find(|line| line.attempt_id == attempt.attempt_id)
             .and_then(|line| line.lost_steps),
+        run_lost_steps: lines.iter().filter_map(|line| line.lost_steps).reduce(u64::saturating_add),
         running_seconds: running,
     }
 }
@@ -555,8 +557,12 @@ fn next_facts(
         state: run.state,
         kind: attempt.kind,
         reason: attempt.termination_reason.map(|reason| advised_reason(attempt, reason)),
+        rule: attempt.termination_rule.clone(),
         is_followed,
+        refused: refused_launch(attempt, events).filter(|_| !is_followed),
         committed_step: run.last_committed_step,
+        last_step: attempt.last_step,
+        may_have_ranks: ranks::may_have_several(attempt, plan.as_ref().map_or(0, |plan| plan.resources.gpus)),
         reads_none,
         resume_arguments: match &plan {
             Some(plan) if reads_none => {
@@ -573,6 +579,15 @@ fn next_facts(
         health: None,
         lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
     })
+}
+
+/// The newest refusal of a launch after this attempt.
+fn refused_launch(attempt: &AttemptRow, events: &[EventRow]) -> Option<RefusedLaunch> {
+    let refusals = events.iter().filter(|event| EventKind::LaunchRefused.is(&event.kind));
+    let event = refusals.max_by_key(|event| event.at)?;
+    let is_after = attempt.ended_at.is_some_and(|ended_at| event.at >= ended_at);
+    let repair = event.field("next").unwrap_or_default().to_owned();
+    is_after.then(|| RefusedLaunch { why: event.message.clone(), repair })
 }
 
 /// The newest evaluation of the newest weights, where it failed or does not pass its gates.

@@ -10,6 +10,17 @@ use trackway_tower::{next_actions, option_to_continue};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
+/// A failure after more steps is not met in a rehearsal, which makes a few.
+const REHEARSED_STEPS_MAX: Step = 10;
+
+/// A launch that was refused after an attempt.
+#[derive(Debug, Clone)]
+pub struct RefusedLaunch {
+    /// Why.
+    pub why: String,
+    /// What a person does about it; may be empty.
+    pub repair: String,
+}
 
 /// What is known of an attempt and its run.
 #[derive(Debug, Clone)]
@@ -26,10 +37,18 @@ pub struct NextFacts {
     pub kind: LaunchKind,
     /// Why it ended, as its advice is given; none while it runs.
     pub reason: Option<TerminationReason>,
+    /// The rule that decided why it ended.
+    pub rule: Option<String>,
     /// Whether another attempt followed it.
     pub is_followed: bool,
+    /// Why none followed it, where its launch was refused.
+    pub refused: Option<RefusedLaunch>,
     /// The step that a resume would continue from.
     pub committed_step: Option<Step>,
+    /// The last step that it reported.
+    pub last_step: Option<Step>,
+    /// Whether it may have had several ranks.
+    pub may_have_ranks: bool,
     /// Whether the script read no checkpoint when it was last to continue from one.
     pub reads_none: bool,
     /// The arguments by which the script would continue, as its text declares them; empty: it declares none.
@@ -65,7 +84,9 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
             _ => vec![format!("see how it ended: trackway explain {run_id}")],
         };
     };
-    let mut actions = Vec::new();
+    let refused = refused(facts, reason);
+    let is_refused = !refused.is_empty();
+    let mut actions = refused;
     if facts.is_followed {
         actions.push(format!("see its result: trackway explain {run_id}"));
     }
@@ -73,7 +94,7 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         actions.push(format!("launch its next attempt: trackway resume {run_id}"));
     }
     if let Some(kind) = facts.diagnosis {
-        actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind)));
+        actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind, facts.may_have_ranks)));
     }
     actions.extend(facts.first_look.clone());
     let doubts = doubts(facts, reason);
@@ -85,20 +106,42 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         }
         None if is_doubted => {}
         None => {
-            let may = |line: &&&str| facts.committed_step.is_some() || !line.contains("trackway checkpoint");
-            let lines = next_actions(reason).iter().filter(may);
+            let lines = next_actions(reason, facts.rule.as_deref()).iter().filter(|line| fits(line, facts));
             actions.extend(lines.map(|line| with_run(line, facts.subject_run_id)));
         }
     }
     if reason.is_success() && facts.state == RunState::Completed && kind == LaunchKind::Train {
         actions.extend(after_success(facts));
     }
-    actions.extend(resume(facts, reason));
+    actions.extend(resume(facts, reason).filter(|_| !is_refused));
     actions.extend(facts.way_back.clone());
     if facts.lacks_run_file && facts.state.is_final() {
         actions.push(format!("for retries and checks, write its run file: trackway init --from {run_id}"));
     }
     actions
+}
+
+/// Whether a line of the runbook fits what is known.
+fn fits(line: &str, facts: &NextFacts) -> bool {
+    let is_late = facts.last_step.is_some_and(|step| step > REHEARSED_STEPS_MAX);
+    (facts.committed_step.is_some() || !line.contains("trackway checkpoint"))
+        && !(is_late && line.contains("trackway rehearse"))
+        && (facts.may_have_ranks || !line.starts_with("of several ranks"))
+}
+
+/// Why the attempt after it was not launched, and how the run continues all the same.
+fn refused(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
+    let may = may_resume(facts.kind, facts.state, Some(reason)) && facts.state.is_final();
+    let Some(RefusedLaunch { why, repair }) = facts.refused.as_ref().filter(|_| may) else {
+        return Vec::new();
+    };
+    let resume = format!("to resume it: trackway resume {}", facts.run_id);
+    let then = match repair.as_str() {
+        "" => resume,
+        repair if repair.contains("trackway resume") => repair.to_owned(),
+        repair => format!("{repair}; {resume}"),
+    };
+    vec![format!("its next attempt was not launched: {why}"), then]
 }
 
 /// What to do about a training that ended well and whose health is suspect or broken: its findings come before anything else.
@@ -143,7 +186,11 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
         return None;
     }
     let is_of_data = matches!(reason, TerminationReason::DataError | TerminationReason::SchemaDrift);
-    let first = if is_of_data { "when the data, its schema or the code is repaired, " } else { "" };
+    let first = match is_of_data {
+        true => "when the data, its schema or the code is repaired, ",
+        false if is_mistake(facts, reason) => "after the fix, ",
+        false => "",
+    };
     match (facts.committed_step, facts.reads_none) {
         (Some(step), true) => Some(format!(
             "{first}{}, since it read no checkpoint; else it begins again, though step {step} is committed: trackway resume {run_id}",
@@ -155,6 +202,12 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
         (None, _) if is_of_data => Some(format!("{first}to launch it again: trackway resume {run_id}")),
         (None, _) => None,
     }
+}
+
+/// Whether it fails again where it failed, since its code is wrong. A signal may have come from a machine as well.
+fn is_mistake(facts: &NextFacts, reason: TerminationReason) -> bool {
+    let is_signal = |rule: &str| rule.starts_with("process.") || rule == "code.crash";
+    reason == TerminationReason::CodeError && !facts.rule.as_deref().is_some_and(is_signal)
 }
 
 /// The commands in a sentence: words after `trackway`, to the end of the code or of the line.
@@ -172,4 +225,72 @@ pub fn commands(action: &str) -> Vec<Vec<String>> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(reason: TerminationReason) -> NextFacts {
+        let run_id: RunId = "run_01jz0000000000000000000001".parse().unwrap();
+        NextFacts {
+            run_id,
+            subject_run_id: run_id,
+            attempt_id: "att_01jz0000000000000000000001".parse().unwrap(),
+            state: RunState::Failed,
+            kind: LaunchKind::Train,
+            reason: Some(reason),
+            rule: None,
+            is_followed: false,
+            refused: None,
+            committed_step: Some(40),
+            last_step: Some(49),
+            may_have_ranks: false,
+            reads_none: false,
+            resume_arguments: Vec::new(),
+            has_evaluate: false,
+            unmet_evaluation: None,
+            last_good: None,
+            health: None,
+            diagnosis: None,
+            first_look: None,
+            way_back: None,
+            lacks_run_file: false,
+        }
+    }
+
+    /// Proves that a failure by code is continued after the fix, and that one by a signal or by the machine need not wait for one.
+    #[test]
+    fn code_is_fixed_before_a_resume() {
+        let resume = |reason, rule: Option<&str>| {
+            let actions = next(&NextFacts { rule: rule.map(str::to_owned), ..facts(reason) });
+            actions.into_iter().find(|action| action.contains("trackway resume")).unwrap()
+        };
+        let of_code = resume(TerminationReason::CodeError, Some("code.exception"));
+        assert!(
+            of_code.starts_with("after the fix, to continue from the checkpoint of step 40"),
+            "{of_code}"
+        );
+        for (reason, rule) in [
+            (TerminationReason::CodeError, Some("process.segmentation_fault")),
+            (TerminationReason::StorageError, None),
+        ] {
+            assert!(resume(reason, rule).starts_with("to continue from"), "{rule:?}");
+        }
+    }
+
+    /// Proves that a rehearsal is proposed only for a failure at the first steps, and what is said of ranks only where there may be several.
+    #[test]
+    fn advice_fits_what_is_known() {
+        let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));
+        let failed = facts(TerminationReason::CodeError);
+        for (last_step, expected) in [(None, true), (Some(3), true), (Some(49), false)] {
+            let failed = NextFacts { last_step, ..failed.clone() };
+            assert_eq!(says(&failed, "trackway rehearse"), expected, "{last_step:?}");
+        }
+        let hung = NextFacts { diagnosis: Some(DiagnosisKind::Hang), ..facts(TerminationReason::Hang) };
+        assert!(!says(&hung, "rank") && says(&hung, "find where it waits: trackway diagnose"));
+        let several = NextFacts { may_have_ranks: true, ..hung };
+        assert!(says(&several, "of several ranks") && says(&several, "the rank that did not join"));
+    }
 }

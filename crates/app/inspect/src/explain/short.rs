@@ -1,14 +1,25 @@
 //! The explanation in ten lines, for a person who is woken at night. Pure.
 
-use trackway_api::explain::{Explanation, ShortLine};
+use trackway_api::explain::{Change, Diff, ExplainedHealth, Explanation, InputKind, ShortLine, Termination};
+use trackway_core::Health;
 use trackway_core::text::{counted, duration};
 
 /// Changes that are named.
 const CHANGES_MAX: usize = 3;
+/// Lines of a file that are shown of each, and how much of one.
+const CHANGED_LINES_MAX: usize = 3;
+const CHANGED_LINE_CHARS_MAX: usize = 80;
+/// Findings that are named.
+const FINDINGS_MAX: usize = 3;
 /// Steps that are proposed.
 const NEXT_MAX: usize = 3;
-/// Longest line, in characters.
+/// Longest line, in characters; and that of a line which shows code.
 const LINE_CHARS_MAX: usize = 240;
+const CODE_LINE_CHARS_MAX: usize = 480;
+/// How much is shown of the frame that raised what decided.
+const FRAME_CHARS_MAX: usize = 160;
+/// How a run that has ended is continued.
+const RESUME: &str = "trackway resume ";
 
 /// The page with its short form.
 pub(super) fn with_short(page: Explanation) -> Explanation {
@@ -17,37 +28,75 @@ pub(super) fn with_short(page: Explanation) -> Explanation {
 }
 
 fn short(page: &Explanation) -> Vec<ShortLine> {
-    let mut lines = Vec::new();
-    let mut line = |name: &str, text: String| {
-        let cut = text.chars().count() > LINE_CHARS_MAX;
-        let mut text: String = text.chars().take(LINE_CHARS_MAX).collect();
-        if cut {
-            text.push('…');
-        }
-        lines.push(ShortLine { name: name.to_owned(), text: text.replace('\n', " ") });
-    };
-    let number = page.attempt.as_ref().map(|attempt| format!(", attempt {}", attempt.attempt_number));
-    line(
-        "run",
-        format!("{} {}: {}{}", page.run.name, page.run.run_id, page.run.state, number.unwrap_or_default()),
-    );
-    line("cause", cause(page));
-    if let Some(evidence) = page.termination.as_ref().and_then(|termination| termination.evidence.first()) {
-        line("evidence", format!("{}: {}", evidence.place(), evidence.text));
-    }
-    if let Some(health) = &page.health {
-        let found = health.lines().into_iter().next().map(|found| format!(": {found}")).unwrap_or_default();
-        line("health", format!("{}{found}", health.word()));
-    }
-    line("checkpoint", checkpoint(page));
-    line("changed", changed(page));
+    let mut lines = vec![line("run", &run(page)), line("cause", &cause(page))];
+    let evidence = page.termination.as_ref().and_then(evidence);
+    lines.extend(evidence.map(|text| line("evidence", &text)));
+    lines.extend(page.health.as_ref().map(|health| line("health", &healthy(health))));
+    lines.push(line("checkpoint", &checkpoint(page)));
+    lines.push(line("changed", &changed(page.since_last_good.as_ref())));
     if page.attempt.is_some() {
-        line("cost", cost(page));
+        lines.push(line("cost", &cost(page)));
     }
-    for action in page.next_actions.iter().take(NEXT_MAX) {
-        line("next", action.clone());
-    }
+    lines.extend(next(&page.next_actions).into_iter().map(|action| line("next", action)));
     lines
+}
+
+fn line(name: &str, text: &str) -> ShortLine {
+    let has_code = matches!(name, "evidence" | "changed");
+    let max = if has_code { CODE_LINE_CHARS_MAX } else { LINE_CHARS_MAX };
+    ShortLine { name: name.to_owned(), text: cut(text, max).replace('\n', " ") }
+}
+
+/// The beginning of a text that is longer.
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn run(page: &Explanation) -> String {
+    let mut parts = vec![format!("{} {}: {}", page.run.name, page.run.run_id, page.run.state)];
+    let attempt = page.attempt.as_ref();
+    parts.extend(attempt.map(|attempt| format!("attempt {}", attempt.attempt_number)));
+    let doubted = page.health.as_ref().filter(|health| !Health::is_good(health.health));
+    parts.extend(doubted.map(ExplainedHealth::word));
+    parts.extend(attempt.and_then(|attempt| attempt.last_step).map(|step| format!("last step {step}")));
+    parts.join(", ")
+}
+
+/// The deciding evidence, with the frame of the user's code that raised it.
+fn evidence(termination: &Termination) -> Option<String> {
+    let decided = termination.evidence.first()?;
+    let seen = cut(&format!("{}: {}", decided.place(), decided.text), LINE_CHARS_MAX);
+    Some(match termination.raised_at() {
+        Some(frame) => format!("{seen}, {}", cut(&frame.text, FRAME_CHARS_MAX)),
+        None => seen,
+    })
+}
+
+/// The health with its first finding as a sentence, and the names of the others.
+fn healthy(health: &ExplainedHealth) -> String {
+    let mut parts: Vec<String> = health.lines().into_iter().take(1).collect();
+    let others = health.report.findings.iter().skip(1).take(FINDINGS_MAX - 1);
+    let others: Vec<&str> = others.map(|found| found.found_by.as_str()).collect();
+    if !others.is_empty() {
+        parts.push(format!("also {}", others.join(", ")));
+    }
+    match parts.is_empty() {
+        true => health.word(),
+        false => format!("{}: {}", health.word(), parts.join("; ")),
+    }
+}
+
+/// The first actions. How to continue is always one of them.
+fn next(actions: &[String]) -> Vec<&str> {
+    let resume = actions.iter().position(|action| action.contains(RESUME));
+    let first = actions.iter().enumerate().filter(|(place, _)| Some(*place) != resume);
+    let count = NEXT_MAX - usize::from(resume.is_some());
+    let mut shown: Vec<&str> = first.map(|(_, action)| action.as_str()).take(count).collect();
+    shown.extend(resume.and_then(|place| actions.get(place)).map(String::as_str));
+    shown
 }
 
 fn cause(page: &Explanation) -> String {
@@ -76,16 +125,18 @@ fn checkpoint(page: &Explanation) -> String {
     }
 }
 
-fn changed(page: &Explanation) -> String {
-    let Some(diff) = &page.since_last_good else {
+fn changed(diff: Option<&Diff>) -> String {
+    let Some(diff) = diff else {
         return "there is no good run of this name before it".into();
     };
+    let changes: Vec<&Change> =
+        diff.changes.iter().filter(|change| !is_said_by_files(change, &diff.changes)).collect();
     let mut parts: Vec<String> =
-        diff.changes.iter().take(CHANGES_MAX).map(|change| change.sentence()).collect();
+        changes.iter().take(CHANGES_MAX).map(|change| with_its_lines(change)).collect();
     if parts.is_empty() {
         parts.push(diff.without_changes().into());
     }
-    let more = diff.changes.len().saturating_sub(CHANGES_MAX);
+    let more = changes.len().saturating_sub(CHANGES_MAX);
     if more > 0 {
         parts.push(format!("{more} more"));
     }
@@ -94,7 +145,28 @@ fn changed(page: &Explanation) -> String {
         [one] => parts.push(format!("not known: {}", one.why)),
         several => parts.push(format!("{} not known", counted(several.len() as u64, "thing"))),
     }
-    parts.join("; ")
+    format!("since {}: {}", diff.against, parts.join("; "))
+}
+
+/// Whether it is a data set of which the files that changed are listed as well.
+fn is_said_by_files(change: &Change, all: &[Change]) -> bool {
+    let file_of = |other: &Change| {
+        let file = other.key.strip_prefix(change.key.as_str())?.strip_prefix(": ")?;
+        (other.kind == InputKind::Data && !file.starts_with("schema.")).then_some(())
+    };
+    change.kind == InputKind::Data && all.iter().any(|other| file_of(other).is_some())
+}
+
+/// What changed, with lines that differ where they are few.
+fn with_its_lines(change: &Change) -> String {
+    let shown = change.shown_lines.iter().filter_map(|line| {
+        let (sign, text) = line.split_at_checked(1)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| format!("`{}`", cut(&format!("{sign}{text}"), CHANGED_LINE_CHARS_MAX)))
+    });
+    let parts: Vec<String> =
+        std::iter::once(change.sentence()).chain(shown.take(CHANGED_LINES_MAX)).collect();
+    parts.join(", ")
 }
 
 fn cost(page: &Explanation) -> String {
@@ -104,6 +176,127 @@ fn cost(page: &Explanation) -> String {
         parts.push(format!("{:.2} GPU hours", cost.run_gpu_seconds / 3600.0));
     }
     parts.extend(cost.run_cost_usd.map(|usd| format!("{usd:.2} USD")));
-    parts.extend(cost.lost_steps.map(|lost| format!("{} lost", counted(lost, "step"))));
+    parts.extend(cost.run_lost_steps.map(|lost| format!("{} lost", counted(lost, "step"))));
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_api::explain::{TerminationEvidence, UnknownChange};
+    use trackway_core::{HealthFinding, HealthReport, TerminationReason};
+
+    use super::*;
+
+    fn evidence_of(items: &[(&str, &str)]) -> String {
+        let item = |(source, text): &(&str, &str)| TerminationEvidence {
+            source: (*source).into(),
+            stream: Some("stderr".into()),
+            line_number: Some(4),
+            text: (*text).into(),
+        };
+        let termination = Termination {
+            reason: TerminationReason::CodeError,
+            cause: String::new(),
+            runbook: String::new(),
+            rule: None,
+            confidence: None,
+            domain: None,
+            retry_outlook: None,
+            evidence: items.iter().map(item).collect(),
+            secondary: Vec::new(),
+            fingerprint: None,
+        };
+        evidence(&termination).unwrap()
+    }
+
+    /// Proves that the deciding line is shown with the frame that raised it, that both are cut where they are long, and that other evidence is not
+    /// taken for one.
+    #[test]
+    fn the_frame_is_beside_the_deciding_line() {
+        let (error, frame) = (("log", "KeyError: 'x'"), ("log", "at t.py:31 in f: c['x']"));
+        assert_eq!(
+            evidence_of(&[error, frame]),
+            "log, stderr line 4: KeyError: 'x', at t.py:31 in f: c['x']"
+        );
+        assert_eq!(evidence_of(&[error, ("log", "exit")]), "log, stderr line 4: KeyError: 'x'");
+        assert_eq!(evidence_of(&[error, ("wait_status", "at 7")]), "log, stderr line 4: KeyError: 'x'");
+        let long = "x".repeat(1000);
+        let shown = line("evidence", &evidence_of(&[("log", &long), ("log", &format!("at {long}"))]));
+        assert!(shown.text.contains("…, at xxx") && shown.text.chars().count() <= CODE_LINE_CHARS_MAX);
+    }
+
+    /// Proves that the change names the run that it is since, with up to three lines of each file, and a data set by its files alone.
+    #[test]
+    fn changes_are_shown_with_their_lines() {
+        let (before, after) = (Some("1".to_owned()), Some("2".to_owned()));
+        let change = |kind, key: &str, shown: &[&str]| Change {
+            shown_lines: shown.iter().map(|line| (*line).to_owned()).collect(),
+            ..Change::new(kind, key, before.clone(), after.clone())
+        };
+        let lines = ["-    pass", "+", "+    if step == 50: f()", "+    g()", "+    h()"];
+        let diff = Diff {
+            against: "run_a".into(),
+            label: "the last good run".into(),
+            changes: vec![
+                change(InputKind::Script, "t.py", &lines),
+                change(InputKind::Data, "train", &[]),
+                change(InputKind::Data, "train: d.csv", &[]),
+            ],
+            unknown: vec![UnknownChange { kind: InputKind::Code, why: "no repository".into() }],
+        };
+        assert_eq!(
+            changed(Some(&diff)),
+            "since run_a: t.py: 1 → 2, `-pass`, `+if step == 50: f()`, `+g()`; train: d.csv: 1 → 2; \
+             not known: no repository"
+        );
+        let of_schema = Diff {
+            changes: vec![
+                change(InputKind::Data, "train", &[]),
+                change(InputKind::Data, "train: schema.x", &[]),
+            ],
+            ..diff
+        };
+        assert!(changed(Some(&of_schema)).starts_with("since run_a: train: 1 → 2; train: schema.x: 1 → 2"));
+        let long = format!("+{}", "é".repeat(100));
+        let cut = with_its_lines(&change(InputKind::Script, "t.py", &[long.as_str()]));
+        assert_eq!(cut, format!("t.py: 1 → 2, `+{}…`", "é".repeat(CHANGED_LINE_CHARS_MAX - 1)));
+        assert_eq!(changed(None), "there is no good run of this name before it");
+    }
+
+    /// Proves that how to continue is one of three actions, wherever it is listed, and that there are no more.
+    #[test]
+    fn how_to_continue_is_always_proposed() {
+        let of = |actions: &[&str]| {
+            let actions: Vec<String> = actions.iter().map(|action| (*action).to_owned()).collect();
+            next(&actions).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["a", "b", "c", "d: trackway resume r", "e"]), ["a", "b", "d: trackway resume r"]);
+        assert_eq!(of(&["d: trackway resume r", "a"]), ["a", "d: trackway resume r"]);
+        assert_eq!(of(&["a", "b", "c", "d"]), ["a", "b", "c"]);
+        assert!(of(&[]).is_empty());
+    }
+
+    /// Proves that findings are named, the first with its sentence, and not more than three.
+    #[test]
+    fn findings_are_named() {
+        let health = |names: &[&str]| {
+            let finding = |name: &&str| HealthFinding {
+                found_by: (*name).into(),
+                health: Health::Broken,
+                first_step: Some(3),
+                evidence: "it is so".into(),
+            };
+            healthy(&ExplainedHealth {
+                health: Some(Health::Broken),
+                report: HealthReport {
+                    findings: names.iter().map(finding).collect(),
+                    ..HealthReport::default()
+                },
+                blessed_because: None,
+            })
+        };
+        assert_eq!(health(&[]), "broken");
+        assert_eq!(health(&["a"]), "broken: a from step 3 on: it is so");
+        assert_eq!(health(&["a", "b", "c", "d"]), "broken: a from step 3 on: it is so; also b, c");
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) fn termination(attempt: &AttemptRow) -> Option<Termination> {
         stored(&attempt.termination_evidence).iter().map(evidence).collect();
     Some(Termination {
         reason,
-        cause: cause(advised_reason(attempt, reason), &evidence),
+        cause: cause(advised_reason(attempt, reason), attempt.termination_rule.as_deref(), &evidence),
         runbook: runbook_section(advised_reason(attempt, reason)),
         rule: attempt.termination_rule.clone(),
         confidence: attempt.termination_confidence,
@@ -32,10 +32,10 @@ pub(super) fn advised_reason(attempt: &AttemptRow, reason: TerminationReason) ->
 }
 
 /// What the reason means, and the deciding evidence.
-fn cause(reason: TerminationReason, evidence: &[TerminationEvidence]) -> String {
+fn cause(reason: TerminationReason, rule: Option<&str>, evidence: &[TerminationEvidence]) -> String {
     match evidence.first().map(|first| first.text.trim()).filter(|text| !text.is_empty()) {
-        Some(text) => format!("{}: {text}", meaning(reason)),
-        None => meaning(reason).to_owned(),
+        Some(text) => format!("{}: {text}", meaning(reason, rule)),
+        None => meaning(reason, rule).to_owned(),
     }
 }
 

@@ -1,16 +1,17 @@
 //! What changed between the inputs of two attempts. Pure: evidence in, changes and what is not known out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
+use trackway_api::changes::AS_COMMITTED;
 use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
 use trackway_engine::capture::{EnvironmentLock, Git};
 use trackway_engine::run::variables::may_change_training;
 
 use super::configuration::settings;
 use super::leaves::leaves;
-use super::lines::line_count;
+use super::lines::line_difference;
 use super::patch::{PatchedFile, sections};
 use super::{Captured, DataSet, HASHED, Inputs};
 
@@ -66,8 +67,65 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
         found.value(InputKind::Machine, "devices", (&before.devices, &after.devices));
         found.value(InputKind::Rung, "rung", (&before.rung, &after.rung));
     }
+    if found.unknown.is_empty()
+        && let Ok(now) = &after.captured
+    {
+        found.not_known(InputKind::Code, not_looked_at(now, &after.working_directory));
+    }
     found.changes.sort_by_key(|change| change.kind);
     found
+}
+
+/// What no comparison of a repository sees. It is said where nothing else is missing: a script may read such files, so that no
+/// difference is never all that can be said.
+fn not_looked_at(now: &Captured, working_directory: &Path) -> String {
+    let outside = python_folders_outside(now, working_directory);
+    let named: Vec<String> = outside.iter().map(|folder| format!("`{}`", folder.display())).collect();
+    let named = match named.is_empty() {
+        true => String::new(),
+        false => format!(" (PYTHONPATH: {})", named.join(", ")),
+    };
+    format!("files outside the repository{named}, ignored by git, or of installed packages: not looked at")
+}
+
+/// The folders of PYTHONPATH that are not in the repository.
+fn python_folders_outside(now: &Captured, working_directory: &Path) -> Vec<PathBuf> {
+    let listed = now.variables.get("PYTHONPATH").filter(|value| !value.starts_with(HASHED));
+    // A root is named without links: where the working directory is named through one, nothing can be said of a path.
+    let root = now.capture.git.root.as_deref().filter(|root| working_directory.starts_with(root));
+    let Some((listed, root)) = listed.zip(root) else { return Vec::new() };
+    let folders = listed.split(':').filter(|folder| !folder.is_empty());
+    let folders = folders.map(|folder| without_parents(&working_directory.join(folder)));
+    folders.filter(|folder| !folder.starts_with(root)).collect()
+}
+
+/// The path without `..`.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            found.pop();
+        } else {
+            found.push(part);
+        }
+    }
+    found
+}
+
+/// A tracked file whose difference from the commit is another one. A file without such a difference is as committed, and not absent.
+fn patched(name: &str, then: Option<&PatchedFile>, now: Option<&PatchedFile>) -> Change {
+    let shown = |file: Option<&PatchedFile>| file.map_or_else(|| AS_COMMITTED.to_owned(), PatchedFile::shown);
+    let (before, mut after) = (shown(then), shown(now));
+    if before == after {
+        after = format!("another {after}");
+    }
+    let change = Change::new(InputKind::Uncommitted, name, Some(before), Some(after));
+    let Some(now) = now.filter(|file| then.is_none() && file.shown() == file.lines.to_string()) else {
+        return change;
+    };
+    let (in_commit, here) = now.sides();
+    let shown_lines = line_difference(&in_commit, &here).map(|lines| lines.shown).unwrap_or_default();
+    Change { lines: Some(now.lines), shown_lines, ..change }
 }
 
 impl Difference {
@@ -82,7 +140,7 @@ impl Difference {
         before: Option<String>,
         after: Option<String>,
     ) {
-        self.changes.push(Change { kind, key: key.into(), before, after, lines: None, fits_because: None });
+        self.changes.push(Change::new(kind, key, before, after));
     }
 
     fn value(&mut self, kind: InputKind, key: &str, (before, after): (&Option<String>, &Option<String>)) {
@@ -173,7 +231,7 @@ impl Difference {
                 {
                     return self.keys(now.kind, &format!("{name}: "), &before, &after);
                 }
-                lines = line_count(&before, &after);
+                lines = line_difference(&before, &after);
             }
             (before, after) => {
                 let whose = match (before, after) {
@@ -186,12 +244,9 @@ impl Difference {
         }
         let (before, after) = (Some(then.shown()), Some(now.shown()));
         self.changes.push(Change {
-            kind: now.kind,
-            key: name.into(),
-            before,
-            after,
-            lines,
-            fits_because: None,
+            lines: lines.as_ref().map(|lines| lines.count),
+            shown_lines: lines.map(|lines| lines.shown).unwrap_or_default(),
+            ..Change::new(now.kind, name, before, after)
         });
     }
 
@@ -218,12 +273,8 @@ impl Difference {
                     Ok(files) => {
                         let files = files.into_iter().filter(|(path, _)| !is_compared(now, path));
                         self.changes.extend(files.map(|(key, lines)| Change {
-                            kind: InputKind::Code,
-                            key,
-                            before: before.clone(),
-                            after: after.clone(),
                             lines,
-                            fits_because: None,
+                            ..Change::new(InputKind::Code, key, before.clone(), after.clone())
                         }));
                     }
                     Err(why) => {
@@ -254,21 +305,20 @@ impl Difference {
         is_compared: &dyn Fn(&Git, &str) -> bool,
         kept: &dyn Kept,
     ) {
-        let patched = |git: &Git| -> Option<BTreeMap<String, PatchedFile>> {
+        let files_of = |git: &Git| -> Option<BTreeMap<String, PatchedFile>> {
             let Some(blake3) = &git.dirty_diff_blake3 else { return Some(BTreeMap::new()) };
             let found = sections(&kept.patch(blake3)?);
             let is_all = git.diff_bytes.unwrap_or(0) == 0 || !found.is_empty();
             is_all.then_some(found)
         };
-        match (patched(then), patched(now)) {
+        match (files_of(then), files_of(now)) {
             (Some(before), Some(after)) => {
                 let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
                 for name in names {
                     let (then_file, now_file) = (before.get(name), after.get(name));
                     if then_file.map(|it| &it.text) != now_file.map(|it| &it.text) && !is_compared(now, name)
                     {
-                        let shown = |file: Option<&PatchedFile>| file.map(|file| file.lines.to_string());
-                        self.change(InputKind::Uncommitted, name, shown(then_file), shown(now_file));
+                        self.changes.push(patched(name, then_file, now_file));
                     }
                 }
             }
@@ -441,6 +491,7 @@ fn short(hash: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use trackway_engine::capture::Capture;
 
     use super::*;
 
@@ -511,6 +562,54 @@ mod tests {
         let found = difference(&before, &lost, &Nothing);
         assert!(found.changes.is_empty());
         assert!(found.unknown.iter().any(|it| it.why == "what changed in the data: only its hash is known"));
+    }
+
+    /// Proves that a file which only has an uncommitted change since then is not called absent, that one line of it is shown, and that a deleted and a
+    /// restored one are called so.
+    #[test]
+    fn an_uncommitted_change_is_of_a_file_that_was_there() {
+        let diff = "diff --git a/c.yaml b/c.yaml\n--- a/c.yaml\n+++ b/c.yaml\n@@ -1 +1 @@\n-lr: 0.1\n+lr: 0,1\n\
+                    diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n";
+        let found = sections(diff);
+        let file = |name: &str| found.get(name);
+        let edited = patched("c.yaml", None, file("c.yaml"));
+        assert_eq!(
+            (edited.sentence().as_str(), edited.one_line()),
+            ("c.yaml: +1 −1", Some(("lr: 0.1", "lr: 0,1")))
+        );
+        assert_eq!(patched("gone", None, file("gone")).sentence(), "gone: deleted");
+        assert_eq!(patched("gone", file("gone"), None).sentence(), "gone: deleted → as committed");
+        let other = patched("c.yaml", file("c.yaml"), file("c.yaml")).sentence();
+        assert_eq!(other, "c.yaml: +1 −1 → another +1 −1");
+    }
+
+    /// Proves that what git does not see is said, with the folders of PYTHONPATH that are outside the repository, and no others.
+    #[test]
+    fn what_no_comparison_sees_is_said() {
+        let of = |folder: &str, python_path: &str| {
+            let captured = Captured {
+                capture: Capture {
+                    git: Git { root: Some("/w".into()), ..Git::default() },
+                    script: None,
+                    named_files: Vec::new(),
+                    environment_lock: EnvironmentLock::default(),
+                    container: Default::default(),
+                    host: Default::default(),
+                    gpus: Default::default(),
+                    owner_default: None,
+                },
+                variables: BTreeMap::from([("PYTHONPATH".to_owned(), python_path.to_owned())]),
+            };
+            not_looked_at(&captured, Path::new(folder))
+        };
+        let rest = ", ignored by git, or of installed packages: not looked at";
+        let outside = "files outside the repository";
+        let named = of("/w/part", "/w/lib:/lib/x::../y:../../z");
+        assert_eq!(named, format!("{outside} (PYTHONPATH: `/lib/x`, `/z`){rest}"));
+        for inside in ["", "/w/lib", "lib", "(a value with hash 12)"] {
+            assert_eq!(of("/w/part", inside), format!("{outside}{rest}"), "{inside}");
+        }
+        assert_eq!(of("/linked/part", "/linked/lib"), format!("{outside}{rest}"));
     }
 
     /// Proves that commits and changes whose bytes are gone are changes all the same, with what is missing, and that the same tree is equal.

@@ -1,12 +1,25 @@
-//! How many lines of a text were added and removed.
+//! By which lines two texts differ.
 
+use similar::{Algorithm, ChangeTag, capture_diff_slices};
 use trackway_api::explain::LineCount;
 
 /// The most comparisons of lines: beyond it the texts are too different to be counted.
 const COMPARISONS_MAX: usize = 4 << 20;
+/// More lines are counted and not shown.
+const SHOWN_MAX: usize = 6;
+/// A longer line is cut.
+const SHOWN_LETTERS_MAX: usize = 120;
 
-/// Lines that only `after` has and lines that only `before` has, in the order of the texts; none if they are too different and too long.
-pub(super) fn line_count(before: &str, after: &str) -> Option<LineCount> {
+/// How many lines differ and, if they are few, which.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct LineDifference {
+    pub count: LineCount,
+    /// Each behind `-` or `+`; empty where there are more than can be shown.
+    pub shown: Vec<String>,
+}
+
+/// Lines that only one of the texts has, in the order of the texts; none if they are too different and too long.
+pub(super) fn line_difference(before: &str, after: &str) -> Option<LineDifference> {
     let (mut before, mut after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same_start = before.iter().zip(&after).take_while(|(one, other)| one == other).count();
     before.drain(..same_start);
@@ -18,22 +31,31 @@ pub(super) fn line_count(before: &str, after: &str) -> Option<LineCount> {
     if before.len().saturating_mul(after.len()) > COMPARISONS_MAX {
         return None;
     }
-    let common = common(&before, &after);
-    Some(LineCount { added: (after.len() - common) as u64, removed: (before.len() - common) as u64 })
-}
-
-/// The length of the longest common subsequence.
-fn common(before: &[&str], after: &[&str]) -> usize {
-    let mut row = vec![0; after.len() + 1];
-    for line in before {
-        let mut corner = 0;
-        for (place, other) in after.iter().enumerate() {
-            let above = row[place + 1];
-            row[place + 1] = if line == other { corner + 1 } else { above.max(row[place]) };
-            corner = above;
+    let mut found = LineDifference::default();
+    let parts = capture_diff_slices(Algorithm::Myers, &before, &after);
+    for change in parts.iter().flat_map(|part| part.iter_changes(&before, &after)) {
+        let (sign, count) = match change.tag() {
+            ChangeTag::Equal => continue,
+            ChangeTag::Delete => ('-', &mut found.count.removed),
+            ChangeTag::Insert => ('+', &mut found.count.added),
+        };
+        *count += 1;
+        if found.shown.len() <= SHOWN_MAX {
+            found.shown.push(shown(sign, change.value()));
         }
     }
-    row[after.len()]
+    if found.shown.len() > SHOWN_MAX {
+        found.shown.clear();
+    }
+    Some(found)
+}
+
+fn shown(sign: char, line: &str) -> String {
+    let line = line.trim_end();
+    match line.char_indices().nth(SHOWN_LETTERS_MAX) {
+        Some((end, _)) => format!("{sign}{}…", &line[..end]),
+        None => format!("{sign}{line}"),
+    }
 }
 
 #[cfg(test)]
@@ -43,12 +65,24 @@ mod tests {
     /// Proves that lines are counted as `diff` counts them, whatever is equal around them, and that texts too long to compare are not.
     #[test]
     fn lines_are_counted() {
-        let count = |before: &str, after: &str| line_count(before, after).map(|it| (it.added, it.removed));
+        let count = |before: &str, after: &str| {
+            line_difference(before, after).map(|it| (it.count.added, it.count.removed))
+        };
         assert_eq!(count("a\nb\nc\n", "a\nx\ny\nc\n"), Some((2, 1)));
         assert_eq!(count("a\nb\n", "b\na\n"), Some((1, 1)), "a moved line");
         assert_eq!(count("", "a\n"), Some((1, 0)));
         assert_eq!(count("a\nb\nc\nd\n", "b\nc\nx\n"), Some((1, 2)));
         let long = |word: &str| (0..3_000).map(|line| format!("{word}{line}\n")).collect::<String>();
         assert_eq!(count(&long("a"), &long("b")), None);
+    }
+
+    /// Proves that a few lines are shown with their signs, cut where they are long, and that of many none is.
+    #[test]
+    fn few_lines_are_shown() {
+        let shown = |before: &str, after: &str| line_difference(before, after).unwrap().shown;
+        assert_eq!(shown("a\nlr = 0.1\nc\n", "a\nlr = 10\nc\n"), ["-lr = 0.1", "+lr = 10"]);
+        assert_eq!(shown("", &"é".repeat(200)), [format!("+{}…", "é".repeat(120))]);
+        assert_eq!(shown("", "1\n2\n3\n4\n5\n6\n").len(), 6);
+        assert!(shown("", "1\n2\n3\n4\n5\n6\n7\n").is_empty());
     }
 }

@@ -13,6 +13,42 @@ pub(super) struct PatchedFile {
     pub lines: LineCount,
 }
 
+impl PatchedFile {
+    /// What it did to the file: `+1 −1`, `deleted`.
+    pub(super) fn shown(&self) -> String {
+        // Lines of content have a mark before them.
+        let has = |beginning: &str| self.text.lines().any(|line| line.starts_with(beginning));
+        if has("deleted file mode ") {
+            "deleted".into()
+        } else if has("new file mode ") {
+            "new file".into()
+        } else if self.lines == LineCount::default() {
+            "other bytes or another mode".into()
+        } else {
+            self.lines.to_string()
+        }
+    }
+
+    /// The lines around its changes, as they are in the commit and as they are now.
+    pub(super) fn sides(&self) -> (String, String) {
+        let (mut before, mut after) = (String::new(), String::new());
+        let is_head = |line: &&str| line.starts_with("@@ ");
+        let hunks = self.text.lines().skip_while(|line| !is_head(line)).filter(|line| !is_head(line));
+        for line in hunks {
+            let (mark, content) = (line.as_bytes().first(), line.get(1..).unwrap_or_default());
+            if matches!(mark, Some(b' ' | b'-')) {
+                before.push_str(content);
+                before.push('\n');
+            }
+            if matches!(mark, Some(b' ' | b'+')) {
+                after.push_str(content);
+                after.push('\n');
+            }
+        }
+        (before, after)
+    }
+}
+
 /// The files of a diff that was made without renames, by path.
 pub(super) fn sections(diff: &str) -> BTreeMap<String, PatchedFile> {
     let mut found: BTreeMap<String, PatchedFile> = BTreeMap::new();
@@ -61,5 +97,19 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!((lines("t.py"), lines("a b.bin")), ((2, 1), (0, 0)));
         assert!(sections("").is_empty());
+    }
+
+    /// Proves that a deleted, a new and a changed file are called so, also where no lines say it, and that the lines of both sides are read.
+    #[test]
+    fn what_was_done_to_a_file_is_said() {
+        let diff = "diff --git a/t.py b/t.py\nindex 1..2 100644\n--- a/t.py\n+++ b/t.py\n@@ -1,2 +1,2 @@\n a\n-lr = 1\n+lr = 2\n\
+                    diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n\
+                    diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+deleted file mode 1\n\
+                    diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n";
+        let found = sections(diff);
+        let shown = |path: &str| found[path].shown();
+        assert_eq!(["t.py", "gone", "new"].map(shown), ["+1 −1", "deleted", "new file"]);
+        assert_eq!(shown("run.sh"), "other bytes or another mode");
+        assert_eq!(found["t.py"].sides(), ("a\nlr = 1\n".into(), "a\nlr = 2\n".into()));
     }
 }

@@ -302,15 +302,15 @@ fn actions(explanation: &Explanation, failures: &[FailedAttempt]) -> Vec<Postmor
             actions.push(PostmortemAction { text: text.to_owned(), reason, runbook });
         }
     };
-    let mut reasons: Vec<TerminationReason> = Vec::new();
-    for failure in failures.iter().rev() {
-        if !reasons.contains(&failure.termination.reason) {
-            reasons.push(failure.termination.reason);
+    let mut reasons: Vec<(TerminationReason, Option<&str>)> = Vec::new();
+    for ended in failures.iter().rev().map(|failure| &failure.termination) {
+        if !reasons.iter().any(|(reason, _)| *reason == ended.reason) {
+            reasons.push((ended.reason, ended.rule.as_deref()));
         }
     }
     let run_id = explanation.run.run_id;
-    let advice = |reason: TerminationReason| -> Vec<String> {
-        next_actions(reason).iter().map(|line| with_run(line, run_id)).collect()
+    let advice = |(reason, rule): (TerminationReason, Option<&str>)| -> Vec<String> {
+        next_actions(reason, rule).iter().map(|line| with_run(line, run_id)).collect()
     };
     // The last attempt's own actions name the run, such as how to resume it.
     let of_run = explanation.termination.as_ref().is_none_or(|last| !last.reason.is_success());
@@ -320,7 +320,7 @@ fn actions(explanation: &Explanation, failures: &[FailedAttempt]) -> Vec<Postmor
     }
     for reason in reasons {
         for text in advice(reason) {
-            add(&text, Some(reason), Some(runbook_section(reason)));
+            add(&text, Some(reason.0), Some(runbook_section(reason.0)));
         }
     }
     for found in failures.iter().flat_map(|failure| &failure.detections) {

@@ -352,7 +352,12 @@ fn difference(text: &mut Markdown, diff: &Diff) {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
         md!(text, "- {} {}: ", change.kind.as_str(), Code(&change.key));
         match &change.lines {
-            Some(lines) => md!(text, "{}", lines.to_string()),
+            Some(lines) => {
+                md!(text, "{}", lines.to_string());
+                for line in &change.shown_lines {
+                    md!(text, ", {}", Code(line));
+                }
+            }
             None => md!(text, "{} → {}", Code(&side(&change.before)), Code(&side(&change.after))),
         }
         if let Some(why) = &change.fits_because {

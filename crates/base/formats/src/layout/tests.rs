@@ -160,8 +160,8 @@ fn no_other_source_spells_these_names() {
     ];
     let mut names: Vec<&str> =
         layouts.iter().flat_map(|entries| entries.iter().map(|entry| entry.name)).collect();
-    // `data` and `config.toml` are names in other folders too.
-    names.retain(|name| !["data", SETTINGS_FILE].contains(name));
+    // `data`, `.gitignore` and `config.toml` are names in other folders too.
+    names.retain(|name| !["data", ".gitignore", SETTINGS_FILE].contains(name));
     names.extend(["outputs", PROJECT_FOLDER]);
     let copies = [RowCopy::Run, RowCopy::State, RowCopy::Checks].map(RowCopy::file_name);
     names.extend(copies.iter().map(String::as_str));

@@ -18,7 +18,7 @@ const AFTERWORD_LINES: u64 = 3;
 /// Words at the beginning of a line among which its level is, after time, host and module.
 const LEVEL_WORDS: usize = 16;
 /// Lines that the message of an exception may have after its last frame.
-const MESSAGE_LINES: u64 = 14;
+pub(super) const MESSAGE_LINES: u64 = 14;
 
 /// The last statement that the work reached its end, if it is the last word of the log.
 pub(super) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
@@ -88,6 +88,19 @@ pub(super) fn lost_loss(evidence: &TerminationEvidence) -> Option<TerminationFin
         TerminationFinding::new(Reason::NumericDivergence, FactRule::LastLossNotFinite, confidence);
     finding.items.push(line_item(lost.stream, ending.lost_at, &ending.lost_text));
     Some(finding)
+}
+
+/// The last line of standard error, if an exit code other than 0 followed and no progress: `sys.exit("no tokens")` prints its text there.
+pub(super) fn last_words(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    evidence.exit_code.filter(|code| *code != 0)?;
+    let log = evidence.logs.iter().find(|log| log.stream == Stream::Stderr)?;
+    let words = log.log.ending.last_words.as_ref()?;
+    let said_at = words.written.at;
+    let mut progress = evidence.logs.iter().flat_map(|log| &log.log.ending.progress);
+    let was_followed = progress.any(|moment| said_at.is_some_and(|said_at| moment.at > Some(said_at)));
+    let mut finding = TerminationFinding::new(Reason::Unknown, FactRule::LastWords, Confidence::Guess);
+    finding.items.push(line_item(log.stream, words.line_number, &words.text));
+    (!was_followed).then_some(finding)
 }
 
 fn line_item(stream: Stream, line_number: u64, text: &str) -> EvidenceItem {

@@ -146,6 +146,9 @@ impl NonFiniteLoss {
 pub struct Progress {
     /// The last step reported.
     pub last_step: Option<Step>,
+    /// When the script recorded its last step, by its own clock; none of steps that it only printed.
+    #[serde(default)]
+    pub last_step_at: Option<Timestamp>,
     /// Seconds between the last heartbeat and the end.
     pub seconds_since_last_heartbeat: Option<f64>,
     /// Whether the recorder asked the script to end because it had made all steps of a bounded launch.

@@ -2,11 +2,20 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
+use super::evidence::TerminationEvidence;
 use super::finding::TerminationFinding;
 use super::rule::FactRule;
 
 /// Exit codes that a shell or a wrapper uses to report a child's signal.
 pub(super) const SIGNAL_CODE_BASE: i32 = 128;
+
+pub(super) const SIGKILL: i32 = 9;
+
+/// Whether SIGKILL ended the command, or a wrapper reports that.
+pub(super) fn ended_by_sigkill(evidence: &TerminationEvidence) -> bool {
+    evidence.signal == Some(SIGKILL)
+        || evidence.exit_code.is_some_and(|code| code == SIGNAL_CODE_BASE + SIGKILL || code == -SIGKILL)
+}
 
 /// What an exit code means by itself. 1 is not informative: a weak reading of the log speaks first.
 pub(super) fn by_code(code: i32) -> Option<TerminationFinding> {

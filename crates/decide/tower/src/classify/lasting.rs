@@ -32,16 +32,28 @@ static BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s.])(?:(?:{of_logic})(?::|$)|{of_shapes})")).expect("a fixed pattern")
 });
 
-/// The exception that decided about an end, with its message as it was printed, where it follows from the code and its data: the same
-/// launch raises it again. `None`: another evidence decided, or one that the machine or the network may have caused.
+/// What is refused to a process: it has no right, or its files are not what they were said to be.
+static BY_REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+    let of_files = "PermissionError|FileNotFoundError|FileExistsError|IsADirectoryError|NotADirectoryError";
+    let of_stores = "NoCredentialsError|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied";
+    Regex::new(&format!(r"(?:^|[\s.(])(?:{of_files}|{of_stores})(?:[:)]|$)")).expect("a fixed pattern")
+});
+
+/// The exception that decided about an end, with its message as it was printed, where it follows from the code, its data and its rights: the
+/// same launch raises it again. `None`: another evidence decided, or one that the machine or the network may have caused.
 #[must_use]
 pub fn thrown(reason: Reason, evidence: &[EvidenceItem]) -> Option<&str> {
-    const OF_PROGRAMS: [Reason; 4] =
-        [Reason::CodeError, Reason::CheckpointError, Reason::EvaluatorError, Reason::Unknown];
-    let decided = evidence.first().filter(|_| OF_PROGRAMS.contains(&reason))?;
+    use Reason::{CheckpointError, CodeError, EvaluatorError, StorageError, Unknown};
+    let decided = evidence.first()?;
     let is_printed = matches!(decided.source, EvidenceSource::Log | EvidenceSource::ErrorFile);
-    (is_printed && BY_CODE.is_match(&decided.text) && !decided.text.contains("NoneType"))
-        .then_some(decided.text.trim())
+    let text = decided.text.trim();
+    let is_of_code = || BY_CODE.is_match(text) && !text.contains("NoneType");
+    let lasts = match reason {
+        StorageError => BY_REFUSAL.is_match(text),
+        CodeError | CheckpointError | EvaluatorError | Unknown => is_of_code() || BY_REFUSAL.is_match(text),
+        _ => false,
+    };
+    (is_printed && lasts).then_some(text)
 }
 
 /// What the reading of an evaluation launch says of another one.
@@ -87,7 +99,17 @@ mod tests {
         ] {
             assert_eq!(of(Reason::Unknown, EvidenceSource::Log, text), expected, "{text}");
             assert!(!of(Reason::NetworkError, EvidenceSource::Log, text), "{text}");
+            assert!(!of(Reason::StorageError, EvidenceSource::Log, text), "{text}");
             assert!(!of(Reason::Unknown, EvidenceSource::WaitStatus, text), "{text}");
+        }
+        for (text, expected) in [
+            ("PermissionError: [Errno 13] Permission denied: 'd.bin'", true),
+            ("botocore.exceptions.NoCredentialsError: Unable to locate credentials", true),
+            ("An error occurred (AccessDenied) when calling the GetObject operation: Access Denied", true),
+            ("OSError: [Errno 28] No space left on device", false),
+            ("OSError: [Errno 5] Input/output error", false),
+        ] {
+            assert_eq!(of(Reason::StorageError, EvidenceSource::Log, text), expected, "{text}");
         }
     }
 }

@@ -9,13 +9,15 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::allocation::is_absurd_allocation;
 use super::ended;
-use super::evidence::{Stream, StreamLog, TerminationEvidence};
+use super::evidence::{Stream, TerminationEvidence};
+use super::exit_code::ended_by_sigkill;
 use super::failed_child;
-use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
+use super::finding::{SecondaryFinding, TerminationFinding};
 use super::lasting::{self, is_code_type};
-use super::placed::{Placed, item};
-use super::rule::FactRule;
-use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
+use super::placed::{Placed, frame_item, item};
+use super::settings;
+use super::torn;
+use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase};
 use crate::signatures::{
     Role, checkpoint, code, collective, data, early_stop, network, node, numeric, operator, scheduler,
 };
@@ -26,8 +28,6 @@ const MAX_ITEMS: usize = 4;
 const SAME_MESSAGE_LINES: u64 = 3;
 /// Lines between an exception and its repetition by a runtime.
 const SAME_ERROR_LINES: u64 = 30;
-/// A traceback without its end this far from the end of the log was not cut off.
-const NEAR_END_LINES: u64 = 40;
 /// Skipped updates from which on they are no longer usual.
 const OVERFLOWS_MIN: usize = 3;
 /// Findings listed that did not decide.
@@ -40,6 +40,8 @@ pub(super) struct LogReading {
     pub(super) cause: Option<TerminationFinding>,
     /// A reading too weak against a signal or an exit code.
     pub(super) weak: Option<TerminationFinding>,
+    /// The last line of standard error, where nothing else says why the attempt ended.
+    pub(super) last_words: Option<TerminationFinding>,
     /// The work's own statement that it reached its end, if nothing failed after it.
     pub(super) completion: Option<TerminationFinding>,
     /// A stop that was not the plan's end (a person, a limit, a lost loss, a logged failure), if nothing speaks of a normal end after it.
@@ -62,12 +64,12 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     });
     let mut placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
     drop_aftermath(&mut placed, evidence);
-    let traceback = evidence.logs.iter().filter_map(torn_at_the_end).next_back();
+    let torn = torn::reading(evidence);
     let cause = strongest(&placed);
     let failed_child = cause.and_then(|(found, _)| failed_child::instead_of(found, &placed));
     let telling: Vec<_> =
         placed.iter().copied().filter(|found| is_telling_hint(found, &placed, evidence)).collect();
-    let weak = weak_reading(&telling, traceback).filter(|_| failed_child.is_none());
+    let weak = weak_reading(&telling, torn, evidence).filter(|_| failed_child.is_none());
     let deciding = cause.map(|(found, _)| found.order);
     let others = placed
         .iter()
@@ -87,6 +89,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
             Some(if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named })
         }),
         weak,
+        last_words: ended::last_words(evidence),
         completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
         stopped: ended::stopped(&placed, evidence)
             .or_else(|| ended::gave_up(&placed, evidence))
@@ -113,13 +116,6 @@ fn is_siblings(found: &Placed<'_>) -> bool {
         || (found.role == Role::Consequence && found.reason == Reason::Hang)
 }
 
-/// The last traceback of a stream, if the stream ends soon after it.
-fn torn_at_the_end(log: &StreamLog) -> Option<&TracebackEnd> {
-    let end = log.log.last_traceback.as_ref()?;
-    let is_last = log.log.line_count.saturating_sub(end.line_number) <= NEAR_END_LINES;
-    (is_last && !end.phases.contains(&Phase::Finalizer)).then_some(end)
-}
-
 /// Whether a hint says something here: what happens now and then in healthy runs must be repeated, be complete, or be the last thing in the
 /// log.
 fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
@@ -140,7 +136,7 @@ fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &Termina
         return false;
     }
     if found.signature == code::PYTHON_EXIT {
-        return evidence.logs.iter().any(|log| torn_at_the_end(log).is_some());
+        return evidence.logs.iter().any(|log| torn::at_the_end(log).is_some());
     }
     let again = || placed.iter().filter(|other| other.signature == found.signature).count();
     if found.signature == numeric::OVERFLOW_SEEN {
@@ -427,6 +423,9 @@ fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 
 fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> TerminationFinding {
     let mut hit = found.hit.clone();
+    if settings::are_at_fault(&hit) {
+        hit.reason = Reason::CodeError;
+    }
     // A chained traceback prints the exception twice: before its frames and after them.
     let again = placed
         .iter()
@@ -441,11 +440,27 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Term
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.role == Role::Verdict;
     finding.items.push(item(found));
+    finding.items.extend(raised_at(found, placed).map(|frame| frame_item(found, frame)));
     let same = placed
         .iter()
         .filter(|other| other.order != found.order && other.reason == found.reason && is_causal(other.hit));
     finding.items.extend(same.take(MAX_ITEMS - 1).map(|other| item(*other)));
     finding
+}
+
+/// Where in code of the user the error was raised: that of a worker in the worker, whose traceback follows the line that announces it.
+fn raised_at<'a>(found: Placed<'a>, placed: &[Placed<'a>]) -> Option<&'a OwnFrame> {
+    let later = |other: &&Placed<'a>| other.stream == found.stream && other.line_number > found.line_number;
+    let of_worker = placed
+        .iter()
+        .filter(later)
+        .filter(|other| announces(found.hit, other.hit))
+        .find_map(|other| other.hit.raised_at.as_ref());
+    let on_line = || {
+        let mut same = placed.iter().filter(|other| other.is_on_line_of(&found));
+        same.find_map(|other| other.hit.raised_at.as_ref())
+    };
+    of_worker.or_else(on_line)
 }
 
 /// Numbers that are lost break what computes with them: an exception of no family after them has them as its cause.
@@ -482,8 +497,9 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let unreadable_sample =
         matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
             && (is_in(Phase::LoadSample) || hit.text.contains("DataLoader worker"));
-    let unreadable_data =
-        hit.signature == checkpoint::HDF5_WEIGHTS && is_in(Phase::LoadData) && !has_checkpoint_frames(phases);
+    let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
+        && is_in(Phase::LoadData)
+        && !Phase::are_of_checkpoints(phases);
     let reads_data = is_in(Phase::LoadData) || is_in(Phase::LoadSample);
     // The device's allocator says how much it tried to allocate.
     let in_host_memory = is_in(Phase::PinMemory) && !hit.text.contains("ried to allocate");
@@ -495,7 +511,7 @@ fn reason_in_phase(hit: &Hit) -> Reason {
         Reason::DataError
     } else if hit.reason == Reason::CodeError
         && !specific_code
-        && has_checkpoint_frames(phases)
+        && Phase::are_of_checkpoints(phases)
         && !is_code_type(&hit.text)
     {
         Reason::CheckpointError
@@ -508,10 +524,6 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     } else {
         hit.reason
     }
-}
-
-fn has_checkpoint_frames(phases: &[Phase]) -> bool {
-    phases.contains(&Phase::SaveCheckpoint) || phases.contains(&Phase::LoadCheckpoint)
 }
 
 /// Exception types with which readers reject content.
@@ -551,48 +563,45 @@ fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
         && !placed.iter().any(contradicts)
 }
 
-/// Hints, and a traceback whose exception line is missing.
-fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<TerminationFinding> {
+/// Hints, and a traceback whose exception no rule reads.
+fn weak_reading(
+    placed: &[Placed<'_>],
+    torn: Option<TerminationFinding>,
+    evidence: &TerminationEvidence,
+) -> Option<TerminationFinding> {
     let specific = |found: &&Placed<'_>| found.role == Role::Hint && found.reason != Reason::CodeError;
-    let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
+    // The launcher's report quotes the traceback of the process that failed.
+    let is_quoted = placed.iter().any(|found| found.text.contains("ProcessRaisedException"));
     let hinted = |found: &Placed<'_>| found.finding(Confidence::Guess);
     let in_phase = torn.clone().filter(|torn| torn.reason != Reason::CodeError);
     in_phase
         .or_else(|| placed.iter().find(specific).map(hinted))
-        .or_else(|| unknown_by_name(placed))
+        .or_else(|| torn.clone().filter(|_| is_quoted))
+        .or_else(|| unknown_by_name(placed, evidence))
         .or_else(|| torn.filter(|_| !placed.iter().any(|found| found.role == Role::Consequence)))
         .or_else(|| placed.iter().find(|found| found.role == Role::Hint).map(hinted))
 }
 
+fn says_sigkill(text: &str) -> bool {
+    text.contains("137") || text.contains("SIGKILL")
+}
+
 /// The log itself states that the reason is not known.
-fn unknown_by_name(placed: &[Placed<'_>]) -> Option<TerminationFinding> {
+fn unknown_by_name(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let unknown =
         || placed.iter().filter(|found| found.reason == Reason::Unknown && found.role == Role::Consequence);
     // How the first one failed says more than that others were ended for it, which may be printed before.
     let first_failed = unknown().find(|found| found.signature == collective::FIRST_FAILED);
-    Some(first_failed.or_else(|| unknown().next())?.finding(Confidence::Guess))
-}
-
-fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
-    let reason = if end.phases.contains(&Phase::Evaluate) {
-        Reason::EvaluatorError
-    } else if has_checkpoint_frames(&end.phases) {
-        Reason::CheckpointError
-    } else if end.phases.contains(&Phase::CheckInput) {
-        Reason::DataError
-    } else if end.phases.contains(&Phase::SelectColumns) {
-        Reason::SchemaDrift
-    } else {
-        Reason::CodeError
-    };
-    let mut finding = TerminationFinding::new(reason, FactRule::TornTraceback, Confidence::Guess);
-    finding.items.push(EvidenceItem {
-        source: EvidenceSource::Log,
-        line_number: Some(end.line_number),
-        stream: None,
-        text: end.text.clone(),
-    });
-    finding
+    let stated = first_failed.or_else(|| unknown().next())?;
+    let mut finding = stated.finding(Confidence::Guess);
+    // A worker that was killed with its pool is what memory that ran out looks like; that it is gone alone says nothing.
+    let was_killed = || unknown().any(|found| found.signature == code::KILLED && says_sigkill(&found.text));
+    if let Some(gone) = unknown().find(|found| found.signature == code::WORKER_GONE)
+        && (ended_by_sigkill(evidence) || was_killed())
+    {
+        finding = TerminationFinding { reason: Reason::HostOom, ..gone.finding(Confidence::Guess) };
+    }
+    Some(finding)
 }
 
 fn secondary(found: &Placed<'_>) -> SecondaryFinding {

@@ -11,7 +11,8 @@
 //!    causes only when nothing else is there ;
 //! 7. exit code 0;
 //! 8. the signal or exit code alone, which is never more specific than it can be;
-//! 9. hints.
+//! 9. hints;
+//! 10. the last line of standard error.
 //!
 //! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
 //! refuses is reported as that.
@@ -26,9 +27,12 @@ mod fingerprint;
 mod lasting;
 mod launcher;
 mod logs;
+mod outlived;
 mod placed;
 mod process;
 mod rule;
+mod settings;
+mod torn;
 mod verdict;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
@@ -47,6 +51,7 @@ pub use verdict::TerminationVerdict;
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
 pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
+    let evidence = &*outlived::settle(evidence);
     let mut log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
@@ -61,6 +66,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
+        .or_else(|| log.last_words.clone())
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
@@ -230,6 +236,10 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 mod ending_tests;
 #[cfg(test)]
 mod exit_tests;
+#[cfg(test)]
+mod frame_tests;
+#[cfg(test)]
+mod mistaken_tests;
 #[cfg(test)]
 mod sibling_tests;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use trackway_core::Confidence;
 
 use super::evidence::{Stream, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
-use crate::scan::{Handling, Hit};
+use crate::scan::{Handling, Hit, OwnFrame};
 use crate::signatures::Role;
 
 /// A hit and its position in the streams.
@@ -62,5 +62,14 @@ pub(super) fn item(found: Placed<'_>) -> EvidenceItem {
         line_number: found.stream.map(|_| found.line_number),
         stream: found.stream,
         text: found.shown(),
+    }
+}
+
+/// The frame of the user's code behind the line that it raised. It is shown, and decides nothing.
+pub(super) fn frame_item(found: Placed<'_>, frame: &OwnFrame) -> EvidenceItem {
+    EvidenceItem {
+        line_number: found.stream.map(|_| frame.line_number),
+        text: format!("at {}", frame.text),
+        ..item(found)
     }
 }

@@ -3,13 +3,12 @@
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use super::evidence::TerminationEvidence;
-use super::exit_code::{SIGNAL_CODE_BASE, by_code, by_signal};
+use super::exit_code::{SIGKILL, SIGNAL_CODE_BASE, by_code, by_signal, ended_by_sigkill};
 use super::finding::{EvidenceSource, TerminationFinding};
 use super::logs::LogReading;
 use super::rule::FactRule;
 
 const SIGTERM: i32 = 15;
-const SIGKILL: i32 = 9;
 
 /// The kernel killed a process of our own cgroup for memory.
 pub(super) fn kernel_oom_kill(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
@@ -97,8 +96,7 @@ pub(super) fn killed_after_memory_warning(
     evidence: &TerminationEvidence,
     log: &LogReading,
 ) -> Option<TerminationFinding> {
-    let killed = evidence.signal == Some(SIGKILL)
-        || evidence.exit_code.is_some_and(|code| code == SIGNAL_CODE_BASE + SIGKILL || code == -SIGKILL);
+    let killed = ended_by_sigkill(evidence);
     let warned = log.weak.as_ref().filter(|found| killed && found.reason == Reason::HostOom)?;
     Some(warned.clone().with(EvidenceSource::WaitStatus, "ended by SIGKILL"))
 }

@@ -85,9 +85,11 @@ closed_list!(
         LastLossNotFinite = "log.last_loss_not_finite",
         /// The last count of epochs or steps in the log is complete, and nothing failed.
         CountComplete = "log.count_complete",
+        /// The last line of standard error before an exit code that nothing explains.
+        LastWords = "log.last_words",
         /// The training loss was NaN or infinite to the end.
         LossNotFinite = "metrics.loss_not_finite",
-        /// A traceback without the line of its exception.
+        /// A traceback without the line of its exception, or with one of no known class.
         TornTraceback = "traceback.without_its_end",
         /// The metrics of the rung do not meet the promotion rule.
         RungRefused = "rung.promotion_refused",

@@ -332,7 +332,7 @@ impl Case<'_> {
             (_, step) => {
                 let at = step
                     .map_or_else(|| "before a step was recorded".into(), |step| format!("at step {step}"));
-                let why = format!("{again} {at}: the code, its settings or its data must change");
+                let why = format!("{again} {at}: the code, its settings, its data or its rights must change");
                 stop(DecisionRule::SameEndExpected, why, FinalState::Failed)
             }
         })

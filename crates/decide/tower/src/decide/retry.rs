@@ -140,15 +140,13 @@ impl Case<'_> {
             );
             return stop(DecisionRule::AttemptsSpent, why, FinalState::BudgetExhausted).over(budget);
         }
-        let from =
-            last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));
         let number = match retries == spent {
             true => format!("retry {spent} of {limit}"),
             false => {
                 format!("retry {retries}; {spent} of {limit} in use after what committed training gave back")
             }
         };
-        let why = format!("`{}`: {number}, from {from}", last.reason);
+        let why = format!("`{}`: {number}", last.reason);
         self.retry(spending.rule, why, spending.budget.delay_seconds(spent, jitter), budget)
     }
 }

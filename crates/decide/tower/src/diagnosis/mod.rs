@@ -106,7 +106,7 @@ fn nothing(subject: &Subject) -> NothingToRun {
     };
     let why =
         format!("it ended as `{reason}`, and no detector found what another launch could show the cause of");
-    NothingToRun { why, instead: next_actions(reason) }
+    NothingToRun { why, instead: next_actions(reason, None) }
 }
 
 fn kind_of_reason(reason: TerminationReason) -> Option<DiagnosisKind> {

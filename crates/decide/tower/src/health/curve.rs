@@ -6,6 +6,8 @@ use trackway_core::Step;
 pub(super) const FAR_ABOVE: f64 = 5.0;
 /// Blocks of one curve at most.
 const BLOCKS_MAX: usize = 64;
+/// Values of [`Curve::start`].
+const START_VALUES: u64 = 10;
 
 /// Count, mean and squared deviations of values in a row (Welford 1962; put together as in Chan et al. 1979).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -56,6 +58,8 @@ impl Part {
 pub struct Curve {
     blocks: Vec<Part>,
     block_count: u64,
+    /// The first values.
+    pub start: Part,
     /// The first value, and its step.
     pub first: Option<(Step, f64)>,
     /// The last one.
@@ -75,6 +79,9 @@ impl Curve {
         let (_, first) = *self.first.get_or_insert((step, value));
         if value > FAR_ABOVE * first {
             self.rose.get_or_insert((step, value));
+        }
+        if self.start.count < START_VALUES {
+            self.start.push(step, value);
         }
         self.last = Some((step, value));
         let (least, greatest) = self.range.unwrap_or((value, value));
@@ -112,6 +119,31 @@ impl Curve {
         self.blocks.iter().rev().take(wanted).fold(Part::default(), |sum, block| sum.with(*block))
     }
 
+    /// The values of the fewest last blocks that hold so many.
+    #[must_use]
+    pub fn last_values(&self, count: u64) -> Part {
+        gathered(self.blocks.iter().rev(), count)
+    }
+
+    /// The least mean of so many values in a row, by blocks; none: there are fewer.
+    #[must_use]
+    pub fn least_of(&self, count: u64) -> Option<Part> {
+        let starts = (0..self.blocks.len()).map(|start| gathered(self.blocks[start..].iter(), count));
+        let whole = starts.filter(|part| part.count >= count);
+        whole.min_by(|one, other| one.mean.total_cmp(&other.mean))
+    }
+
+    /// The first step of the last blocks whose means are all above this.
+    #[must_use]
+    pub fn above_since(&self, level: f64) -> Option<Step> {
+        let above = self.blocks.iter().rev().take_while(|block| block.mean > level).count();
+        let before = self.blocks.len() - above;
+        match before.checked_sub(1).and_then(|place| self.blocks.get(place)) {
+            Some(block) => (above > 0).then_some(block.last_step + 1),
+            None => self.first.map(|(step, _)| step),
+        }
+    }
+
     /// The least mean of a block.
     #[must_use]
     pub fn least_block(&self) -> f64 {
@@ -119,9 +151,33 @@ impl Curve {
     }
 }
 
+/// Blocks put together until they hold so many values.
+fn gathered<'b>(blocks: impl Iterator<Item = &'b Part>, count: u64) -> Part {
+    let mut sum = Part::default();
+    for block in blocks {
+        if sum.count >= count {
+            break;
+        }
+        sum = sum.with(*block);
+    }
+    sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that the least and the last values of a curve are found, and from which step on it is above a level to the end.
+    #[test]
+    fn the_way_down_and_back_is_seen() {
+        let mut curve = Curve::default();
+        (1..=200).for_each(|step| curve.take(step, if (81..=160).contains(&step) { 1.0 } else { 5.0 }));
+        let (least, last) = (curve.least_of(20).unwrap(), curve.last_values(20));
+        assert_eq!((least.mean, last.mean, curve.start.mean, curve.start.count), (1.0, 5.0, 5.0, 10));
+        assert!(least.count >= 20 && last.count >= 20 && last.count < 30, "{least:?} {last:?}");
+        assert_eq!((curve.above_since(3.0), curve.above_since(9.0)), (Some(161), None));
+        assert_eq!((curve.above_since(0.5), curve.least_of(201)), (Some(1), None));
+    }
 
     /// Proves that the parts of a curve are those of all its values, however many there are.
     #[test]

@@ -5,7 +5,7 @@ use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
 use super::curve::{Curve, FAR_ABOVE, Part};
-use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED};
+use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK};
 
 /// Values that a look at a whole curve needs.
 const VALUES_MIN: u64 = 20;
@@ -27,6 +27,14 @@ const ACCURACIES_MIN: u64 = 5;
 const EXPLODED_BETWEEN: f64 = 1000.0;
 /// Values of a loss that show that it exploded.
 const EXPLODED_VALUES_MIN: u64 = 5;
+/// The fraction of a loss at the beginning by which it must have fallen before it can go back, and that many standard errors.
+const LEARNED: f64 = 0.3;
+const LEARNED_ERRORS: f64 = 4.0;
+/// The part of the way from the best level to the beginning on which a loss that ends there went back.
+const WENT_BACK: f64 = 0.5;
+/// The last part of the curve that is looked at for it: this fraction, [`VALUES_MIN`] at least, and there must be that many such parts.
+const LAST_PART: f64 = 0.05;
+const PARTS_MIN: u64 = 3;
 /// By how much accuracy in training is above that on held-out data.
 const GAP: f64 = 0.15;
 /// Times the training loss that a validation loss is.
@@ -123,6 +131,31 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
             number(end.mean)
         );
         finding(LOSS_EXPLODED, Health::Broken, curve.rose.map(|(step, _)| step), evidence)
+    })
+}
+
+/// A loss that fell and ends more than half of the way back to where it began, by means of many values: a spike is over by the end, a warm restart
+/// comes back, and noise does not move a mean so far. Whether it is all the way back, so that checkpoints are unsafe, is for the record of losses.
+pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
+    let values = VALUES_MIN.max((curve.count() as f64 * LAST_PART) as u64);
+    let best = curve.least_of(values).filter(|_| curve.count() >= PARTS_MIN * values)?;
+    let (begin, end, newest) = (curve.start, curve.last_values(values), curve.last_values(values / 2));
+    let fall = begin.mean - best.mean;
+    let error = LEARNED_ERRORS * begin.error().hypot(best.error());
+    let has_learned = begin.mean > 0.0 && fall > (LEARNED * begin.mean).max(error);
+    let level = best.mean + WENT_BACK * fall;
+    let is_back = end.mean - 2.0 * end.error() > level && newest.mean > level;
+    (has_learned && is_back).then(|| {
+        let evidence = format!(
+            "`{name}` began at {}, was {} at best, by step {}, and is {} at the end, over {} values to step {}",
+            number(begin.mean),
+            number(best.mean),
+            best.last_step,
+            number(end.mean),
+            end.count,
+            end.last_step
+        );
+        finding(LOSS_WENT_BACK, Health::Suspect, curve.above_since(level), evidence)
     })
 }
 

@@ -18,8 +18,9 @@ use trackway_formats::rehearsal::loss_rank;
 pub use curve::{Curve, Part};
 pub use looks::EarlierEnd;
 
+use crate::loss_level::falls_while_learning;
 use crate::symptom_of_detector;
-use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
+use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK, LossRecord};
 
 /// Metrics whose curves are kept.
 const CURVES_MAX: usize = 1024;
@@ -145,6 +146,7 @@ fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
             });
             found.extend(guesses.or_else(|| looks::unlearned(loss.0, loss.1)));
             found.extend(looks::exploded(loss.0, loss.1));
+            found.extend(looks::went_back(loss.0, loss.1));
         }
         found.extend(looks::unlike_earlier(loss.0, loss.1, evidence.earlier));
     }
@@ -237,16 +239,6 @@ fn training_measure(name: &str) -> Option<&str> {
     }
 }
 
-/// Parts of names of losses that need not fall while a model learns: of two networks that play against each other, and of reinforcement learning.
-const PLAYED: [&str; 24] = [
-    "d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic", "actor", "policy",
-    "pi", "value", "vf", "v", "q", "qf", "td", "entropy", "kl", "reward", "alpha", "temperature", "penalty",
-];
-
-fn falls_while_learning(name: &str) -> bool {
-    !name.to_ascii_lowercase().split(['_', '/', '-', '.']).any(|part| PLAYED.contains(&part))
-}
-
 fn is_loss(name: &str) -> bool {
     loss_rank(name) > 0 || held_out_measure(name).is_some_and(|measure| measure.ends_with("loss"))
 }
@@ -263,7 +255,7 @@ pub fn advice(found_by: &str) -> &'static str {
         CHANCE_LEVEL => {
             "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the learning rate is not next to nothing"
         }
-        LOSS_EXPLODED => {
+        LOSS_EXPLODED | LOSS_WENT_BACK => {
             "lower the learning rate, or clip gradients; look at the data of the step at which the loss rose"
         }
         "generalization_gap" => {

@@ -97,3 +97,49 @@ fn what_is_odd_is_suspect() {
     assert_eq!(judged(100, 1, &[("loss", &high)]), (Health::Suspect, vec!["unlike_earlier_runs".into()]));
     assert_eq!(judged(100, 1, &[("rows_per_second", &high)]), (Health::Unknown, Vec::new()));
 }
+
+/// Proves that a loss which fell and went back is found, however it is recorded: broken where it is back at the beginning, suspect where it is more than
+/// half of the way; and with noise.
+#[test]
+fn a_loss_that_went_back_is_found() {
+    let falls = |step: u64| 2.3 * 0.99_f64.powf(step as f64) + 0.15;
+    let lost = |step: u64| (if step > 300 { 2.3 } else { falls(step) }) * (1.0 + 0.05 * noise(step));
+    for every in [1, 5] {
+        let (health, found) = judged(500, every, &[("loss", &lost)]);
+        assert_eq!((health, &*found[0]), (Health::Broken, "loss_went_back"), "every {every}");
+    }
+    let in_part = |step: u64| if step > 100 { 2.2 } else { 3.0 * 0.97_f64.powf(step as f64) + 0.2 };
+    let (health, found) = judged(140, 1, &[("loss", &in_part)]);
+    assert_eq!(health, Health::Suspect);
+    assert!(found.contains(&"loss_went_back".into()), "{found:?}");
+}
+
+/// Proves that noise, spikes of one epoch, warm restarts, a loss that never fell and losses that need not fall are not called so, at any length and any
+/// rate of records.
+#[test]
+fn a_loss_that_comes_back_down_did_not_go_back() {
+    let falls = |step: u64| 2.3 * 0.99_f64.powf(step as f64) + 0.15;
+    let restarts = |step: u64| {
+        let place = (step % 100) as f64 / 100.0;
+        0.3 + 2.0 * 0.6_f64.powf((step / 100) as f64) * (1.0 + (place * std::f64::consts::PI).cos()) / 2.0
+    };
+    let table: [(&str, f64, &dyn Fn(u64) -> f64); 6] = [
+        ("falls", 0.3, &falls),
+        ("never falls", 0.3, &|_| 2.3),
+        ("spikes", 0.05, &|step| if step % 60 == 0 { 9.0 } else { falls(step) }),
+        ("an epoch", 0.05, &|step| if (300..340).contains(&step) { 2.4 } else { falls(step) }),
+        ("restarts", 0.05, &restarts),
+        ("falls at once", 0.3, &|step| 0.1 + 2.0 / step as f64),
+    ];
+    for (name, share, at) in &table {
+        for (steps, every) in [(60, 1), (200, 1), (500, 1), (500, 5), (2000, 1), (2000, 10)] {
+            let noisy = |step: u64| at(step) * (1.0 + share * noise(step + steps));
+            let found = judged(steps, every, &[("loss", &noisy)]).1;
+            assert!(!found.contains(&"loss_went_back".into()), "{name} {steps} {every}: {found:?}");
+        }
+    }
+    let rises = |step: u64| if step > 300 { 2.3 } else { falls(step) };
+    for name in ["g_loss", "policy_loss", "value_loss"] {
+        assert!(!judged(500, 1, &[(name, &rises)]).1.contains(&"loss_went_back".into()), "{name}");
+    }
+}

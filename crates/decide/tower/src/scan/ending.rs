@@ -2,7 +2,9 @@
 
 use regex::bytes::Captures;
 use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
 
+use super::line;
 use super::pattern::Pattern;
 
 /// How the work looked when the stream ended, read from its last lines only.
@@ -22,6 +24,82 @@ pub struct StreamEnding {
     pub has_results: bool,
     /// Whether any of them has a word of an end that is not the plan's.
     pub speaks_of_stop: bool,
+    /// The lines of progress among the last ones.
+    #[serde(default)]
+    pub progress: Vec<Moment>,
+    /// The very last line, if it is a sentence: what `sys.exit("...")` leaves.
+    #[serde(default)]
+    pub last_words: Option<LastWords>,
+}
+
+/// When a line was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Where the line starts, from the start of the stream.
+    pub byte_offset: u64,
+    /// The time, if known.
+    pub at: Option<Timestamp>,
+}
+
+/// The last line of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastWords {
+    /// 1-based.
+    pub line_number: u64,
+    /// Its text.
+    pub text: String,
+    /// When it was written.
+    pub written: Moment,
+}
+
+impl StreamEnding {
+    /// Every place of which a caller may know the time.
+    pub(super) fn moments(&mut self) -> impl Iterator<Item = &mut Moment> {
+        self.progress.iter_mut().chain(self.last_words.as_mut().map(|words| &mut words.written))
+    }
+
+    /// With the places of its lines in the stream, of which `tail` are the last bytes.
+    pub(super) fn placed(mut self, tail: &[u8], byte_count: u64) -> Self {
+        let mut byte_offset = byte_count - tail.len() as u64;
+        let mut last = Moment::default();
+        for piece in tail.split_inclusive(|byte| *byte == b'\n') {
+            let moment = Moment { byte_offset, at: None };
+            if !piece.trim_ascii().is_empty() {
+                last = moment;
+            }
+            if line::is_progress(&String::from_utf8_lossy(piece)) {
+                self.progress.push(moment);
+            }
+            byte_offset += piece.len() as u64;
+        }
+        if let Some(words) = &mut self.last_words {
+            words.written = last;
+        }
+        self
+    }
+}
+
+/// What is not a sentence: bars, trackers, counts of what is fetched, code below a warning.
+static NO_WORDS: Pattern = Pattern::new(r"^\s|^\W*wandb\b|%\||\d(it|s)/(s|it)\b|\d%|traceback|^\W*\w+:\s*$");
+/// A letter, of which a sentence has some.
+static WORDS: Pattern = Pattern::new(r"[a-z]{2}[^\n]* [^\n]*[a-z]");
+
+/// The last line that is not empty, if it may be what the script said of its end.
+fn last_words(last_lines: &[String], first_kept: u64) -> Option<LastWords> {
+    let index = last_lines.iter().rposition(|line| !line.trim().is_empty())?;
+    let text = &last_lines[index];
+    let bytes = text.as_bytes();
+    let is_other = NO_WORDS.is_match(bytes)
+        || line::is_progress(text)
+        || line::is_quoted_code(bytes)
+        || line::is_frame(bytes)
+        || line::is_below_error(bytes, bytes.len());
+    let is_sentence = WORDS.is_match(bytes) && !is_other;
+    is_sentence.then(|| LastWords {
+        line_number: first_kept + index as u64,
+        text: text.clone(),
+        ..LastWords::default()
+    })
 }
 
 /// A training loss with its value.
@@ -64,7 +142,8 @@ static RESULT_VALUE: Pattern = Pattern::new(
 
 /// Reads the last lines, of which the first is line `first_kept` of the stream.
 pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {
-    let mut ending = StreamEnding::default();
+    let mut ending =
+        StreamEnding { last_words: last_words(last_lines, first_kept), ..StreamEnding::default() };
     let mut is_last_count = false;
     let mut is_fine = false;
     for (number, line) in (first_kept..).zip(last_lines) {

@@ -34,6 +34,13 @@ pub enum Phase {
     Launcher,
 }
 
+impl Phase {
+    /// Whether a checkpoint was written or read.
+    pub(crate) fn are_of_checkpoints(phases: &[Self]) -> bool {
+        phases.contains(&Self::SaveCheckpoint) || phases.contains(&Self::LoadCheckpoint)
+    }
+}
+
 /// Whether the run continued after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,8 +78,20 @@ pub struct Hit {
     pub handling: Handling,
     /// What the enclosing frames were doing.
     pub phases: Vec<Phase>,
+    /// Where in code of the user an exception or a cause was raised: the innermost such frame of the traceback that encloses it.
+    #[serde(default)]
+    pub raised_at: Option<OwnFrame>,
     /// When the line was written, if known.
     pub at: Option<Timestamp>,
+}
+
+/// A frame of a traceback in code of the user: neither in the interpreter nor in an installed package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnFrame {
+    /// Its line of the log, 1-based.
+    pub line_number: u64,
+    /// `t.py:31 in train: loss = 'a' + 1`, at most [`MAX_TEXT_BYTES`](crate::MAX_TEXT_BYTES).
+    pub text: String,
 }
 
 impl Hit {
@@ -118,10 +137,13 @@ pub struct LogEvidence {
 }
 
 impl LogEvidence {
-    /// Fills [`Hit::at`] from the caller's knowledge of when each byte offset was written.
+    /// Fills [`Hit::at`] and the times of the last lines from the caller's knowledge of when each byte offset was written.
     pub fn set_times(&mut self, time_of_offset: impl Fn(u64) -> Option<Timestamp>) {
         for hit in &mut self.hits {
             hit.at = time_of_offset(hit.byte_offset);
+        }
+        for moment in self.ending.moments() {
+            moment.at = time_of_offset(moment.byte_offset);
         }
     }
 }

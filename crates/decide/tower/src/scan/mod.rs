@@ -8,6 +8,7 @@
 mod compiled;
 mod ending;
 mod evidence;
+mod frame;
 mod line;
 mod literals;
 mod pattern;
@@ -16,7 +17,7 @@ mod scanner;
 mod tests;
 mod traceback;
 
-pub use ending::StreamEnding;
-pub use evidence::{Handling, Hit, LogEvidence, Phase, TracebackEnd};
+pub use ending::{LastWords, Moment, StreamEnding};
+pub use evidence::{Handling, Hit, LogEvidence, OwnFrame, Phase, TracebackEnd};
 pub use line::MAX_TEXT_BYTES;
 pub use scanner::{FIRST_HITS_PER_SIGNATURE, LAST_LINES, LogScanner};

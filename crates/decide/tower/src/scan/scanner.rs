@@ -125,7 +125,7 @@ impl LogScanner {
             last_traceback: self.traceback.finish(),
             line_count,
             byte_count: self.byte_count,
-            ending: ending::read(&last_lines, first_kept),
+            ending: ending::read(&last_lines, first_kept).placed(&self.tail, self.byte_count),
             last_lines,
         }
     }
@@ -185,7 +185,7 @@ impl LogScanner {
     fn visit_line(&mut self, line: &[u8], place: Place<'_>, owners: &[Owner]) {
         for owner in owners {
             let Owner::Signature(index) = owner else {
-                self.traceback.see(line, place.line_number);
+                self.traceback.see(line, place.line_number, place.behind);
                 continue;
             };
             let signature = Compiled::get().signature(*index);
@@ -223,6 +223,8 @@ impl LogScanner {
         } else {
             handling(signature, line, matched)
         };
+        let is_raised = matches!(signature.role, Role::Exception | Role::Cause);
+        let raised_at = is_raised.then(|| self.traceback.own_frame_at(line_number)).flatten();
         let position = byte_offset + matched_at as u64;
         let series = self.series.entry(signature.name).or_default();
         if series.kept > 0 && position <= series.last_offset {
@@ -240,6 +242,7 @@ impl LogScanner {
             continued: line::continued(line, behind),
             handling,
             phases,
+            raised_at,
             at: None,
         };
         self.sequence += 1;

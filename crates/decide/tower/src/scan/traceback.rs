@@ -1,6 +1,7 @@
 //! What the frames of a Python traceback were doing.
 
-use super::evidence::{Phase, TracebackEnd};
+use super::evidence::{OwnFrame, Phase, TracebackEnd};
+use super::frame;
 use super::line::MAX_TEXT_BYTES;
 use super::pattern::Pattern;
 
@@ -55,8 +56,11 @@ static FRAME: Pattern = Pattern::new(
     r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#,
 );
 
-/// Frames whose names are those of evaluations, and are none: of `torch.compile`, and of the step of a Trainer that may also log and save.
-static NO_EVALUATION: Pattern = Pattern::new(r"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b");
+/// Frames that look like work that they are not: of `torch.compile`, of the step of a Trainer that may also log and save, and of a spawned
+/// process that calls what it was spawned for.
+static NO_PHASE: Pattern = Pattern::new(
+    r#"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b|[/\\]torch[/\\]multiprocessing[/\\]spawn\.py", line \d+, in _wrap\b"#,
+);
 
 /// Frames that match the pattern are at work on this.
 const fn phase(phase: Phase, pattern: &'static str) -> (Phase, Pattern) {
@@ -127,13 +131,15 @@ pub(super) struct TracebackState {
     current: Option<TracebackEnd>,
     /// Whether its header was seen, or a second frame: a line of a warning looks like a frame.
     is_certain: bool,
+    /// Its innermost frame in code of the user.
+    own_frame: Option<OwnFrame>,
     /// The last line that announces a traceback beside the main program.
     aside_at: Option<u64>,
 }
 
 impl TracebackState {
-    /// Takes in a line that holds one of [`LITERALS`].
-    pub(super) fn see(&mut self, line: &[u8], line_number: u64) {
+    /// Takes in a line that holds one of [`LITERALS`], with what is behind it.
+    pub(super) fn see(&mut self, line: &[u8], line_number: u64, behind: &[u8]) {
         if ASIDE.is_match(line) {
             self.aside_at = Some(line_number);
             return;
@@ -158,13 +164,17 @@ impl TracebackState {
             let is_aside = is_announced || is_chained;
             self.current =
                 Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new(), is_aside });
+            self.own_frame = None;
+        }
+        if is_frame && let Some(own) = frame::own_frame(line, line_number, behind) {
+            self.own_frame = Some(own);
         }
         self.is_certain = !is_frame || !starts_over;
         if let Some(open) = &mut self.current {
             open.line_number = line_number;
             let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            if !NO_EVALUATION.is_match(line) {
+            if !NO_PHASE.is_match(line) {
                 add_phases(&mut open.phases, &PHASES, line);
             }
         }
@@ -172,8 +182,14 @@ impl TracebackState {
 
     /// What the traceback that encloses `line_number` was doing; `None` outside of one.
     pub(super) fn phases_at(&self, line_number: u64) -> Option<Vec<Phase>> {
-        let open = self.current.as_ref()?;
-        (line_number <= open.line_number + SAME_TRACEBACK_LINES).then(|| open.phases.clone())
+        let open = self.current.as_ref().filter(|open| encloses(open, line_number))?;
+        Some(open.phases.clone())
+    }
+
+    /// The innermost frame in code of the user of the traceback that encloses `line_number`.
+    pub(super) fn own_frame_at(&self, line_number: u64) -> Option<OwnFrame> {
+        self.current.as_ref().filter(|open| encloses(open, line_number))?;
+        self.own_frame.clone()
     }
 
     /// The line of the last frame seen; 0 before the first.
@@ -184,6 +200,10 @@ impl TracebackState {
     pub(super) fn finish(self) -> Option<TracebackEnd> {
         self.current.filter(|_| self.is_certain)
     }
+}
+
+const fn encloses(traceback: &TracebackEnd, line_number: u64) -> bool {
+    line_number <= traceback.line_number + SAME_TRACEBACK_LINES
 }
 
 fn add_phases(phases: &mut Vec<Phase>, table: &[(Phase, Pattern)], line: &[u8]) {

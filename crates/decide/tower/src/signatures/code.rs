@@ -14,6 +14,8 @@ pub(crate) const PYTHON_EXIT: RuleName = RuleName("code.python_exit");
 pub(crate) const ABORTED: RuleName = RuleName("code.aborted");
 /// A process was ended by a signal that says nothing of its cause.
 pub(crate) const KILLED: RuleName = RuleName("process.killed");
+/// A worker of a pool ended without a word, whatever the cause.
+pub(crate) const WORKER_GONE: RuleName = RuleName("process.worker_gone");
 /// A line that says "error" and nothing that is known.
 pub(crate) const LOG_ERROR: RuleName = RuleName("code.log_error");
 /// A check of native code failed, whatever the cause.
@@ -110,6 +112,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
         KILLED.as_str(),
         Unknown,
         r"^\W*killed\W*$|\bkilled\b\s*$|\bSIG(KILL|TERM)\b|signal:? (9|15)\b|received 15 death signal|^\W*terminated\W*$|(exit )?code:? (137|143)\b|\bkernel (appears to have |has |was )?(died|crashed|unresponsive)\b|kernel is unresponsive|(?-i:DeadKernelError)",
+    )
+    // A launcher that ends the siblings of a process which failed.
+    .unless(r"terminating process \d+ via signal"),
+    consequence(
+        WORKER_GONE.as_str(),
+        Unknown,
+        r"BrokenProcessPool|terminated abruptly",
     ),
     consequence(
         "process.possible_causes",

@@ -85,7 +85,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         RANK_FAILED.as_str(),
         Unknown,
-        r"ChildFailedError|closing signal SIG\w+|(worker process|worker|actor)( has| was)? (died|killed)\b|(workers?|process(es)?) (is|are) (no longer|not) alive|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exited with exit code \d+|worker \S+ died|\b\d+ \w+ replica\(?s?\)? failed",
+        r"ChildFailedError|closing signal SIG\w+|terminating process \d+ via signal|(worker process|worker|actor)( has| was)? (died|killed)\b|(workers?|process(es)?) (is|are) (no longer|not) alive|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exited with exit code \d+|worker \S+ died|\b\d+ \w+ replica\(?s?\)? failed",
     ),
     consequence(
         FIRST_FAILED.as_str(),

@@ -7,6 +7,11 @@ use super::{RuleName, Signature, cause, hint};
 /// A file of the data is not there, because it never was or because what should have written it failed.
 pub(crate) const ABSENT_FILE: RuleName = RuleName("data.absent_file");
 
+/// JSON that cannot be read.
+pub(crate) const JSON: RuleName = RuleName("data.json");
+/// A row, or one of its values, that cannot be read.
+pub(crate) const DELIMITED_TEXT: RuleName = RuleName("data.delimited_text");
+
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.image",
@@ -20,13 +25,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"UnicodeDecodeError|codec can'?t decode|invalid utf-?8|invalid (start|continuation) byte|stream did not contain valid utf",
     ),
     cause(
-        "data.json",
+        JSON.as_str(),
         DataError,
         r"\b(CAST_INVALID_INPUT|CANNOT_PARSE_\w+|MALFORMED_\w+|FAILED_READ_FILE)\b|JSONDecodeError|expecting value: line|extra data: line|unterminated string starting|json parse error|expecting property name enclosed|invalid control character at|expecting '[,:]' delimiter|ArrowInvalid: json|malformed json|invalid character [^\n]{0,30}(line|column|looking for)|cannot parse (record|line|row)\b|invalid json|failed to (read|load|parse)[^\n]{0,20}json",
     )
     .unless(r"openai|judge"),
     cause(
-        "data.delimited_text",
+        DELIMITED_TEXT.as_str(),
         DataError,
         r"error tokenizing data|ParserError|expected \d+ fields|EmptyDataError|no columns to parse from file|csv (parse )?error|could not convert string to (float|int)|eof inside string|unable to parse string|invalid literal for int\(\)[^\n]*|unknown token [^\n]* in data file|unknown format of training data|error in dsv data|cannot parse [^\n]{1,40} as (a |an )?(float|int|number|date)|ElementTree\.ParseError|unconverted data remains|does not match format|unknown datetime string format|out of bounds nanosecond timestamp|not well-formed \(invalid token\)|unable to read data channel|requested content-type",
     ),

@@ -72,6 +72,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     named(
         "exception_name.network",
         NetworkError,
-        r"(?-i:\b\w*(Connect|Connection|Communicat|Timeout|TimeOut|TimedOut|Network|Socket|Http|HTTP|Transport|Proxy|Disconnect|Dns|DNS|Unreachable|Rpc|RPC|Grpc)\w*(Error|Exception))\b",
+        r"(?-i:\b\w+(Timeout|TimeOut|TimedOut)\w*(Error|Exception)|\b(Timeout|TimeOut|TimedOut)\w*Exception)\b|(?-i:\b\w*(Connect|Connection|Communicat|Network|Socket|Http|HTTP|Transport|Proxy|Disconnect|Dns|DNS|Unreachable|Rpc|RPC|Grpc)\w*(Error|Exception))\b",
     ),
 ];

@@ -108,7 +108,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "host_oom.worker_gone",
         HostOom,
-        r"KilledWorker|TerminatedWorkerError|BrokenProcessPool|terminated abruptly",
+        r"KilledWorker|TerminatedWorkerError",
     ),
     consequence(
         "host_oom.loader_exited",

@@ -53,7 +53,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"(?-i:^CommError\b)|wandb\.(errors|sdk)\S*CommError|error communicating with wandb process|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
     )
     .unless(r"retry|resolved after"),
-    consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
+    consequence("network.timeout", NetworkError, r"(?-i:\bsocket\.timeout\b)|(?-i:\bTimeoutError\b)[^\n]*(connect|socket|network|https?\b|\bhosts?\b|\burl\b|\bport\b|server|request|download|\bdns\b|handshake|read operation|\bpeer\b|remote|: timed out\s*$)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
     hint("network.retry", NetworkError, r"network error").unless(r"wandb|w&b"),
     hint(
         WAITING.as_str(),

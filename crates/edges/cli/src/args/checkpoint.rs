@@ -5,12 +5,12 @@ pub enum CheckpointCommand {
     /// List checkpoints, newest first: state, size, shared files, location, pins
     #[command(after_help = "Examples:
   trackway checkpoint ls                    checkpoints of the last run
-  trackway checkpoint ls income --all       include deleted checkpoints
+  trackway checkpoint ls income --all       include deleted ones
   trackway checkpoint ls ./train-100%       a checkpoint folder, without a home")]
     Ls {
         #[command(flatten)]
         subject: CheckpointSubject,
-        /// Include deleted checkpoints
+        /// Include deleted checkpoints, and copies that were begun and made again
         #[arg(long)]
         all: bool,
     },

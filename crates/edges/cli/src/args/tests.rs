@@ -47,7 +47,7 @@ fn the_command_line_is_consistent() {
 #[test]
 fn every_proposed_command_works_in_its_state() {
     use trackway_core::{DiagnosisKind, LaunchKind, TerminationReason};
-    use trackway_inspect::explain::next::{NextFacts, commands, next};
+    use trackway_inspect::explain::next::{NextFacts, RefusedLaunch, commands, next};
     use trackway_ledger::RunState;
 
     let run_id: trackway_core::RunId = "run_01jz0000000000000000000001".parse().unwrap();
@@ -74,8 +74,15 @@ fn every_proposed_command_works_in_its_state() {
                 state,
                 kind,
                 reason,
+                rule: is(6).then(|| "storage.permission".to_owned()),
                 is_followed: is(0),
+                refused: is(4).then(|| RefusedLaunch {
+                    why: "`c.pkl` is in the way".to_owned(),
+                    repair: if is(2) { "move `c.pkl` away".to_owned() } else { String::new() },
+                }),
                 committed_step: is(1).then_some(40),
+                last_step: is(2).then_some(49),
+                may_have_ranks: is(3),
                 reads_none: is(2),
                 resume_arguments: if is(3) {
                     vec!["--resume".to_owned(), "{path}".to_owned()]

@@ -364,6 +364,7 @@ pub(super) fn difference(printer: Printer, diff: &Diff) {
     for change in diff.changes.iter().take(CHANGES_MAX) {
         let why = change.fits_because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
         fact(printer, change.kind.as_str(), change.sentence() + &why);
+        change.shown_lines.iter().for_each(|line| fact(printer, "", line));
     }
     more(printer, diff.changes.len().saturating_sub(CHANGES_MAX));
     for unknown in &diff.unknown {
@@ -578,8 +579,11 @@ fn cost(printer: Printer, page: &Explanation) {
         };
         fact(printer, "beside", format!("{} in {launched}{usd}", duration(beside.wall_seconds)));
     }
-    let lost = cost.lost_steps.filter(|lost| *lost > 0);
-    optional(printer, "lost", lost.map(|lost| format!("{} that do not count", counted(lost, "step"))));
+    let lost = cost.run_lost_steps.filter(|lost| *lost > 0);
+    let of_this = cost.lost_steps.unwrap_or(0);
+    let beside = move |lost: u64| if lost == of_this { "" } else { ", in all attempts" };
+    let text = |lost| format!("{} that do not count{}", counted(lost, "step"), beside(lost));
+    optional(printer, "lost", lost.map(text));
 }
 
 fn last_lines(printer: Printer, last: &[String]) {

@@ -490,6 +490,35 @@ fn a_retry_does_not_continue_from_a_nan() {
     assert_eq!(home.trackway(&["verify", "last"]).code, 0, "the ledger agrees with the log");
 }
 
+/// Proves that checkpoints which count updates are judged by the epoch or the batch that the script printed when it wrote them, and that retention keeps the
+/// newest safe one though all that is left at the end is committed at once.
+#[test]
+fn what_counts_otherwise_is_judged_by_what_was_printed() {
+    // What is printed, of how many updates a checkpoint is, and the newest that is safe.
+    for (printed, updates, safe_step) in
+        [("Epoch $i/9 - loss: $l", "$((i * 100))", 400), ("step $((i * 4)) loss $l", "$i", 4)]
+    {
+        let home = Home::new();
+        let save = format!(
+            "printf '(dp0\\nVstep\\nI%s\\nsVmodel\\nI1\\nsVoptimizer\\nI1\\ns.' {updates} > out/c-{updates}.pkl"
+        );
+        home.write(
+            "t.sh",
+            &format!("mkdir -p out\nfor i in 1 2 3 4 5 6 7; do\nl=0.5; [ $i -lt 5 ] || l=nan\necho \"{printed}\"\n{save}\nsleep 0.1\ndone\nexit 1\n"),
+        );
+        home.write(
+            "r.toml",
+            "[run]\nname = \"x\"\ncommand = [\"sh\", \"t.sh\"]\n[checkpoint]\nadopt = [\"out/*.pkl\"]\n[retry]\nunknown = { attempts = 0 }\n\
+             code_error = { attempts = 0 }\nnumeric_divergence = { attempts = 0 }\n",
+        );
+        let ended = home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]);
+        assert_eq!(ended.code, 4, "{}", ended.stderr);
+        let target = home.json(&["checkpoint", "resume-target", "last"]);
+        assert_eq!(target["standing"]["newest_is_unsafe"], true, "{printed}: {target}");
+        assert_eq!(target["standing"]["safe_step"], safe_step, "{printed}: {target}");
+    }
+}
+
 /// Proves that a run which only reports a divergence and ends is not continued from what it saved then, by a plain `resume` neither, and that a person
 /// can decide otherwise, with a reason.
 #[test]

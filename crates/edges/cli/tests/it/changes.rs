@@ -145,7 +145,114 @@ fn commits_and_uncommitted_changes_are_named() {
         found.iter().any(|line| line.starts_with("code model.py ") && line.ends_with(" +1 −0")),
         "{found:?}"
     );
-    assert!(found.contains(&"uncommitted other.py – +1 −1".to_owned()), "{found:?}");
+    assert!(found.contains(&"uncommitted other.py as committed +1 −1 +1 −1".to_owned()), "{found:?}");
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("other.py: +1 −1") && !page.contains("other.py: (absent)"), "{page}");
+}
+
+/// A repository with these files, all of them committed, and the first run of `r.toml` in it.
+fn trained_in_git(files: &[(&str, &str)], code: i32) -> Home {
+    let home = Home::new();
+    for (name, text) in files {
+        home.write(name, text);
+    }
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let mut git = std::process::Command::new("git");
+        let done = git.current_dir(home.path()).args(identity).args(arguments).output();
+        assert!(done.unwrap().status.success(), "{arguments:?}");
+    };
+    home.write(".gitignore", "/home\n/.trackway\n__pycache__\nlocal.json\n");
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "first"]);
+    run(&home, code);
+    home
+}
+
+/// Proves that a change which git does not see is never called no difference, and that a deleted file is not called absent.
+#[test]
+fn what_git_ignores_is_not_called_unchanged() {
+    let script = "import json\nprint('step 1 loss', json.load(open('local.json'))['loss'])\n";
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n";
+    let files =
+        [("t.py", script), ("r.toml", run_file), ("gone.txt", "1\n"), ("local.json", "{\"loss\": 1}")];
+    let home = trained_in_git(&files, 0);
+    home.write("local.json", "{\"loss\": 2}");
+    run(&home, 0);
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("no difference in what can be compared"), "{page}");
+    assert!(page.contains("ignored by git, or of installed packages: not looked at"), "{page}");
+    std::fs::remove_file(home.path().join("gone.txt")).unwrap();
+    run(&home, 0);
+    let found = changes(&home.json(&["explain", "last"])["since_last_good"]);
+    assert_eq!(found, ["uncommitted gone.txt as committed deleted"]);
+}
+
+/// The words of an error about data, as a script ends with them.
+const DATA_ERROR: &str =
+    "pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3";
+
+/// Proves that neither a document nor a setting opens a run that its data blocked, with what to do about the setting, and that code does,
+/// with its name.
+#[test]
+fn documents_and_settings_open_no_blocked_run() {
+    let script = "import model\nraise RuntimeError(model.why)\n";
+    let run_file =
+        "[run]\nname = \"r\"\ncommand = [\"python3\", \"-B\", \"t.py\"]\nenvironment = { LR = \"0.1\" }\n";
+    let model = format!("why = '{DATA_ERROR}'\n");
+    let files =
+        [("t.py", script), ("r.toml", run_file), ("model.py", model.as_str()), ("README.md", "one\n")];
+    let home = trained_in_git(&files, 4);
+    assert_eq!(home.json(&["explain", "last"])["run"]["state"], "blocked");
+    home.write("README.md", "two\n");
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("but for documents and the run file"), "{}", refused.stderr);
+    home.write("r.toml", &run_file.replace("0.1", "0.2"));
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    for words in ["a resume keeps the settings of its run", "`run.environment.LR`", "trackway run "] {
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+    }
+    home.write("model.py", &model.replace("line 3", "line 4"));
+    let opened = home.trackway(&["resume", "last"]);
+    assert_eq!(opened.code, 4, "{}", opened.stderr);
+    assert!(opened.stderr.contains("uncommitted changes (none → "), "{}", opened.stderr);
+    assert!(
+        opened.stderr.contains(": `model.py`)") && !opened.stderr.contains("README"),
+        "{}",
+        opened.stderr
+    );
+    assert!(
+        opened.stderr.contains("it keeps its settings, and the run file has others"),
+        "{}",
+        opened.stderr
+    );
+}
+
+/// Proves without a repository that a file which the evidence names opens a blocked run once it was repaired, though the command does not
+/// name it, and that a changed setting does not.
+#[test]
+fn a_repaired_file_that_the_evidence_names_opens_a_blocked_run() {
+    let home = Home::new();
+    let script = format!(
+        "text = open('table.txt').read()\nif 'bad' in text: raise RuntimeError('{DATA_ERROR} in table.txt')\n\
+         print('step 1 loss 0.5')\n"
+    );
+    home.write("t.py", &script);
+    home.write("table.txt", "bad\n");
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\nenvironment = { LR = \"0.1\" }\n";
+    home.write("r.toml", run_file);
+    run(&home, 4);
+    home.write("r.toml", &run_file.replace("0.1", "0.2"));
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("`run.environment.LR`"), "{}", refused.stderr);
+    home.write("table.txt", "good\n");
+    let opened = home.trackway(&["resume", "last"]);
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert!(opened.stderr.contains("`table.txt` (written after it ended)"), "{}", opened.stderr);
 }
 
 /// Proves that an error of an evaluation inside the script is the training's: its code must change, and no evaluator is launched.

@@ -327,6 +327,26 @@ fn a_script_that_forks_and_exits_is_followed() {
     );
 }
 
+/// Proves that a script which ended with code 0 has completed, whatever limit of silence there is, although a process that it left behind holds its output, and
+/// that this process is ended soon after it and named.
+#[test]
+fn what_a_script_leaves_behind_is_no_hang() {
+    let home = Home::new();
+    home.write("job.sh", "sleep 300 &\necho $! > pid\necho '{\"step\": 1, \"loss\": 1}'\n");
+    home.write(
+        "job.toml",
+        "[run]\nname = \"job\"\ncommand = [\"sh\", \"job.sh\"]\n[supervise]\nhang_after = \"2s\"\n",
+    );
+    let run = home.json(&["run", "job.toml"]);
+    let attempts = run["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 1, "{run}");
+    assert_eq!(attempts[0]["termination_reason"], "completed", "{run}");
+    assert!(!alive(script_pid(&home)), "the process that was left outlived the attempt");
+    let events = home.sql("select message from events where kind = 'processes_ended'");
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0]["message"].as_str().unwrap().contains("`sleep`"), "{events:?}");
+}
+
 /// Proves that two runs at once in one home both leave whole receipts.
 #[test]
 fn two_runs_at_once_share_a_home() {

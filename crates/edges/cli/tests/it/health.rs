@@ -68,6 +68,7 @@ fn what_completed_is_not_taken_for_good() {
         assert!(listed.contains(health), "{listed}");
         let short = home.trackway(&["explain", "last", "--short"]).stdout;
         assert!(short.contains(&format!("health      {health}")), "{short}");
+        assert_eq!(short.contains(&format!(", attempt 1, {health}")), !is_good, "{short}");
         assert_eq!(home.trackway(&["verify", "--all"]).code, 0);
     }
 }

@@ -167,6 +167,58 @@ fn two_runs_cannot_name_the_same_checkpoints() {
     only_own(&home, "second", "out/second");
 }
 
+/// Proves that a symbolic link does not hide that a second run names the checkpoints of the first one.
+#[test]
+fn a_link_does_not_hide_the_same_checkpoints() {
+    let home = Home::new();
+    home.write("t.py", TRAIN);
+    fs::create_dir(home.path().join("out")).unwrap();
+    std::os::unix::fs::symlink("out", home.path().join("link")).unwrap();
+    for folder in ["out", "link"] {
+        let text = format!(
+            "[run]\nname = \"{folder}\"\ncommand = [\"python3\", \"t.py\", \"{folder}\", \"60\", \"0.1\"]\n[checkpoint]\nadopt = [\"{folder}/*.pkl\"]\n"
+        );
+        home.write(&format!("{folder}.toml"), &text);
+    }
+    let mut first = home.spawn(&["run", "out.toml"]);
+    eventually("the first run", || home.path().join("out/ckpt-10.pkl").exists().then_some(()));
+    let refused = home.trackway(&["run", "link.toml"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(refused.stderr.contains("run `out`") && refused.stderr.contains("adopt"), "{}", refused.stderr);
+    assert_eq!(end(&mut first).0, 0);
+}
+
+/// Proves that a launch which is refused leaves the run as one that has ended and that a person continues: its state, the reason in its history and in `explain` with the
+/// file in the way and the command, which works once the file is gone.
+#[test]
+fn a_refused_launch_waits_for_a_person() {
+    let home = Home::new();
+    home.write("t.py", TRAIN);
+    home.write(
+        "x.toml",
+        "[run]\nname = \"x\"\ncommand = [\"python3\", \"t.py\", \"out\", \"40\", \"0.03\", \"die\"]\n[checkpoint]\nadopt = [\"out/*.pkl\"]\n[retry]\nunknown = { attempts = 0 }\n",
+    );
+    let died = home.trackway(&["run", "x.toml"]);
+    assert_eq!(died.code, 4, "{}", died.stderr);
+    let of_another = "import os, pickle; pickle.dump({'step': 777, 'model': 'of another', 'optimizer': {}}, open('new', 'wb')); os.replace('new', 'out/ckpt-20.pkl')";
+    let wrote = Command::new("python3").args(["-c", of_another]).current_dir(home.path()).status().unwrap();
+    assert!(wrote.success());
+    let refused = home.trackway(&["resume", "x"]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let run = home.sql("select run_id, state, ended_at from runs").remove(0);
+    assert!(run["state"] == "failed" && run["ended_at"] != Value::Null, "{run}");
+    let why = home.sql("select message from events where kind = 'launch_refused'");
+    assert!(why.len() == 1 && why[0]["message"].as_str().unwrap().contains("out/ckpt-20.pkl"), "{why:?}");
+    let next = home.json(&["explain", "last"])["next_actions"].to_string();
+    let resume = format!("trackway resume {}", run["run_id"].as_str().unwrap());
+    assert!(next.contains("move `out/ckpt-20.pkl` away") && next.contains(&resume), "{next}");
+    fs::rename(home.path().join("out/ckpt-20.pkl"), home.path().join("kept")).unwrap();
+    let resumed = home.trackway(&["resume", "x"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let second = home.sql("select resumed_from_step from training_attempts where attempt_number = 2");
+    assert_eq!(second, [json!({ "resumed_from_step": 20 })]);
+}
+
 /// Proves that what is beside the checkpoints that a wide pattern names stays where it is before a retry, a name that is not UTF-8 among them,
 /// and that the run continues.
 #[test]

@@ -282,6 +282,25 @@ fn labels_that_disagree_block_the_launch() {
     assert!(text.contains("launched without pre-flight: in a hurry"), "{text}");
 }
 
+/// Proves that a test set without rows blocks the launch as it ends `data check` and `data leakage`, and is named.
+#[test]
+fn an_empty_test_set_blocks_the_launch() {
+    let home = Home::new();
+    run_file(&home, "");
+    home.write("test.csv", "age,spent,plan,stays\n");
+    let leakage = ["data", "leakage", "--train", "train.csv", "--test", "test.csv", "--label", "stays"];
+    for arguments in [&["data", "check", "test.csv"][..], &leakage[..], &["run", "run.toml"][..]] {
+        let answer = home.trackway(arguments);
+        assert_eq!(answer.code, 3, "{arguments:?}: {}", answer.stderr);
+    }
+    let answer = home.trackway(&["preflight", "run.toml", "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let rows = check(&report, "data.rows");
+    assert_eq!((&rows["verdict"], &rows["why"]), (&"block".into(), &"0 rows".into()), "{rows:#}");
+    let message = rows["findings"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("`test`: the table has no rows"), "{message}");
+}
+
 /// Proves that leaving something out needs a reason, that names are held against the checks there are, and that neither
 /// launches anything.
 #[test]

@@ -10,9 +10,12 @@ use trackway_system::SystemClock;
 
 use crate::examples::wine_mlp;
 use crate::harness::{Home, answer, files_below};
+use crate::registry::{refusals, registry, set_policy};
 
 /// What the training script of these tests does wrong.
 const FLAW: &str = "TOY_FLAW";
+/// No flaw: it saves all that a resume needs, and ends.
+const SAVES_ALL: &str = "saves_all";
 
 /// Proves nothing by itself: it is the training script of the tests below, which launch this very binary. A walk of
 /// four weights with momentum and noise.
@@ -36,7 +39,11 @@ fn toy() {
         }
         None => 1,
     };
-    let last = if flaw == "ends_early" { 9 } else { 1_000 };
+    let last = match flaw.as_str() {
+        "ends_early" => 9,
+        SAVES_ALL => 30,
+        _ => 1_000,
+    };
     for step in first..=last {
         toy.advance();
         run.log(step, &[("loss", toy.weights[0])]);
@@ -81,6 +88,9 @@ impl Toy {
             writer.file("momentum.bin", Kind::Optimizer, &bytes(&self.momentum))?;
             if flaw == "forgets_rng" {
                 return Ok(());
+            }
+            if flaw == SAVES_ALL {
+                writer.file("cursor.bin", Kind::DataCursor, &step.to_le_bytes())?;
             }
             writer.file("rng.bin", Kind::Rng, &self.noise.to_le_bytes())
         })
@@ -334,4 +344,26 @@ fn the_rust_examples_are_equal() {
             .unwrap_or_else(|error| panic!("{error}: {}\n{}", answer.stdout, answer.stderr));
         assert_eq!((answer.code, &proof["verdict"]), (0, &json!("equal")), "{file}: {proof}");
     }
+}
+
+/// Proves that a training can show all that a policy can require of an attempt: that it ended well, was checked before, read data that did not change,
+/// resumes to the same weights, and has everything that a resume needs in its checkpoint.
+#[test]
+fn a_training_shows_what_a_policy_requires_of_an_attempt() {
+    let home = Home::new();
+    let rows: String = (0..200).map(|row| format!("{row},{}\n", row % 7)).collect();
+    home.write("rows.csv", &format!("id,quality\n{rows}"));
+    let file = toy_run_file(&home, SAVES_ALL);
+    let text = std::fs::read_to_string(home.path().join(&file)).unwrap();
+    home.write(&file, &format!("{text}[data.rows]\npath = \"rows.csv\"\n"));
+    for words in [&["prove", &file, "--steps", "30", "--json"][..], &["run", &file]] {
+        let ended = home.trackway(words);
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    }
+    assert_eq!(registry(&home, &["register", "toy", "--run", "last"]).0, 0);
+    let all = "[\"ended_well\", \"preflight\", \"data_unchanged\", \"resume_proved\", \"whole_checkpoint\"]";
+    set_policy(&home, "toy", &format!("gates = []\napprovals = 1\nreceipt = []\nattempt = {all}\n"));
+    let refused = registry(&home, &["promote", "toy", "1"]);
+    assert!(refusals(&refused).contains(&"registry.not_approved"), "{}", refused.1);
+    assert!(!refusals(&refused).contains(&"registry.attempt"), "{}", refused.1);
 }

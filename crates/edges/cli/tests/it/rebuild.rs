@@ -124,3 +124,61 @@ fn a_ledger_is_not_replaced_under_a_supervisor() {
     assert_eq!(home.trackway(&["doctor", "rebuild"]).code, 0);
     assert_eq!(home.sql("select * from training_attempts where sealed_at is not null").len(), 1);
 }
+
+/// Proves that runs on one data set, and a run that was resumed on another one, are all made again with the data of each attempt, and that
+/// the home verifies then.
+#[test]
+fn runs_on_the_same_data_are_made_again() {
+    const READ: &str = "select a.attempt_id, s.rows from attempt_data d join training_attempts a on a.attempt_id = d.attempt_id join data_snapshots s on s.data_sha256 = d.data_sha256 order by a.attempt_id";
+    const BEGUN: &str = "select run_id, name, data_sha256 from run_data order by run_id";
+    let home = Home::new();
+    home.write("d.csv", "x,y\n1,2\n3,4\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"cat d.csv; test -e ok\"]\n\
+         [data.train]\npath = \"d.csv\"\n[retry]\nunknown = { attempts = 1, backoff = \"0s\" }\n",
+    );
+    let run = || home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]).code;
+    assert_eq!((run(), run()), (4, 4));
+    home.write("ok", "");
+    home.write("d.csv", "x,y\n1,2\n3,4\n5,6\n");
+    let resumed = home.trackway(&["resume", "last"]);
+    assert_eq!((resumed.code, run()), (0, 0), "{}", resumed.stderr);
+    let tables = || -> Vec<Vec<Value>> {
+        let queries = [RECEIPTS, RUNS, DECISIONS, METRICS, READ, BEGUN];
+        queries.iter().map(|query| home.sql(query)).collect()
+    };
+    let before = tables();
+    assert_eq!((before[4].len(), before[5].len()), (6, 3));
+    lose(&home);
+    let rebuilt = home.json(&["doctor", "rebuild"]);
+    assert_eq!(rebuilt["failed"].as_array().map(Vec::len), Some(0), "{rebuilt}");
+    assert_eq!(tables(), before);
+    let verified = home.trackway(&["verify", "--all"]);
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    let again = home.json(&["doctor", "rebuild"]);
+    assert_eq!((&again["failed"], &again["other_count"]), (&Value::Array(Vec::new()), &0.into()), "{again}");
+}
+
+/// Proves that a kept row which the ledger has otherwise is reported, and that the ledger's stays.
+#[test]
+fn a_row_that_differs_is_reported() {
+    let home = Home::new();
+    home.write("d.csv", "x,y\n1,2\n3,4\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"d\"\ncommand = [\"cat\", \"d.csv\"]\n[data.train]\npath = \"d.csv\"\n",
+    );
+    assert_eq!(home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]).code, 0);
+    let kept = files_below(&home.state().join("runs"))
+        .into_iter()
+        .find(|path| path.ends_with("ledger/run.json"))
+        .unwrap();
+    let text = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, text.replace("\"file_count\":1", "\"file_count\":2")).unwrap();
+    let answer = home.trackway(&["doctor", "rebuild", "--json"]);
+    assert_eq!(answer.code, 7, "{}", answer.stderr);
+    let rebuilt: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert!(rebuilt["failed"][0].as_str().unwrap().contains("another `file_count`"), "{rebuilt}");
+    assert_eq!(home.sql("select file_count from data_snapshots")[0]["file_count"], 1);
+}

@@ -212,6 +212,30 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(registry(&home, &["rollback", "income", "--to", "3"]).1["version"], 3);
 }
 
+/// Proves that `--deploy` with a stage whose promotion copies nothing is refused before anything changes, with what to do instead, and that it copies what is in
+/// production already.
+#[test]
+fn only_what_is_in_production_is_deployed() {
+    let home = registered(1, GATES);
+    compare_nothing(&home);
+    let srv = home.path().join("srv");
+    let deploy = srv.to_str().unwrap();
+    let changes = || home.sql("select count(*) as count from model_changes");
+    let before = changes();
+    for to in ["candidate", "staging", "archived"] {
+        let refused = home.trackway(&["registry", "promote", "income", "1", "--to", to, "--deploy", deploy]);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        for part in ["--to production --deploy", "registry export income 1"] {
+            assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+        }
+    }
+    assert!(changes() == before && !srv.exists());
+    assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
+    let (code, already_there) = registry(&home, &["promote", "income", "1", "--deploy", deploy]);
+    assert_eq!((code, &already_there["deployed"]["is_current"]), (0, &json!(true)), "{already_there}");
+    assert!(srv.join("current/weights.bin").exists());
+}
+
 /// Proves that copies are checked on the way, that `current` moves in one step, and that a damaged copy is made again.
 #[test]
 fn files_are_deployed_with_every_byte_checked() {

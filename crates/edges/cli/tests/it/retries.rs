@@ -210,7 +210,7 @@ fn the_same_exception_is_launched_once_more() {
         (&launched[1]["last_step"], &stopped["rule"]),
         (&7.into(), &"no_retry.same_end_expected".into())
     );
-    let sentence = "`KeyError: 'target'` ended two launches in a row at step 7: the code, its settings or its data must change";
+    let sentence = "`KeyError: 'target'` ended two launches in a row at step 7: the code, its settings, its data or its rights must change";
     assert!(stopped["why"].as_str().unwrap().starts_with(sentence), "{stopped}");
     assert!(page.split_whitespace().collect::<Vec<_>>().join(" ").contains(sentence), "{page}");
     let (launched, stopped, _) = attempts("$n");

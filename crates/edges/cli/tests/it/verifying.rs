@@ -56,7 +56,12 @@ fn file_of(home: &Home, part: &str) -> PathBuf {
 fn every_file_with_a_hash_is_looked_at() {
     let home = whole();
     let not_covered = verified(&home).1["not_covered"].to_string();
-    for what in ["`events`: events that", "`supervisor_leases`: everything", "of which no copy is kept"] {
+    for what in [
+        "`events`: events that",
+        "`supervisor_leases`: everything",
+        "of which no copy is kept",
+        "`data/manifest-cache.json`: a cache",
+    ] {
         assert!(not_covered.contains(what), "{what}: {not_covered}");
     }
     let files = [
@@ -136,7 +141,7 @@ fn every_kept_row_is_looked_at() {
     assert_eq!(verified(&home).0, 0);
 }
 
-/// Proves that a kept copy that is damaged or has other numbers is found, and that one which is gone is counted.
+/// Proves that a kept copy that is damaged or has other numbers is found, and one which is gone.
 #[test]
 fn kept_copies_are_looked_at() {
     let home = whole();
@@ -157,10 +162,75 @@ fn kept_copies_are_looked_at() {
         assert_eq!((code, differing(&report)), (7, vec!["kept"]), "{part}: {report}");
         std::fs::write(&file, before).unwrap();
     }
+    for part in ["ledger/receipt-", "ledger/evaluation-"] {
+        let file = file_of(&home, part);
+        let before = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let (code, report) = verified(&home);
+        assert_eq!((code, differing(&report)), (7, vec!["kept"]), "{part}: {report}");
+        std::fs::write(&file, before).unwrap();
+    }
+    assert_eq!(verified(&home).0, 0);
+}
+
+/// Proves that a receipt which was deleted does not hide a log that was changed, also where the attempt's folder was deleted with it, and that
+/// it is none where `trackway gc` deleted the files.
+#[test]
+fn a_deleted_receipt_hides_nothing() {
+    let home = Home::new();
+    home.run_script(&["--skip-preflight", "--why", "a test"], "echo 'step 1 loss 0.5'");
     std::fs::remove_file(file_of(&home, "ledger/receipt-")).unwrap();
+    let log = file_of(&home, "stdout.log");
+    std::fs::write(&log, "forged").unwrap();
+    let (code, report) = verified(&home);
+    assert_eq!((code, differing(&report)), (7, vec!["kept"]), "{report}");
+    assert!(report["differs"][0]["why"].as_str().unwrap().contains("it is missing"), "{report}");
+    let (folder, away) = (log.parent().unwrap(), home.path().join("away"));
+    std::fs::rename(folder, &away).unwrap();
+    assert_eq!(verified(&home).0, 7, "nothing shows that it was deleted on purpose");
+    std::fs::rename(&away, folder).unwrap();
+    let deleted = home.trackway(&["gc", "--run", "last", "--yes"]);
+    assert_eq!(deleted.code, 0, "{}{}", deleted.stdout, deleted.stderr);
     let (code, report) = verified(&home);
     let kept = report["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "kept").unwrap();
     assert_eq!((code, &kept["unknown_count"]), (0, &json!(1)), "{report}");
+}
+
+/// Proves that the rows which a failed evaluation left are looked at, although no receipt names them.
+#[test]
+fn outputs_of_a_failed_evaluation_are_looked_at() {
+    let home = trained(GOOD, "");
+    let (code, failed) = evaluate(&home, &["--set", "evaluate.slices.women=\"sexx = 'female'\""]);
+    assert_eq!((code, &failed["state"]), (4, &json!("failed")), "{failed}");
+    let (code, report) = verified(&home);
+    assert_eq!((code, differing(&report)), (0, vec![]), "{report}");
+    let file = file_of(&home, "evaluations/outputs");
+    let before = std::fs::read(&file).unwrap();
+    std::fs::write(&file, [&before[..], b"x"].concat()).unwrap();
+    let (code, report) = verified(&home);
+    assert_eq!((code, differing(&report)), (7, vec!["outputs"]), "{report}");
+}
+
+/// Proves that a snapshot of data whose manifest was edited is found wherever it is verified, and is not restored.
+#[test]
+fn an_edited_snapshot_is_found() {
+    let home = Home::new();
+    home.run_script(&["--skip-preflight", "--why", "a test"], "true");
+    home.write("data.csv", "x,y\n1,2\n3,4\n");
+    home.json(&["data", "snapshot", "data.csv", "--name", "train", "--keep-bytes"]);
+    let (code, report) = verified(&home);
+    assert_eq!((code, differing(&report)), (0, vec![]), "{report}");
+    let manifest = file_of(&home, "/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("\"data.csv\"", "\"other.csv\"")).unwrap();
+    let (code, report) = verified(&home);
+    assert_eq!((code, differing(&report)), (7, vec!["snapshot"]), "{report}");
+    for arguments in [&["verify", "train"][..], &["restore", "train", "out"]] {
+        let refused = home.trackway(&[&["data", "snapshot"], arguments].concat());
+        assert_eq!(refused.code, 7, "{arguments:?}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains("do not hash to its id"), "{arguments:?}: {}", refused.stderr);
+    }
+    assert!(!home.path().join("out").exists());
 }
 
 /// Proves that a value which cannot be read is named and hides nothing else.

@@ -23,6 +23,7 @@ use trackway_redact::Redactor;
 
 use super::adopting::{Adopting, PrintedSteps};
 use super::ending::{Ending, Step, Tree};
+use super::left::{Done, Work, recorded_bytes};
 use super::metrics::OutputMetrics;
 use super::opened::{OpenedFiles, Watch};
 use super::output::Output;
@@ -64,6 +65,7 @@ pub(super) struct Attempt<'a> {
     steps: PrintedSteps,
     waking: Waking,
     ending: Ending,
+    work: Work,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
     any_left: bool,
@@ -105,6 +107,7 @@ impl<'a> Attempt<'a> {
             clock,
             redactor,
             ending: Ending::new(launch.grace_seconds, launch.linger_seconds),
+            work: Work::of_this_machine(),
             exit: ExitRecord { version: EXIT_VERSION, started_at: shim.started_at, ..ExitRecord::default() },
             files,
             records,
@@ -174,7 +177,8 @@ impl<'a> Attempt<'a> {
             self.read_outputs(&mut buffer);
             self.handle_signals();
             self.outputs.iter_mut().for_each(|output| output.tick(&*self.clock));
-            match self.ending.next(self.clock.monotonic_micros(), self.tree()) {
+            let tree = self.tree();
+            match self.ending.next(self.clock.monotonic_micros(), tree) {
                 Step::Wait => self.wait(),
                 Step::SignalGroup(signal) => self.signal_group(signal, SignalReason::StopRequested),
                 Step::TerminateTree(why) => self.signal_tree(Signal::SIGTERM, why),
@@ -190,20 +194,29 @@ impl<'a> Attempt<'a> {
         while self.read_outputs(&mut buffer) {}
     }
 
-    fn tree(&self) -> Tree {
+    fn tree(&mut self) -> Tree {
+        let (apart, worked_at) = if self.main_succeeded == Some(true) { self.left() } else { (false, None) };
         Tree {
             main_succeeded: self.main_succeeded,
             any_left: self.any_left,
             output_open: self.outputs.iter().any(Output::is_open),
-            apart: self.is_apart(),
+            apart,
+            worked_at,
         }
     }
 
-    /// Whether only processes in separate sessions are left of a script that succeeded.
-    fn is_apart(&self) -> bool {
+    /// Whether only processes in separate sessions are left of a script that succeeded, and when what is left was last seen to work.
+    fn left(&mut self) -> (bool, Option<i64>) {
         // The script leads a group in the session of the shim.
         let own = nix::unistd::getsid(None).map_or(0, Pid::as_raw);
-        self.main_succeeded == Some(true) && self.living().iter().all(|process| process.session != own)
+        let left = self.living();
+        let done = Done {
+            printed_bytes: self.outputs.iter().map(Output::bytes_read).sum(),
+            recorded_bytes: recorded_bytes(&self.records.folder),
+            cpu_ticks: left.iter().map(|process| process.cpu_ticks).sum(),
+        };
+        let worked_at = self.work.take(self.clock.monotonic_micros(), done);
+        (left.iter().all(|process| process.session != own), worked_at)
     }
 
     /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there give the

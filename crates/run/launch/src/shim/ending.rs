@@ -4,8 +4,9 @@
 //!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a
 //!   row at a time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
-//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit; where only processes in separate
-//!   sessions are left (a TensorBoard, a Ray, an agent), for a short time.
+//!   output open (a script that starts the real work and exits), they may continue as long as they work, up to the linger limit: a viewer
+//!   or another helper that only waits does not keep the attempt. Where only processes in separate sessions are left (a TensorBoard, a Ray,
+//!   an agent), they may continue for a short time.
 //! - Every other remaining process gets SIGTERM, the grace period, SIGKILL.
 
 use nix::sys::signal::Signal;
@@ -18,6 +19,8 @@ pub(super) const KILL_SECONDS_MAX: i64 = 30;
 const SAME_REQUEST_MICROS: i64 = 1_000_000;
 /// So long after the main process ended with code 0, what only processes in separate sessions hold open keeps the attempt.
 pub(super) const APART_SECONDS: i64 = 15;
+/// What the main process left when it ended with code 0 keeps the attempt so long after it was last seen to work.
+pub(super) const IDLE_SECONDS: i64 = 10;
 /// How often SIGKILL is repeated, for processes that were being born during the last pass.
 const KILL_EVERY_MICROS: i64 = 50_000;
 
@@ -51,6 +54,8 @@ pub(super) struct Tree {
     pub output_open: bool,
     /// Every process that is left is in another session than the main process was.
     pub apart: bool,
+    /// When what the main process left was last seen to work; none: not since that ended.
+    pub worked_at: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -124,7 +129,7 @@ impl Ending {
         }
         match tree.main_succeeded {
             None => self.signal_group(now),
-            Some(succeeded) => self.leftovers(now, succeeded && tree.output_open, tree.apart),
+            Some(succeeded) => self.leftovers(now, succeeded && tree.output_open, tree),
         }
     }
 
@@ -137,16 +142,14 @@ impl Ending {
         Step::SignalGroup(signal)
     }
 
-    fn leftovers(&mut self, now: i64, may_linger: bool, apart: bool) -> Step {
+    fn leftovers(&mut self, now: i64, may_linger: bool, tree: Tree) -> Step {
         if self.tree_reported {
             return Step::Wait;
         }
         if may_linger && self.stop_wanted_at.is_none() {
-            let since = *self.lingers_since.get_or_insert(now);
-            let apart_micros = apart.then_some(APART_SECONDS * MICROS);
-            let micros = self.linger_micros.into_iter().chain(apart_micros).min();
-            self.linger_until = micros.map(|micros| since + micros);
-            if self.linger_until.is_none_or(|until| now < until) {
+            let until = self.linger_until(now, tree);
+            self.linger_until = Some(until);
+            if now < until {
                 return Step::Wait;
             }
         }
@@ -157,6 +160,14 @@ impl Ending {
             None => SignalReason::Leftover,
         };
         Step::TerminateTree(why)
+    }
+
+    fn linger_until(&mut self, now: i64, tree: Tree) -> i64 {
+        let since = *self.lingers_since.get_or_insert(now);
+        let apart_until = tree.apart.then_some(since + APART_SECONDS * MICROS);
+        let most_until = self.linger_micros.map(|micros| since + micros);
+        let idle_until = tree.worked_at.unwrap_or(since).max(since) + IDLE_SECONDS * MICROS;
+        [apart_until, most_until].into_iter().flatten().fold(idle_until, i64::min)
     }
 
     fn kill(&mut self, now: i64, why: SignalReason) -> Step {
@@ -184,11 +195,12 @@ impl Ending {
 mod tests {
     use super::*;
 
-    const ALIVE: Tree = Tree { main_succeeded: None, any_left: true, output_open: true, apart: false };
+    const ALIVE: Tree =
+        Tree { main_succeeded: None, any_left: true, output_open: true, apart: false, worked_at: None };
     const SECOND: i64 = MICROS;
 
     fn left(succeeded: bool, output_open: bool) -> Tree {
-        Tree { main_succeeded: Some(succeeded), any_left: true, output_open, apart: false }
+        Tree { main_succeeded: Some(succeeded), output_open, ..ALIVE }
     }
 
     /// Proves that a stop is gentle, then forced, and that the forced end repeats and gives up in bounded time.
@@ -229,6 +241,24 @@ mod tests {
         assert_eq!(ending.next(4 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
+    /// Proves that what only waits after a successful script, as a viewer does, is ended a short time after the script or after its last sign of work, and that
+    /// processes of a script that lives are never ended for that.
+    #[test]
+    fn what_only_waits_does_not_keep_the_attempt() {
+        let mut script = Ending::new(1.0, None);
+        assert_eq!(script.next(i64::MAX / 4, ALIVE), Step::Wait);
+
+        let (mut viewer, waits) = (Ending::new(1.0, None), left(true, true));
+        let until = 7 + IDLE_SECONDS * SECOND;
+        assert_eq!((viewer.next(7, waits), viewer.wake_at()), (Step::Wait, Some(until)));
+        assert_eq!(viewer.next(until - 1, waits), Step::Wait);
+        let worked = Tree { worked_at: Some(until - 1), ..waits };
+        let later = until - 1 + IDLE_SECONDS * SECOND;
+        assert_eq!((viewer.next(until, worked), viewer.wake_at()), (Step::Wait, Some(later)));
+        assert_eq!(viewer.next(later, worked), Step::TerminateTree(SignalReason::Leftover));
+        assert_eq!(viewer.next(later + SECOND, worked), Step::KillTree(SignalReason::GraceEnded));
+    }
+
     /// Proves that a second request, or one without grace, kills at once, and that a sender's grace wins.
     #[test]
     fn a_second_stop_kills_now() {
@@ -260,26 +290,28 @@ mod tests {
         assert_eq!(ending.next(61 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
-    /// Proves that processes that hold the output of a successful script continue, within the linger limit, those in separate sessions for a
-    /// short time, and that all others are ended at once.
+    /// Proves that processes that hold the output of a successful script continue while they work, within the linger limit, those in separate sessions
+    /// for a short time whatever they do, and that all others are ended at once.
     #[test]
     fn leftovers_linger_only_after_success_and_with_output() {
+        let working = |now| Tree { worked_at: Some(now), ..left(true, true) };
         let mut unlimited = Ending::new(1.0, None);
-        assert_eq!(unlimited.next(0, left(true, true)), Step::Wait);
-        assert_eq!(unlimited.next(i64::MAX / 4, left(true, true)), Step::Wait);
+        for now in [0, IDLE_SECONDS * SECOND - 1, IDLE_SECONDS * SECOND * 2, i64::MAX / 4] {
+            assert_eq!(unlimited.next(now, working(now)), Step::Wait);
+        }
         assert_eq!(unlimited.next(1, left(true, false)), Step::TerminateTree(SignalReason::Leftover));
 
-        let apart = Tree { apart: true, ..left(true, true) };
+        let apart = |now| Tree { apart: true, ..working(now) };
         let until = 7 + APART_SECONDS * SECOND;
         let mut daemon = Ending::new(1.0, None);
         assert_eq!(daemon.next(7, left(true, true)), Step::Wait);
-        assert_eq!((daemon.next(until - 1, apart), daemon.wake_at()), (Step::Wait, Some(until)));
+        assert_eq!((daemon.next(until - 1, apart(until - 1)), daemon.wake_at()), (Step::Wait, Some(until)));
         assert_eq!(
-            daemon.next(until, left(true, true)),
+            daemon.next(until, working(until)),
             Step::Wait,
             "one in the session of the script came back"
         );
-        assert_eq!(daemon.next(until, apart), Step::TerminateTree(SignalReason::Leftover));
+        assert_eq!(daemon.next(until, apart(until)), Step::TerminateTree(SignalReason::Leftover));
 
         let mut limited = Ending::new(1.0, Some(3.0));
         assert_eq!(limited.next(0, left(true, true)), Step::Wait);

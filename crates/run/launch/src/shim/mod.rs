@@ -16,6 +16,7 @@ mod adopting;
 mod attempt;
 mod ending;
 mod events;
+mod left;
 mod log;
 mod metrics;
 mod oom;

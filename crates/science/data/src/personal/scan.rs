@@ -1,11 +1,17 @@
 //! Finds candidates in a text.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use trackway_redact::Redactor;
+
 use super::kind::{PersonalKind, PersonalMatch};
 use super::{account, address, national};
+
+/// Secrets are recognised by their shapes alone.
+static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::of_shapes);
 
 /// Calls `found` for everything in a text that has the form of personal data. One pass; texts without `@` and with
 /// fewer than six digits cost a few nanoseconds.
@@ -103,7 +109,7 @@ fn separators(bytes: &[u8]) -> usize {
     }
 }
 
-/// A JSON document with all personal data in its strings hidden; its layout and numbers stay as they are.
+/// A JSON document with all personal data and secrets in its strings hidden; its layout and numbers stay as they are.
 #[must_use]
 pub fn masked_json(document: &str) -> String {
     let mut hidden = String::with_capacity(document.len());
@@ -123,7 +129,7 @@ pub fn masked_json(document: &str) -> String {
     hidden
 }
 
-/// The same for a value: all personal data in its strings and in the names of its members is hidden.
+/// The same for a value: what is to be hidden in its strings and in the names of its members is.
 #[must_use]
 pub fn masked_value(value: Value) -> Value {
     match value {
@@ -151,9 +157,16 @@ fn literal_end(json: &str) -> usize {
     json.len()
 }
 
-/// A text with all personal data in it hidden, for whatever is shown; itself if it holds none.
+/// A text with all personal data and secrets in it hidden, for whatever is shown; itself if it holds none.
 #[must_use]
 pub fn masked(text: &str) -> Cow<'_, str> {
+    match SECRETS.text(text) {
+        Cow::Borrowed(text) => without_personal(text),
+        Cow::Owned(text) => Cow::Owned(without_personal(&text).into_owned()),
+    }
+}
+
+fn without_personal(text: &str) -> Cow<'_, str> {
     let mut hidden = Cow::Borrowed(text);
     scan_text(text, &mut |found| {
         if found.valid {

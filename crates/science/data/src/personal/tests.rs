@@ -152,6 +152,8 @@ fn documents_are_masked() {
     let document = "{\n  \"a \\\"x\\\" ana@example.org\": [1.50, \"é\", \"4111111111111111\"]\n}";
     let hidden = "{\n  \"a \\\"x\\\" a…@e…g\": [1.50, \"é\", \"41…11\"]\n}";
     assert_eq!(masked_json(document), hidden);
+    let document = "[\"ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8 ana@example.org\"]";
+    assert_eq!(masked_json(document), "[\"[redacted:github-token] a…@e…g\"]", "secrets too");
 }
 
 proptest! {

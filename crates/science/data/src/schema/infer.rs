@@ -84,9 +84,9 @@ fn write_values(column: &ColumnProfile, summary: &ColumnSummary, line: &mut impl
     let few = summary.distinct_is_exact && (1..=CATEGORY_VALUES_MAX).contains(&summary.distinct_estimate);
     if text && few && column.value_count() >= summary.distinct_estimate * ROWS_PER_VALUE_MIN {
         let values = column.top_values(CATEGORY_VALUES_MAX as usize);
-        let is_personal = |text: &str| matches!(masked(text), Cow::Owned(_));
-        if values.iter().any(|it| is_personal(&it.value.to_string())) {
-            return line("# values are not listed: they contain personal data".into());
+        let is_hidden = |text: &str| matches!(masked(text), Cow::Owned(_));
+        if values.iter().any(|it| is_hidden(&it.value.to_string())) {
+            return line("# values are not listed: they contain personal data or secrets".into());
         }
         let shown = values.iter().map(|it| match &it.value {
             Value::Text(text) => quoted(text),

@@ -31,7 +31,7 @@ use trackway_core::with_fields_of;
 use trackway_formats::runfile::DataFormat;
 
 use crate::infer::Column;
-use crate::manifest::DataManifest;
+use crate::manifest::{DataManifest, FileIdentity, content_sha256};
 use crate::read::Rejects;
 pub use bytes::{BytesFault, Collected, KeptBytes, RestoredBytes, VerifiedBytes};
 pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
@@ -103,13 +103,37 @@ impl Snapshot {
     /// A stored snapshot.
     ///
     /// # Errors
-    /// A sentence: it is not understood, of another version, or of another id.
+    /// A sentence: it is not understood, of another version or of another id, or what it says is not what its id is the hash of.
     pub fn from_json(bytes: &[u8], id: &str) -> Result<Self, String> {
         let snapshot: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if snapshot.version != SNAPSHOT_VERSION || snapshot.data_sha256 != id {
             return Err(format!("version {}, id {}", snapshot.version, snapshot.data_sha256));
         }
+        if snapshot.content_sha256().is_some_and(|sha256| sha256 != id) {
+            return Err("its paths, sizes, hashes and schemas do not hash to its id: it was changed".into());
+        }
+        let mut sizes = snapshot.files.iter().map(|file| file.size_bytes);
+        if sizes.try_fold(0, u64::checked_add) != Some(snapshot.size_bytes) {
+            return Err("its size is not the sum of those of its files: it was changed".into());
+        }
         Ok(snapshot)
+    }
+
+    /// The hash of what its id is made of; `None` where a path is not UTF-8: the hash has the bytes of the path, and the snapshot a
+    /// replacement for them.
+    #[must_use]
+    pub fn content_sha256(&self) -> Option<String> {
+        if self.files.iter().any(|file| file.path.contains(char::REPLACEMENT_CHARACTER)) {
+            return None;
+        }
+        let identities = self.files.iter().map(|file| FileIdentity {
+            path: file.path.as_bytes(),
+            size_bytes: file.size_bytes,
+            blake3: &file.blake3,
+            // Only a table has rows and columns, and those of the whole are not repeated.
+            schema: file.schema.as_ref().or(self.schema.as_ref().filter(|_| file.rows.is_some())),
+        });
+        Some(content_sha256(identities, &self.missing))
     }
 
     /// Of a data set that was read, with the strings that mean missing values if they were given.

@@ -42,7 +42,7 @@ fn take(folder: &Path, label: Option<&str>) -> (Snapshot, Profile, u64) {
         watch: &UNWATCHED,
     };
     let kept = folder.join("kept");
-    let mask = Mask::new([7; KEY_BYTES], Arc::new(Redactor::from_environment::<&str, &str>([])));
+    let mask = Mask::new([7; KEY_BYTES], Arc::new(Redactor::of_shapes()));
     let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
     let spec = DataSpec { path: "data".into(), ..DataSpec::default() };
     let (manifest, profile) =
@@ -314,4 +314,36 @@ fn a_file_that_changes_meanwhile_is_not_kept() {
     let id = store.find(&snapshot.data_sha256).unwrap().unwrap();
     assert!(!store.has_bytes(&id));
     assert_eq!(store.expire_bytes(&[], true).unwrap(), Collected::default());
+}
+
+/// Proves that a snapshot of which a path, a size, a schema or a missing value was edited is not read, verified or restored, whatever its
+/// files are.
+#[test]
+fn an_edited_snapshot_is_damaged() {
+    let folder = folder(&FILES);
+    let store = SnapshotStore::new(&folder.path().join("kept"));
+    let (id, kept) = take_with_bytes(folder.path(), &store);
+    kept.unwrap();
+    let manifest = format!("kept/snapshots/{}/manifest.json", id.as_str());
+    let out = folder.path().join("out");
+    let text = fs::read_to_string(folder.path().join(&manifest)).unwrap();
+    for (from, to) in [
+        ("\"path\":\"a.csv\"", "\"path\":\"c.csv\""),
+        ("\"size_bytes\":", "\"size_bytes\":1"),
+        ("\"type\":\"text\"", "\"type\":\"int\""),
+        ("\"missing\":[]", "\"missing\":[\"?\"]"),
+    ] {
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(edited, text, "{from}");
+        write(folder.path(), &manifest, &edited);
+        let read = store.snapshot(&id).map(drop);
+        let verified = store.verify_bytes(&id, &UNWATCHED).map(drop);
+        let restored = store.restore(&id, &out, &UNWATCHED).map(drop);
+        for answer in [read, verified, restored] {
+            assert!(matches!(answer, Err(SnapshotError::Damaged { .. })), "{from}: {answer:?}");
+        }
+        assert!(!out.exists(), "{from}");
+    }
+    write(folder.path(), &manifest, &text);
+    assert_eq!(store.restore(&id, &out, &UNWATCHED).unwrap().files, 3);
 }

@@ -134,6 +134,11 @@ impl Outline {
         let origin = part.origin();
         for located in part.segment.iter().flat_map(|segment| &segment.frames) {
             let id = || format!("{}:{}:{}", attempt.attempt_id, part.name, located.sequence);
+            if let Frame::Metrics(metrics) = &located.frame
+                && origin == Some(Origin::Sdk)
+            {
+                self.closed.see_recorded(metrics.at, metrics.step);
+            }
             match &located.frame {
                 Frame::Metrics(metrics) => self.closed.see(metrics.at, Some(metrics.step)),
                 Frame::Heartbeat(heartbeat) => self.closed.see(heartbeat.at, Some(heartbeat.step)),

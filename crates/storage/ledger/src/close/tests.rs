@@ -56,6 +56,22 @@ impl Recorded {
     }
 }
 
+/// Proves that the time of the last recorded step is that of its first report, and that a step which was only printed has none.
+#[test]
+fn the_last_recorded_step_has_a_time() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.metrics(bytes, at(10), 1, &[("loss", 0.5)]);
+        encoder.metrics(bytes, at(11), 2, &[("loss", 0.5)]);
+        encoder.metrics(bytes, at(15), 2, &[("accuracy", 0.5)]);
+    });
+    recorded.write("b", Origin::Stdout, |encoder, bytes| {
+        encoder.metrics(bytes, at(20), 3, &[("loss", 0.5)]);
+    });
+    let closed = recorded.close(&RunSection::default());
+    assert_eq!((closed.last_step, closed.last_recorded_step), (Some(3), Some((2, at(11)))));
+}
+
 /// Proves that the machine's record is closed into a separate file, that its events are history and no sign of the script's life, and
 /// that each segment names the file that has its points.
 #[test]

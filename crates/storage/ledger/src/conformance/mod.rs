@@ -49,6 +49,7 @@ pub fn run_all(open: Open<'_>) {
     rules::writers_take_turns(open, &ledger);
     rules::a_held_ledger_times_out(open, &ledger);
     evaluations::metrics_cover_their_rows(&ledger);
+    rows::kept_rows_are_restored_again(&ledger);
 }
 
 /// Eight openers at once, on nothing: each finds one ledger, migrated once.

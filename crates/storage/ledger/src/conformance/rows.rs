@@ -13,6 +13,7 @@ use trackway_core::{
 
 use crate::error::{ErrorKind, LedgerError};
 use crate::find::{AttemptFilter, RunFilter};
+use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
@@ -20,6 +21,7 @@ use crate::records::{
     ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
 use crate::resolve::Found;
+use crate::value::Record as _;
 
 /// Ids that no other caller in this process gets, spread like real ones so that parts of them are unique.
 #[derive(Debug)]
@@ -557,6 +559,64 @@ fn data_comes_back(ledger: &Ledger) {
         ledger.insert_launch(&attempt, std::slice::from_ref(&read)).unwrap();
     }
     assert_eq!(ledger.data_of_attempt(attempt.attempt_id).unwrap(), [read]);
+}
+
+/// What several runs keep of one data set is put back whatever the order and however often, also after an attempt on other data; a row
+/// that the ledger has otherwise stays and is named, and the rest of its file is put back.
+pub(super) fn kept_rows_are_restored_again(ledger: &Ledger) {
+    let snapshot = |sha256: &str, seconds: i64| DataSnapshotRow {
+        data_sha256: sha256.into(),
+        name: "train".into(),
+        file_count: 1,
+        size_bytes: 99,
+        first_seen_at: at(seconds),
+        ..DataSnapshotRow::blank()
+    };
+    let run = |name: &str| {
+        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, name), "c", json!({}), at(2))
+    };
+    let used = |run: &RunRow| RunDataRow {
+        run_id: run.run_id,
+        name: "train".into(),
+        data_sha256: "k1".into(),
+        ..RunDataRow::blank()
+    };
+    let (first, second) = (run("kept-1"), run("kept-2"));
+    let attempt = new_attempt(&second, 2, LaunchKind::Train);
+    let RunDataRow { run_id, name, path, role, .. } = used(&second);
+    let (attempt_id, data_sha256) = (attempt.attempt_id, "k2".to_owned());
+    let read = AttemptDataRow { attempt_id, run_id, name, path, data_sha256, role };
+    let kept = [
+        KeptRows::of_run(&first, &[used(&first)], &[snapshot("k1", 1)]),
+        KeptRows::of_run(&second, &[used(&second)], &[snapshot("k1", 5)]),
+        KeptRows::of_launch(&attempt, std::slice::from_ref(&read), &[snapshot("k2", 7)]),
+    ];
+    for is_new in [true, false] {
+        for rows in &kept {
+            let restored = ledger.restore(rows).unwrap();
+            assert_eq!((restored.added, restored.differs), (is_new, Vec::new()));
+        }
+    }
+    assert_eq!(ledger.data_snapshot("k1").unwrap().unwrap().first_seen_at, at(1), "the first one counts");
+    assert_eq!(ledger.data_of_run(second.run_id).unwrap(), [used(&second)]);
+    assert_eq!(ledger.data_of_attempt(attempt.attempt_id).unwrap(), [read]);
+    let third = run("kept-3");
+    let other = DataSnapshotRow { file_count: 2, ..snapshot("k1", 1) };
+    let restored = ledger.restore(&KeptRows::of_run(&third, &[used(&third)], &[other])).unwrap();
+    assert!(restored.added && ledger.run(third.run_id).unwrap().is_some());
+    assert_eq!(restored.differs.len(), 1);
+    assert!(restored.differs[0].contains("another `file_count`"), "{:?}", restored.differs);
+    assert_eq!(ledger.data_snapshot("k1").unwrap().unwrap().file_count, 1);
+    // The list of files is in no kept row: who reads the data again brings it.
+    let file = DataSnapshotFileRow {
+        data_sha256: "k1".into(),
+        path: "a.csv".into(),
+        ..DataSnapshotFileRow::blank()
+    };
+    for _ in 0..2 {
+        assert!(!ledger.insert_data_snapshot(&snapshot("k1", 9), std::slice::from_ref(&file)).unwrap());
+        assert_eq!(ledger.data_snapshot_files("k1").unwrap(), std::slice::from_ref(&file));
+    }
 }
 
 /// A reference has one meaning: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none

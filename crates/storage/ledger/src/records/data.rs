@@ -50,7 +50,8 @@ record!(
 );
 
 record!(
-    /// Which data sets a run reads. Append-only.
+    /// Which data sets a run reads, as they were when it was planned. An attempt may be resumed on other data: what each was launched on is
+    /// in `attempt_data`. Append-only.
     RunDataRow, "run_data", key ["run_id", "name"], {
         /// The run.
         run_id: RunId,
@@ -58,7 +59,7 @@ record!(
         name: String,
         /// Its path in the run file.
         path: String,
-        /// Its content.
+        /// Its content when the run was planned.
         data_sha256: String,
         /// What it was used for: train, validation or test.
         role: Option<String>,

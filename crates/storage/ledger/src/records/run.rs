@@ -49,7 +49,8 @@ record!(
         team: Option<String>,
         /// SHA-256 of the config.
         config_sha256: String,
-        /// SHA-256 over the hashes of all data sets.
+        /// SHA-256 over the hashes of all data sets as they were when the run was planned; `training_attempts` has it for each attempt,
+        /// which may be resumed on other data.
         data_sha256: Option<String>,
         /// The seed.
         seed: Option<u64>,

@@ -12,7 +12,9 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_formats::rehearsal::loss_rank;
 use trackway_launch::{ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, ClosedRecords, MetricSummaryRow};
-use trackway_tower::classify::{ActionKind, ErrorFile, NonFiniteLoss, Progress, Stream, StreamLog};
+use trackway_tower::classify::{
+    ActionKind, ErrorFile, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
+};
 use trackway_tower::{LogEvidence, LogScanner, TerminationEvidence};
 
 use crate::actions;
@@ -57,6 +59,7 @@ pub fn gather(
     let mut evidence = TerminationEvidence::of_launch(row.kind);
     evidence.own_actions = actions::read(files)?;
     evidence.progress.last_step = closed.last_step;
+    evidence.progress.last_step_at = closed.last_recorded_step.map(|(_, at)| at);
     evidence.ranks.clone_from(&closed.ranks);
     evidence.non_finite_loss = non_finite_loss(&closed.summaries);
     let asked_to_end = [EventKind::MaxStepsReached.as_str(), EventKind::RehearsalTargetReached.as_str()];
@@ -111,12 +114,21 @@ fn take_record(evidence: &mut TerminationEvidence, record: &ExitRecord, closed: 
     let since = closed.heartbeat_at.map(|heartbeat| record.ended_at.seconds_since(heartbeat).max(0.0));
     evidence.progress = Progress { seconds_since_last_heartbeat: since, ..evidence.progress };
     evidence.killed_after_grace = record.killed_after_grace;
+    evidence.own_actions.retain(|action| !is_after_success(record, action));
     // A stop that was requested again did not wait for the grace period of the first one.
     let killed_at_once = record.signals.iter().any(|sent| sent.why == SignalReason::KillRequested);
     for action in &mut evidence.own_actions {
         let is_stop = action.kind == ActionKind::StopRequested;
         action.kill_sent |= record.killed_after_grace || killed_at_once && is_stop;
     }
+}
+
+/// Whether a limit was reached only after the script itself had ended well: its exit decides, and the limit ended what it left behind.
+fn is_after_success(record: &ExitRecord, action: &OwnAction) -> bool {
+    let is_limit =
+        matches!(action.kind, ActionKind::HangKill | ActionKind::TimeoutKill | ActionKind::BudgetStop);
+    let ended_before = record.main_ended_at.is_some_and(|ended_at| ended_at < action.at);
+    is_limit && ended_before && record.exit_code == Some(0)
 }
 
 /// What `torch.distributed.elastic`'s `@record` leaves: a message that is a text or an object.

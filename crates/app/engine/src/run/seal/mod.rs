@@ -14,7 +14,7 @@ mod usage;
 mod work;
 
 use trackway_core::text::counted;
-use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, Step, TerminationReason, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointChange;
@@ -76,6 +76,10 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     // Before the rows: they follow the log. What cannot be marked now is before the next launch.
     let replay = Replay::of(context, &run, &row)?;
     let _ = run::trust::mark_ended(context, &run, &row, true, &replay.losses);
+    let plan = stored_plan(&run).ok().flatten().unwrap_or_default();
+    if row.kind == LaunchKind::Train {
+        run::trust::retire_ended(context, &run, &row, &plan.checkpoint);
+    }
     let given = RunSection::of_stored(&run.config_json);
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
     let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);
@@ -92,10 +96,16 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     };
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
-    let plan = stored_plan(&run).ok().flatten().unwrap_or_default();
     evidence.sigterm_preempts = plan.supervise.sigterm == SigtermMeaning::Preempted;
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
+    if verdict.reason == TerminationReason::NumericDivergence && !replay.losses.has_episodes() {
+        let mut losses = replay.losses.clone();
+        losses.doubt();
+        let _ = run::trust::mark_ended(context, &run, &row, true, &losses);
+        checkpoints = RungCheckpoints::of(context, &row)?;
+        checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
+    }
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
     closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
     closed.events.extend(ended_processes(&row, &end));

@@ -231,8 +231,7 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
 }
 
 /// Proves that a model which was committed beside the framework's checkpoints, and after them, is neither what the receipt names as committed
-/// nor what the run continues from: the line about the retry and the attempt name the same step. And that what was touched meanwhile does not
-/// count once the log is there.
+/// nor what the run continues from, and that what was touched meanwhile does not count once the log is there.
 #[test]
 fn a_model_beside_checkpoints_is_not_continued_from() {
     let mut ended = Ended::new();
@@ -249,16 +248,14 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
         let after = RunAfter::of(context, &row, (&checkpoints, &closed), RunState::Failed).unwrap();
         let mut run = ended.run.clone();
         after.apply(&mut run);
-        let why = decide(context, &row, None).unwrap().retry.why;
-        (row.last_committed_step, run.last_committed_step, why.rsplit_once("from ").unwrap().1.to_owned())
+        (row.last_committed_step, run.last_committed_step)
     };
     let both = [adopted.clone(), model.clone()];
-    assert_eq!(seen(&both, &[&model]), (Some(30), Some(30), "committed step 30".into()));
-    assert_eq!(seen(&both, &[]), (Some(31), Some(31), "committed step 31".into()), "it is more than a model");
+    assert_eq!(seen(&both, &[&model]), (Some(30), Some(30)));
+    assert_eq!(seen(&both, &[]), (Some(31), Some(31)), "it is more than a model");
     // The framework's checkpoint is of an attempt before.
     let before = CheckpointRow { attempt_id: Ended::attempt(&ended.run, 9).attempt_id, ..adopted };
-    let (receipt, run, _) = seen(&[before, model.clone()], &[&model]);
-    assert_eq!((receipt, run), (None, Some(30)));
+    assert_eq!(seen(&[before, model.clone()], &[&model]), (None, Some(30)));
     assert_eq!(seen(&[], &[]).0, Some(31), "the log was lost");
 }
 
@@ -595,6 +592,26 @@ fn a_kill_belongs_to_the_action_that_it_followed() {
     assert_eq!(killed(false, vec![SignalReason::StopRequested]), [false, false]);
     assert_eq!(killed(false, vec![SignalReason::KillRequested]), [true, false]);
     assert_eq!(killed(true, Vec::new()), [true, true]);
+}
+
+/// Proves that a limit which is reached after the script itself ended well does not count as the reason of its end, and that one before it does, as does a
+/// person's request, and one after a failure.
+#[test]
+fn a_limit_after_a_good_end_is_no_reason() {
+    let kept = |kind: ActionKind, exit_code: i32, main_ended_at: Timestamp| {
+        let ended = Ended::new();
+        let action = OwnAction { at: at(140), kind, kill_sent: false, why: "test".into() };
+        actions::append(&ended.files(), &action).unwrap();
+        let (exit_code, main_ended_at) = (Some(exit_code), Some(main_ended_at));
+        let end = End::Recorded(Box::new(ExitRecord { exit_code, main_ended_at, ..recorded() }));
+        let evidence = gather(&ended.row, &end, &ClosedRecords::default(), &ended.files()).unwrap();
+        !evidence.own_actions.is_empty()
+    };
+    for kind in [ActionKind::HangKill, ActionKind::TimeoutKill, ActionKind::BudgetStop] {
+        assert!(!kept(kind, 0, at(130)), "{kind:?}");
+        assert!(kept(kind, 0, at(150)) && kept(kind, 1, at(130)), "{kind:?}");
+    }
+    assert!(kept(ActionKind::StopRequested, 0, at(130)));
 }
 
 /// Proves that the last step was reached where an event says so.

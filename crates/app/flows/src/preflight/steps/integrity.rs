@@ -15,7 +15,8 @@ pub fn integrity(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     let sign_offs = &work.job.plan.governance.personal_data;
     let now = work.context.clock.now();
     let mut answers = Vec::new();
-    for side in sides(work) {
+    let sides = sides(work);
+    for side in &sides {
         let own = [columns(&side.evidence), rows(&side.evidence)];
         answers.extend(own.into_iter().map(|check| of_sets(check, side.set, work)));
         answers.push(side.both(label(&side.evidence, side.other()), work));
@@ -25,6 +26,10 @@ pub fn integrity(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
         let Some(evidence) = work.shared.evidence.of(&set.name) else { continue };
         let own = [personal(&evidence, sign_offs, now), representation(&evidence)];
         answers.extend(own.into_iter().map(|check| of_sets(check, set, work)));
+        // A test set without rows is as useless as such a training set.
+        if sides.iter().all(|side| side.set.name != set.name) {
+            answers.push(of_sets(rows(&evidence), set, work));
+        }
     }
     if answers.is_empty() {
         let why = "no table could be read (see `data.values`)";

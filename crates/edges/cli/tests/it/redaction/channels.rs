@@ -14,7 +14,11 @@ use crate::harness::{Answer, Home, files_below};
 const ROLE: &str = "REDACTION_CHANNELS_ROLE";
 const FORMS_FILE: &str = "forms.json";
 /// So many of the forms, at least, must be found in each channel.
-const RECALL_MIN: f64 = 0.98;
+const RECALL_MIN: f64 = 0.99;
+/// The same where several lines of a form may be one string of JSON.
+const JSON_RECALL_MIN: f64 = 0.98;
+/// Channels in which they are.
+const OF_JSON: [&str; 3] = ["printed records", "untracked files", "data"];
 /// Names are needed to write a checkpoint back, so that half of the forms are left in them: a known limit, not a promise.
 const NAMES_RECALL_MIN: f64 = 0.45;
 /// Shorter parts of a form are no secret by themselves.
@@ -104,7 +108,7 @@ fn script() {
     panic!("failed with {}", texts.join("\n"));
 }
 
-/// Proves that 98 of 100 secrets are in no file of the home, in no name of one, in no row of the ledger and in nothing that is printed,
+/// Proves that 99 of 100 secrets are in no file of the home, in no name of one, in no row of the ledger and in nothing that is printed,
 /// whatever channel they came through, and that each channel has a row here.
 #[test]
 fn no_channel_lets_a_secret_into_a_home() {
@@ -132,7 +136,11 @@ fn no_channel_lets_a_secret_into_a_home() {
                 home.write(FORMS_FILE, &json!(texts).to_string());
                 let shown = send(&home, &forms);
                 let left = leaked(&home, &shown, &forms);
-                let floor = if channel == "names of checkpoints" { NAMES_RECALL_MIN } else { RECALL_MIN };
+                let floor = match channel {
+                    "names of checkpoints" => NAMES_RECALL_MIN,
+                    _ if OF_JSON.contains(&channel) => JSON_RECALL_MIN,
+                    _ => RECALL_MIN,
+                };
                 if left.len() as f64 > forms.len() as f64 * (1.0 - floor) {
                     leaks.push(format!("{channel}: {} of {}: {left:#?}", left.len(), forms.len()));
                 }
@@ -370,7 +378,9 @@ fn untracked(home: &Home, forms: &[Form]) -> Vec<Answer> {
         ["k.der", "k.pfx", "k.jks", "k.kdbx", "id_ecdsa", "k.ppk", "k.gpg", ".npmrc"]
             .map(|name| (name, all.as_slice()))
             .to_vec();
-    let notebook = json!({ "cells": [{ "source": text.lines().collect::<Vec<_>>() }] }).to_string();
+    let cells =
+        json!({ "cells": [{ "source": text.lines().map(|line| format!("{line}\n")).collect::<Vec<_>>() }] });
+    let notebook = serde_json::to_string_pretty(&cells).unwrap();
     let others: [(&str, &[u8]); 4] =
         [("a.py", &all), ("b.py", &latin), ("c.txt", &wide), ("d.ipynb", notebook.as_bytes())];
     let answer = in_repository(home, &[("t.py", b"x = 1\n")], &[named, others.to_vec()].concat());
@@ -561,7 +571,16 @@ fn findings(home: &Home, forms: &[Form]) -> Vec<Answer> {
 fn data(home: &Home, forms: &[Form]) -> Vec<Answer> {
     table(home, forms);
     std::fs::create_dir(home.path().join("out")).unwrap();
+    // Values that are met often are shown.
+    let often: serde_json::Map<String, serde_json::Value> =
+        (0..).zip(forms).map(|(at, form)| (format!("c{at}"), json!(form.text))).collect();
+    home.write("often.jsonl", &format!("{}\n", json!(often)).repeat(20));
     let shown: Vec<Answer> = [
+        &["data", "profile", "often.jsonl"][..],
+        &["--json", "data", "profile", "often.jsonl"],
+        &["data", "infer", "often.jsonl"],
+        &["--json", "data", "infer", "often.jsonl"],
+        &["data", "check", "often.jsonl"],
         &["data", "snapshot", "t.jsonl", "--name", "s", "--label", "label"][..],
         &["data", "profile", "t.jsonl", "--save", "out/p.json", "--label", "label"],
         &["data", "drift", "--reference", "out/p.json", "--current", "t.jsonl"],
@@ -570,7 +589,7 @@ fn data(home: &Home, forms: &[Form]) -> Vec<Answer> {
     .map(|arguments| home.trackway(arguments))
     .into();
     for answer in &shown {
-        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        assert!([0, 3].contains(&answer.code), "{}", answer.stderr);
     }
     for file in files_below(&home.state()).into_iter().chain([home.path().join("out/p.json")]) {
         let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();

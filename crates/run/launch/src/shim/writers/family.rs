@@ -66,6 +66,12 @@ impl Family {
         family
     }
 
+    /// The same, of another shim.
+    #[cfg(test)]
+    pub fn below(self, shim: i32) -> Self {
+        Self { shim, ..self }
+    }
+
     /// What a process is. None: it has ended, and was never seen before.
     pub fn kin(&mut self, pid: i32) -> Option<Kin> {
         match ProcessStat::read(pid).ok().flatten() {

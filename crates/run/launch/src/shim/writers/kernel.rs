@@ -11,15 +11,19 @@ use trackway_adopt::{How, Sightings, Who};
 use trackway_core::Clock;
 
 use super::Region;
+use super::births::Births;
 use super::family::{Family, Kin};
 
 /// Every file that is closed after it was open for writing, on the file systems of the region.
 #[derive(Debug)]
-pub(super) struct Kernel(Fanotify);
+pub(super) struct Kernel {
+    group: Fanotify,
+    births: Option<Births>,
+}
 
 impl Kernel {
-    /// None where the kernel refuses, as it does all users but root.
-    pub fn open(region: &Region) -> Option<Self> {
+    /// None where the kernel refuses, as it does all users but root. `sees_births`: the attempt's processes are started below this one.
+    pub fn open(region: &Region, sees_births: bool) -> Option<Self> {
         let flags = InitFlags::FAN_CLASS_NOTIF | InitFlags::FAN_CLOEXEC | InitFlags::FAN_NONBLOCK;
         let events = EventFFlags::O_RDONLY | EventFFlags::O_CLOEXEC | EventFFlags::O_LARGEFILE;
         let group = Fanotify::init(flags, events).ok()?;
@@ -30,12 +34,14 @@ impl Kernel {
             };
             add(MarkFlags::FAN_MARK_FILESYSTEM).or_else(|_| add(MarkFlags::FAN_MARK_MOUNT)).ok()?;
         }
-        Some(Self(group))
+        Some(Self { group, births: sees_births.then(Births::open).flatten() })
     }
 
     /// Notes who wrote in the region since the last call.
-    pub fn take(&self, region: &Region, family: &mut Family, seen: &mut Sightings, clock: &dyn Clock) {
-        while let Ok(events) = self.0.read_events() {
+    pub fn take(&mut self, region: &Region, family: &mut Family, seen: &mut Sightings, clock: &dyn Clock) {
+        let Self { group, births } = self;
+        births.iter_mut().for_each(Births::take);
+        while let Ok(events) = group.read_events() {
             if events.is_empty() {
                 return;
             }
@@ -43,10 +49,20 @@ impl Kernel {
                 // A queue that was full has lost some: nothing is known of them then.
                 let Some(fd) = event.fd() else { continue };
                 let path = fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-                if !path.is_ok_and(|path: PathBuf| region.holds(&path)) {
+                let Ok(found) = fd.try_clone_to_owned().map(File::from).and_then(|file| file.metadata())
+                else {
+                    continue;
+                };
+                // By another name it may be elsewhere.
+                if !path.is_ok_and(|path: PathBuf| region.holds(&path)) && found.nlink() < 2 {
                     continue;
                 }
-                let who = match family.kin(event.pid()) {
+                let pid = event.pid();
+                let kin = match family.kin(pid) {
+                    None => births.as_mut().and_then(|births| births.kin(pid, family)),
+                    known => known,
+                };
+                let who = match kin {
                     Some(Kin::Own) => Who::Own,
                     Some(Kin::Trackway) => continue,
                     Some(Kin::Ancestor) => {
@@ -55,17 +71,13 @@ impl Kernel {
                     Some(Kin::Stranger(who)) => Who::Other(who),
                     None => Who::Unknown,
                 };
-                if let Ok(file) = fd.try_clone_to_owned().map(File::from)
-                    && let Ok(found) = file.metadata()
-                {
-                    // After the write, however long the events before it took.
-                    seen.saw(How::Kernel, (found.dev(), found.ino()), who, clock.now().as_nanos());
-                }
+                // After the write, however long the events before it took.
+                seen.saw(How::Kernel, (found.dev(), found.ino()), who, clock.now().as_nanos());
             }
         }
     }
 
     pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.group.as_fd()
     }
 }

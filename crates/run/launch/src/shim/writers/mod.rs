@@ -3,6 +3,7 @@
 //!
 //! All of it together takes at most a hundredth of one processor, and a short burst: beyond that it rests, and less is seen.
 
+mod births;
 mod family;
 mod kernel;
 mod neighbours;
@@ -78,7 +79,9 @@ impl Writers {
             home: home.canonicalize().unwrap_or_else(|_| home.to_owned()),
         };
         let family = Family::of_this_process(launch.attempt_id.to_string(), awaited(&launch.argv), main);
-        let mut watch = Watch::new(region, family, Arc::clone(&seen), clock);
+        // In a container, and of a process that was there before, they are not.
+        let is_below = launch.container.is_none() && awaited(&launch.argv).is_none();
+        let mut watch = Watch::new(region, family, is_below, Arc::clone(&seen), clock);
         let now_ns = watch.clock.now().as_nanos();
         contained(|| watch.scan(now_ns)).ok();
         let (stop, thread) = match UnixStream::pair() {
@@ -132,8 +135,14 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(region: Region, family: Family, seen: Arc<Mutex<Sightings>>, clock: Arc<dyn Clock>) -> Self {
-        let kernel = Kernel::open(&region);
+    fn new(
+        region: Region,
+        family: Family,
+        is_below: bool,
+        seen: Arc<Mutex<Sightings>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let kernel = Kernel::open(&region, is_below);
         let notices = if kernel.is_none() { Notices::open(&region) } else { None };
         Self {
             family,
@@ -180,7 +189,7 @@ impl Watch {
         let mut is_new = false;
         // What was written until then is known after this look.
         let now_ns = self.clock.now().as_nanos();
-        if let Some(kernel) = &self.kernel {
+        if let Some(kernel) = &mut self.kernel {
             let (region, family) = (&self.region, &mut self.family);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             kernel.take(region, family, &mut seen, &*self.clock);

@@ -39,16 +39,27 @@ enum Count {
 #[derive(Debug)]
 struct Neighbour {
     start_ticks: u64,
+    parent: i32,
     who: String,
     count: Count,
+    /// When its counter was read last.
+    counted_ns: i64,
+}
+
+/// What became of a neighbour since the last look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    Counts(Count),
+    /// It has ended, and its parent does not know that yet: its counters are still its own.
+    Ended,
+    /// Its counters are those of its parent.
+    Gone,
 }
 
 /// Which processes work in the region and do not belong to the attempt.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     standing: HashMap<i32, Neighbour>,
-    /// When their counters were read last; none before the first look.
-    counted_ns: Option<i64>,
     /// When all processes were looked at last.
     scanned_ns: Option<i64>,
     /// Whether the bytes that reach a disk say nothing, since the files are in memory.
@@ -64,7 +75,7 @@ impl Neighbours {
                 .is_some_and(|found| found.filesystem_type() == TMPFS_MAGIC)
         };
         let in_memory = region.folders.iter().any(is_memory);
-        Self { standing: HashMap::new(), counted_ns: None, scanned_ns: None, in_memory }
+        Self { standing: HashMap::new(), scanned_ns: None, in_memory }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -136,33 +147,45 @@ impl Neighbours {
         if let Some(from_ns) = from_ns.filter(|_| count != Count::Bytes(0)) {
             seen.wrote_beside(&who, from_ns, now_ns);
         }
-        self.standing.insert(stat.pid, Neighbour { start_ticks: stat.start_ticks, who, count });
+        let (start_ticks, parent) = (stat.start_ticks, stat.parent);
+        self.standing.insert(stat.pid, Neighbour { start_ticks, parent, who, count, counted_ns: now_ns });
     }
 
     /// Notes who wrote something since the last look, and at least until then.
     pub fn look_at_others(&mut self, until_ns: i64, seen: &Mutex<Sightings>, clock: &dyn Clock) {
-        let in_memory = self.in_memory;
-        let from_ns = self.counted_ns.unwrap_or(0);
-        let mut wrote: Vec<String> = Vec::new();
-        self.standing.retain(|pid, one| {
-            let stat = ProcessStat::read(*pid).ok().flatten();
-            let stat = stat.filter(|stat| stat.start_ticks == one.start_ticks && !stat.has_ended());
-            let count = stat.as_ref().map(|stat| count_of(stat, in_memory));
-            if count != Some(one.count) {
-                wrote.push(one.who.clone());
-            }
-            count.is_some_and(|count| {
-                one.count = count;
-                true
-            })
-        });
+        let found: HashMap<i32, Now> =
+            self.standing.iter().map(|(pid, one)| (*pid, one.now(*pid, self.in_memory))).collect();
         // After the counters: what they count was written before.
         let now_ns = clock.now().as_nanos();
+        let wrote = self.standing.iter().filter(|(pid, one)| self.has_written(one, found[*pid], &found));
+        let wrote: Vec<(String, i64)> = wrote.map(|(_, one)| (one.who.clone(), one.counted_ns)).collect();
+        self.standing.retain(|pid, one| match found[pid] {
+            Now::Counts(count) => {
+                (one.count, one.counted_ns) = (count, now_ns);
+                true
+            }
+            Now::Ended => true,
+            Now::Gone => false,
+        });
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        wrote.iter().for_each(|who| seen.wrote_beside(who, from_ns, now_ns));
-        self.counted_ns = Some(now_ns);
+        wrote.iter().for_each(|(who, from_ns)| seen.wrote_beside(who, *from_ns, now_ns));
         if seen.looked_until_ns().is_some() {
             seen.looked(until_ns);
+        }
+    }
+
+    /// Whether a neighbour wrote something, or may have. One that is gone did not if its parent, to whose count its own was added, still has the count
+    /// from before.
+    fn has_written(&self, one: &Neighbour, now: Now, found: &HashMap<i32, Now>) -> bool {
+        match now {
+            Now::Counts(count) => count != one.count,
+            Now::Ended => false,
+            Now::Gone => {
+                let before = self.standing.get(&one.parent).map(|parent| Now::Counts(parent.count));
+                let is_quiet = matches!(before, Some(Now::Counts(Count::Bytes(_))))
+                    && found.get(&one.parent).copied() == before;
+                !is_quiet
+            }
         }
     }
 
@@ -181,6 +204,17 @@ impl Neighbours {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.saw(How::Open, id, who.clone(), clock.now().as_nanos());
             }
+        }
+    }
+}
+
+impl Neighbour {
+    fn now(&self, pid: i32, in_memory: bool) -> Now {
+        let stat = ProcessStat::read(pid).ok().flatten().filter(|stat| stat.start_ticks == self.start_ticks);
+        match stat {
+            None => Now::Gone,
+            Some(stat) if stat.has_ended() => Now::Ended,
+            Some(stat) => Now::Counts(count_of(&stat, in_memory)),
         }
     }
 }
@@ -265,5 +299,51 @@ impl Notices {
 
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.inotify.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the folder is of the test")]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    use trackway_system::SystemClock;
+
+    use super::super::family::MainProcess;
+    use super::*;
+
+    /// Who wrote beside an attempt that is not the parent of any process, while a shell runs these commands in the region.
+    fn others_of(commands: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = vec![folder.path().canonicalize().unwrap()];
+        let region = Region { folders, home: "/absent".into() };
+        // Another shim than this process, whose children would be the attempt's.
+        let mut family =
+            Family::of_this_process("att_x".into(), None, MainProcess::default()).below(i32::MAX);
+        let seen = Mutex::new(Sightings::since(0, None));
+        let mut neighbours = Neighbours::new(&region);
+        let started: Child =
+            Command::new("sh").args(["-c", commands]).current_dir(folder.path()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        for _ in 0..15 {
+            let now_ns = SystemClock.now().as_nanos();
+            neighbours.scan(now_ns, (&region, false), &mut family, &seen, &SystemClock);
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        let mut started = started;
+        started.kill().ok();
+        started.wait().unwrap();
+        let seen = seen.lock().unwrap();
+        seen.others().iter().map(|one| one.who.clone()).collect()
+    }
+
+    /// Proves that a process that ended without a write is none that wrote, and that one is which did.
+    #[test]
+    fn a_loop_that_waits_writes_nothing() {
+        let waits = others_of("while true; do sleep 0.05; done");
+        assert_eq!(waits, Vec::<String>::new());
+        let writes = others_of("while true; do sleep 0.05; cp /bin/sh copy; done");
+        assert!(!writes.is_empty());
     }
 }

@@ -1,0 +1,112 @@
+//! Tables of text (CSV and TSV) with a header that names a column of secrets.
+
+use std::ops::Range;
+
+use super::names;
+
+/// What is between cells.
+const MARKS: [u8; 3] = [b',', b';', b'\t'];
+/// A longer line is not a header.
+const HEADER_BYTES_MAX: usize = 4096;
+
+/// The cells below the header in this line, if it is one, of the columns whose names are those of secrets.
+pub(super) fn cells(bytes: &[u8], header: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+    let head = &bytes[header.clone()];
+    let mut found = Vec::new();
+    if let Some((mark, count, columns)) = secret_columns(head) {
+        let prefix = &head[..prefix_bytes(head)];
+        let mut start = header.end + 1;
+        while start < bytes.len() {
+            let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |newline| start + newline);
+            start += if bytes[start..end].starts_with(prefix) { prefix.len() } else { 0 };
+            let row = split(&bytes[start..end], mark);
+            // What is not a row of the table ends it.
+            if row.len() != count {
+                break;
+            }
+            let secret = columns.iter().map(|column| &row[*column]);
+            found.extend(
+                secret
+                    .map(|cell| (start + cell.start, start + cell.end))
+                    .filter(|(from, to)| from + 4 <= *to),
+            );
+            start = end + 1;
+        }
+    }
+    found.into_iter()
+}
+
+/// How long is what a logger or a difference puts before a header.
+fn prefix_bytes(line: &[u8]) -> usize {
+    let first = line.iter().position(|byte| MARKS.contains(byte)).unwrap_or(line.len());
+    line[..first].iter().rposition(|byte| b" +-:".contains(byte)).map_or(0, |at| at + 1)
+}
+
+/// Whether this line is such a header.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    secret_columns(line).is_some()
+}
+
+/// The mark between cells, how many there are, and which are of secrets. A header has names in all cells and no blank behind a mark, as a sentence has.
+fn secret_columns(line: &[u8]) -> Option<(u8, usize, Vec<usize>)> {
+    if line.len() > HEADER_BYTES_MAX {
+        return None;
+    }
+    let line = &line[prefix_bytes(line)..];
+    let mark = MARKS.into_iter().find(|mark| line.contains(mark))?;
+    let cells = split(line, mark);
+    let name = |cell: &Range<usize>| std::str::from_utf8(&line[cell.clone()]).unwrap_or_default();
+    let is_name = |cell: &Range<usize>| {
+        let name = name(cell);
+        name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
+            && name.chars().all(|letter| letter.is_alphanumeric() || "_-. ".contains(letter))
+    };
+    let secret = |(_, cell): &(usize, &Range<usize>)| names::is_secret(name(cell));
+    let columns: Vec<usize> = cells.iter().enumerate().filter(secret).map(|(column, _)| column).collect();
+    (!columns.is_empty() && cells.iter().all(is_name)).then_some((mark, cells.len(), columns))
+}
+
+/// The cells of a line without the quotes around them.
+fn split(line: &[u8], mark: u8) -> Vec<Range<usize>> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let (mut cells, mut start, mut quoted) = (Vec::new(), 0, false);
+    for (at, byte) in line.iter().enumerate() {
+        quoted ^= *byte == b'"';
+        if *byte == mark && !quoted {
+            cells.push(unquoted(line, start..at));
+            start = at + 1;
+        }
+    }
+    cells.push(unquoted(line, start..line.len()));
+    cells
+}
+
+fn unquoted(line: &[u8], cell: Range<usize>) -> Range<usize> {
+    match &line[cell.clone()] {
+        [b'"', .., b'"'] => cell.start + 1..cell.end - 1,
+        _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that of a table only the cells of a column of secrets are found, quoted ones and those of later rows too, and that neither a sentence nor
+    /// a column of counts is one.
+    #[test]
+    fn the_column_of_a_secret_is_found() {
+        let found = |text: &str| -> Vec<String> {
+            let end = text.find('\n').unwrap();
+            cells(text.as_bytes(), 0..end).map(|(from, to)| text[from..to].to_owned()).collect()
+        };
+        assert_eq!(found("user,password,age\nana,hunter2,3\nbo,\"a,b c\",4\nend"), ["hunter2", "a,b c"]);
+        assert_eq!(found("\"user\";\"db_password\"\r\nana;\"hunter2\"\r\n"), ["hunter2"]);
+        assert_eq!(found("+password,user\n+hunter2,ana\n b"), ["hunter2"]);
+        for text in
+            ["a user, a password\nx, hunter2\n", "id,token_count\n1,12345\n", "f(x,password)\ny,hunter2\n"]
+        {
+            assert!(found(text).is_empty(), "{text}");
+        }
+    }
+}
