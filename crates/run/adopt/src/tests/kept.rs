@@ -1,10 +1,12 @@
 //! What is kept of the copies, and models beside them.
 
+use trackway_checkpoint::Housekeeper;
+
 use super::*;
 use crate::{kept_by_default, models_beside, resumed_from};
 
-/// Proves what is kept where nothing is configured: a log without copies has no default, of copies alone the two newest are kept and no
-/// older one has its files, and beside a model everything is kept.
+/// Proves what is kept where nothing is configured: a log without copies has no default, of copies alone the two newest are kept, once
+/// what was committed at the end is judged, and beside a model everything is kept.
 #[test]
 fn the_default_keeps_two_copies_and_every_model() {
     let mut world = World::new();
@@ -18,10 +20,13 @@ fn the_default_keeps_two_copies_and_every_model() {
         write(&world.work(&format!("{folder}/trainer_state.json")), state.as_bytes());
         assert_eq!(world.follow(&mut adopter, 5).adopted.len(), 1);
     }
-    let view = world.view();
-    let kept = kept_by_default(&view).unwrap().last;
-    let readable = view.list().iter().filter(|info| view.load(info.number).is_ok()).count();
-    assert_eq!((kept, readable), (2, 2));
+    let kept = kept_by_default(&world.view()).unwrap();
+    let readable =
+        |view: &CheckpointView| view.list().iter().filter(|info| view.load(info.number).is_ok()).count();
+    assert_eq!((kept.last, readable(&world.view())), (2, 3), "what is committed at the end is judged first");
+    let mut house = Housekeeper::open(&world.root(), world.clock.clone(), world.ids.clone()).unwrap();
+    house.collect(&kept, f64::INFINITY, false).unwrap();
+    assert_eq!(readable(&world.view()), 2);
     let mut root = world.own_root(2);
     root.save(31, &[], |writer| writer.file("model.ubj", Kind::Weights, b"x")).unwrap();
     assert_eq!(kept_by_default(&world.view()), None);
