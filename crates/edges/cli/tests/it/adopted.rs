@@ -499,8 +499,11 @@ fn what_counts_otherwise_is_judged_by_what_was_printed() {
         [("Epoch $i/9 - loss: $l", "$((i * 100))", 400), ("step $((i * 4)) loss $l", "$i", 4)]
     {
         let home = Home::new();
+        let header = r#"{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#;
+        let tensors = format!("\\{:03o}\\0\\0\\0\\0\\0\\0\\0{header}abcd", header.len());
         let save = format!(
-            "printf '(dp0\\nVstep\\nI%s\\nsVmodel\\nI1\\nsVoptimizer\\nI1\\ns.' {updates} > out/c-{updates}.pkl"
+            "d=out/checkpoint-{updates}; mkdir -p $d; printf '{tensors}' > $d/model.safetensors\n\
+             echo '{{\"global_step\": '{updates}'}}' > $d/trainer_state.json"
         );
         home.write(
             "t.sh",
@@ -508,8 +511,8 @@ fn what_counts_otherwise_is_judged_by_what_was_printed() {
         );
         home.write(
             "r.toml",
-            "[run]\nname = \"x\"\ncommand = [\"sh\", \"t.sh\"]\n[checkpoint]\nadopt = [\"out/*.pkl\"]\n[retry]\nunknown = { attempts = 0 }\n\
-             code_error = { attempts = 0 }\nnumeric_divergence = { attempts = 0 }\n",
+            "[run]\nname = \"x\"\ncommand = [\"sh\", \"t.sh\"]\n[checkpoint]\nadopt = [\"out/checkpoint-*\"]\n[retry]\nunknown = { attempts = 0 }\n\
+             code_error = { attempts = 0 }\n",
         );
         let ended = home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]);
         assert_eq!(ended.code, 4, "{}", ended.stderr);
