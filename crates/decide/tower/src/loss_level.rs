@@ -170,7 +170,8 @@ mod tests {
             let (cycle, place) = (step / 100, step % 100);
             0.3 + 2.0 * 0.6_f64.powf(cycle as f64) * (1.0 + (place as f64 * 0.0314).cos()) / 2.0
         };
-        let table: [(&str, f64, &dyn Fn(u64) -> f64); 7] = [
+        type Curve<'c> = &'c dyn Fn(u64) -> f64;
+        let table: [(&str, f64, Curve<'_>); 7] = [
             ("falls", 0.3, &falls),
             ("never falls", 0.3, &|_| 2.3),
             ("spikes", 0.05, &|step| if step % 60 == 0 { 9.0 } else { falls(step) }),

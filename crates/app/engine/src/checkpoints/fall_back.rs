@@ -13,13 +13,17 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// None before an attempt ended that made a step. Start-up counts with the steps: it comes again too.
+    /// None before an attempt ended that made a step, and where checkpoints count something else than the steps that are recorded, such as updates beside
+    /// epochs. Start-up counts with the steps: it comes again too.
     pub fn measured<'a>(attempts: impl IntoIterator<Item = &'a AttemptRow>) -> Option<Self> {
         let (mut steps, mut seconds, mut gpu_seconds) = (0, 0.0, 0.0);
         for attempt in attempts {
             let (Some(last), Some(wall_seconds)) = (attempt.last_step, attempt.wall_seconds) else {
                 continue;
             };
+            if attempt.last_committed_step.is_some_and(|committed| committed > last.saturating_mul(2)) {
+                return None;
+            }
             let made = last.saturating_sub(attempt.resumed_from_step.unwrap_or(0));
             if made > 0 {
                 steps += made;
@@ -66,4 +70,28 @@ pub fn skipped_newer<'a>(
         before && committed && info.number > taken.number && info.step > taken.step
     });
     passed.max_by_key(|info| info.step).map(|info| (info, info.step - taken.step))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use trackway_core::name::{Name, Named};
+    use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
+    use trackway_ledger::RunRow;
+
+    use super::*;
+
+    /// Proves that the pace is measured over steps that count the same as the checkpoints, and that nothing is said where they do not.
+    #[test]
+    fn a_pace_is_one_of_the_same_steps() {
+        let ids = SequentialIds::default();
+        let name = Name::renamed(Named::Run, "r");
+        let run = RunRow::planned(RunId::new(&ids), &name, "", Value::Null, Timestamp::from_micros(0));
+        let mut attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
+        (attempt.last_step, attempt.wall_seconds, attempt.last_committed_step) =
+            (Some(10), Some(20.0), Some(10));
+        assert_eq!(Pace::measured([&attempt]).map(|pace| pace.seconds_per_step), Some(2.0));
+        attempt.last_committed_step = Some(700);
+        assert_eq!(Pace::measured([&attempt]), None, "epochs beside updates");
+    }
 }

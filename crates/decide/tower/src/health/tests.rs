@@ -123,7 +123,8 @@ fn a_loss_that_comes_back_down_did_not_go_back() {
         let place = (step % 100) as f64 / 100.0;
         0.3 + 2.0 * 0.6_f64.powf((step / 100) as f64) * (1.0 + (place * std::f64::consts::PI).cos()) / 2.0
     };
-    let table: [(&str, f64, &dyn Fn(u64) -> f64); 6] = [
+    type Curve<'c> = &'c dyn Fn(u64) -> f64;
+    let table: [(&str, f64, Curve<'_>); 6] = [
         ("falls", 0.3, &falls),
         ("never falls", 0.3, &|_| 2.3),
         ("spikes", 0.05, &|step| if step % 60 == 0 { 9.0 } else { falls(step) }),
