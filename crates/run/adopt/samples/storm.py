@@ -113,8 +113,8 @@ def main():
         while first.poll() is None and second.poll() is None and not (folder / "sweep/x/ckpt-10.pkl").exists():
             time.sleep(0.1)
         refused, begun["sweep"] = (first, second) if first.poll() == 3 else (second, first)
-        if refused.wait(60) != 3:
-            wrong.append("neither run of the sweep was refused")
+        if (code := refused.wait(60)) != 3:
+            wrong.append(f"neither run of the sweep was refused: one ended with {code}, the other with {begun['sweep'].poll()}")
         kills = collections.Counter()
         until = time.monotonic() + 600
         while (live := [run for run, process in begun.items() if process.poll() is None]) and time.monotonic() < until:

@@ -49,10 +49,11 @@ struct Neighbour {
 /// What became of a neighbour since the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Now {
+    /// Also of one that has ended, until its parent knows that.
     Counts(Count),
-    /// It has ended, and its parent does not know that yet: its counters are still its own.
+    /// Its counters cannot be read any more.
     Ended,
-    /// Its counters are those of its parent.
+    /// Its counters are in those of its parent.
     Gone,
 }
 
@@ -157,15 +158,14 @@ impl Neighbours {
             self.standing.iter().map(|(pid, one)| (*pid, one.now(*pid, self.in_memory))).collect();
         // After the counters: what they count was written before.
         let now_ns = clock.now().as_nanos();
-        let wrote = self.standing.iter().filter(|(pid, one)| self.has_written(one, found[*pid], &found));
+        let wrote = self.standing.iter().filter(|(pid, one)| self.has_written(one, found[*pid]));
         let wrote: Vec<(String, i64)> = wrote.map(|(_, one)| (one.who.clone(), one.counted_ns)).collect();
         self.standing.retain(|pid, one| match found[pid] {
             Now::Counts(count) => {
                 (one.count, one.counted_ns) = (count, now_ns);
                 true
             }
-            Now::Ended => true,
-            Now::Gone => false,
+            Now::Ended | Now::Gone => false,
         });
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         wrote.iter().for_each(|(who, from_ns)| seen.wrote_beside(who, *from_ns, now_ns));
@@ -176,16 +176,15 @@ impl Neighbours {
 
     /// Whether a neighbour wrote something, or may have. One that is gone did not if its parent, to whose count its own was added, still has the count
     /// from before.
-    fn has_written(&self, one: &Neighbour, now: Now, found: &HashMap<i32, Now>) -> bool {
+    fn has_written(&self, one: &Neighbour, now: Now) -> bool {
         match now {
             Now::Counts(count) => count != one.count,
-            Now::Ended => false,
-            Now::Gone => {
-                let before = self.standing.get(&one.parent).map(|parent| Now::Counts(parent.count));
-                let is_quiet = matches!(before, Some(Now::Counts(Count::Bytes(_))))
-                    && found.get(&one.parent).copied() == before;
-                !is_quiet
-            }
+            Now::Ended => true,
+            // The parent is read after the child was found to be gone.
+            Now::Gone => !self.standing.get(&one.parent).is_some_and(|parent| {
+                matches!(parent.count, Count::Bytes(_))
+                    && parent.now(one.parent, self.in_memory) == Now::Counts(parent.count)
+            }),
         }
     }
 
@@ -211,10 +210,10 @@ impl Neighbours {
 impl Neighbour {
     fn now(&self, pid: i32, in_memory: bool) -> Now {
         let stat = ProcessStat::read(pid).ok().flatten().filter(|stat| stat.start_ticks == self.start_ticks);
-        match stat {
-            None => Now::Gone,
-            Some(stat) if stat.has_ended() => Now::Ended,
-            Some(stat) => Now::Counts(count_of(&stat, in_memory)),
+        let Some(stat) = stat else { return Now::Gone };
+        match count_of(&stat, in_memory) {
+            Count::Ticks(_) if stat.has_ended() => Now::Ended,
+            count => Now::Counts(count),
         }
     }
 }
