@@ -77,9 +77,6 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let replay = Replay::of(context, &run, &row)?;
     let _ = run::trust::mark_ended(context, &run, &row, true, &replay.losses);
     let plan = stored_plan(&run).ok().flatten().unwrap_or_default();
-    if row.kind == LaunchKind::Train {
-        run::trust::retire_ended(context, &run, &row, &plan.checkpoint);
-    }
     let given = RunSection::of_stored(&run.config_json);
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
     let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);
@@ -103,6 +100,9 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
         let mut losses = replay.losses.clone();
         losses.doubt();
         let _ = run::trust::mark_ended(context, &run, &row, true, &losses);
+    }
+    if row.kind == LaunchKind::Train {
+        run::trust::retire_ended(context, &run, &row, &plan.checkpoint);
         checkpoints = RungCheckpoints::of(context, &row)?;
         checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     }
