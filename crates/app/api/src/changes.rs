@@ -33,7 +33,7 @@ closed_list!(
     InputKind, "kind of input", {
         /// The script of the command.
         Script = "script",
-        /// A file that the command names, such as a configuration.
+        /// A file that the command names, or another one below its folders that git does not compare.
         File = "file",
         /// A key of the run file, or the command.
         Setting = "setting",

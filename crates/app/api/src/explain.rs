@@ -152,7 +152,7 @@ impl ExplainedHealth {
 /// A line of the short explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShortLine {
-    /// What it is about: `run`, `cause`, `evidence`, `health`, `checkpoint`, `changed`, `cost`, `next`.
+    /// What it is about: `run`, `cause`, `evidence`, `warning`, `health`, `checkpoint`, `changed`, `cost`, `next`.
     pub name: String,
     /// The line.
     pub text: String,
@@ -769,6 +769,16 @@ pub struct SameInputsRun {
 }
 
 impl SameInputsRun {
+    /// Whether it is not known to have started from other code, settings or data in files.
+    #[must_use]
+    pub fn has_same_files(&self) -> bool {
+        let is_file = |kind: &InputKind| {
+            use InputKind::{Code, Commit, File, Script, Uncommitted};
+            matches!(kind, Script | File | Commit | Code | Uncommitted)
+        };
+        !self.other_inputs.iter().any(is_file)
+    }
+
     /// `same result in 2 metrics at step 10`, and never more than was compared.
     #[must_use]
     pub fn sentence(&self) -> String {

@@ -10,6 +10,7 @@ use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
 pub use crate::run::changes::Seen;
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
+use crate::run::home_copy::refuse_in_a_copy;
 use crate::run::roll_back::{go_back, place, place_before, rows, sentence, skipped};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
@@ -41,8 +42,8 @@ pub enum WayBack {
     },
 }
 
-/// How a run can continue from before what was seen in its last attempt, by the rules of a detector's rollback. `None`: no checkpoint
-/// is from before.
+/// How a run can continue from before what was seen in its last attempt: from the newest checkpoint that is safe and from before, unless the run
+/// file says how far it must be from it. `None`: no checkpoint is from before.
 ///
 /// # Errors
 /// When the ledger or the log of the checkpoints cannot be read.
@@ -56,7 +57,8 @@ pub fn way_back(
     if let Some(done) = before.last().filter(|row| row.attempt_id == last.attempt_id) {
         return Ok(Some(WayBack::Done(done.to_step)));
     }
-    let back = place_before(context, run, last, seen)?.ok();
+    // A person looks at it first: no step is given up unseen.
+    let back = place_before(context, run, last, seen, 0)?.ok();
     // A script that does not report its batches need not skip those that are named.
     let skip = |back: Back| back.skip.filter(|_| seen.first_batch.is_some());
     Ok(back.and_then(|back| Some(WayBack::To { step: back.to_step?, skip: skip(back) })))
@@ -70,6 +72,7 @@ pub fn way_back(
 /// run, that waits for its next attempt, or that has no earlier checkpoint. Nothing is ended then.
 pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Result<RolledBack, AppError> {
     let run = context.run_by_id(run)?;
+    refuse_in_a_copy(context, &run, "rollback")?;
     let asked = asked_by_person(context, request);
     let last = last_of_training(context, &run)?;
     let back = place(context, &run, &last, &asked.by)?.map_err(|why| {

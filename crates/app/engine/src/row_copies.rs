@@ -38,6 +38,21 @@ impl Context {
         write(&self.home, &path, rows.map(|rows| rows.with_files(files)));
     }
 
+    /// Keeps a sealed receipt that is not kept, from the rows of the ledger, and marked so: the process that sealed it was killed before it kept
+    /// it, or its copy was deleted. What the attempt's files were at the seal nothing shows any more. Whether it is kept now, and was not.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read, or its rows have another digest than was sealed.
+    pub fn keep_sealed_later(&self, run_id: RunId, attempt_id: AttemptId) -> Result<bool, AppError> {
+        let path = self.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
+        if path.exists() {
+            return Ok(false);
+        }
+        let rows = self.ledger_read(|ledger| ledger.kept_later(attempt_id))?;
+        rows.into_iter().for_each(|rows| write(&self.home, &path, Ok(rows)));
+        Ok(path.exists())
+    }
+
     /// Takes the hashes of files that are deleted on purpose out of the kept receipt of their attempt, as far as the disk allows.
     pub fn forget_files(&self, run_id: RunId, attempt_id: AttemptId) {
         let layout = &self.home.layout;

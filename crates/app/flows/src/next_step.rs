@@ -50,6 +50,11 @@ fn shown_by(
         metrics,
         checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
         resume_step: run.last_committed_step,
+        unsafe_step: checkpoints
+            .iter()
+            .filter(|row| row.state == CheckpointState::Unsafe)
+            .map(|row| row.step)
+            .max(),
         starts_over: starts_over(context, run),
         reads_none: outcome.attempts.last().is_some_and(|last| read_none(&events, last.attempt_id)),
         resume_arguments: draft.resume_arguments,

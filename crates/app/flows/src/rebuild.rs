@@ -1,4 +1,5 @@
-//! Makes a ledger again from the files of a home: kept rows first, then the attempts' folders.
+//! Makes a ledger again from the files of a home: kept rows first, then the attempts' folders. And the other way: a receipt in the ledger that
+//! the home did not keep is kept.
 //!
 //! A ledger that can be read stays and gets what it lacks. One that is missing, empty or damaged is replaced by one
 //! that is made beside it and renamed over it when it is complete; the old one is kept under another name.
@@ -18,11 +19,13 @@ use trackway_engine::run::StoredJob;
 use trackway_engine::run::lock::RunLock;
 use trackway_engine::{Context, Dependencies, row_copies};
 use trackway_files::unlink;
-use trackway_formats::layout::RowCopyKind;
+use trackway_formats::layout::{RowCopy, RowCopyKind};
 use trackway_launch::StoredLaunch;
-use trackway_ledger::{AttemptRow, KeptRows, Ledger, RunRow};
+use trackway_ledger::{AttemptRow, KeptRows, KnownAttempt, Ledger, RunRow};
 
 use crate::reconcile;
+use crate::registry::keep_missing_of_all;
+use crate::verify::{is_of_here, was_launched_here};
 
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
     "resume proofs and notes of commands beside attempts",
@@ -135,6 +138,8 @@ fn fill(
             context.run_by_id(*run_id).and_then(|run| mirror_run(&context, &run, &BTreeMap::new()));
         failed.extend(followed.err().map(|error| format!("the checkpoints of {run_id}: {}", error.message)));
     }
+    keep_receipts(&context, &mut failed, &mut missing)?;
+    keep_missing_of_all(&context)?;
     failed.extend(context.set_aside().into_iter().map(|aside| format!("{}: {}", aside.id, aside.why)));
     missing.extend(
         ONLY_IN_THE_LEDGER.iter().filter(|_| found != LedgerState::Sound).map(|what| (*what).to_owned()),
@@ -150,6 +155,33 @@ fn fill(
         failed,
         missing,
     })
+}
+
+/// Keeps the receipts that this home sealed and does not keep.
+fn keep_receipts(
+    context: &Context,
+    failed: &mut Vec<String>,
+    missing: &mut Vec<String>,
+) -> Result<(), AppError> {
+    let known = context.ledger_read(Ledger::known_attempts)?;
+    for KnownAttempt { attempt_id, run_id, .. } in known.into_iter().filter(|attempt| attempt.sealed) {
+        let copy = context.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
+        if copy.exists() || !is_of_here(context, run_id) {
+            continue;
+        }
+        let kept = context.ledger_read(|ledger| ledger.attempt(attempt_id)).and_then(|row| {
+            let is_own = row.is_some_and(|row| was_launched_here(context, &row));
+            Ok(is_own && context.keep_sealed_later(run_id, attempt_id)?)
+        });
+        match kept {
+            Ok(true) => missing.push(format!(
+                "{attempt_id}: the hashes of its files at the seal; the copy of its receipt was missing and is written again from the ledger"
+            )),
+            Ok(false) => {}
+            Err(error) => failed.push(format!("{attempt_id}: its receipt was not kept: {}", error.message)),
+        }
+    }
+    Ok(())
 }
 
 struct Filling<'a> {

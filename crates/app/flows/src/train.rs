@@ -232,15 +232,17 @@ fn evaluate_after(
     if !section.is_some_and(|section| section.after) {
         return Ok(RunReport::of(outcome));
     }
-    if run.last_committed_step.is_none() {
-        let text = format!("run `{}` committed no checkpoint: there is nothing to evaluate", run.name);
-        reporter.note(text);
-        return Ok(RunReport::of(outcome));
-    }
-    let standing = checkpoints::checkpoints(context, run.run_id)?.standing_here()?;
-    if standing.newest_is_unsafe && standing.safe_step.is_none() {
-        let text = format!("every checkpoint of run `{}` is unsafe: there is nothing to evaluate", run.name);
-        reporter.note(text);
+    let why = match checkpoints::checkpoints(context, run.run_id)?.standing_here() {
+        Ok(standing) if standing.newest_is_unsafe && standing.safe_step.is_none() => {
+            Some("every checkpoint of it is unsafe")
+        }
+        // Without any checkpoint there may be no log of them.
+        _ if run.last_committed_step.is_none() => Some("it committed no checkpoint"),
+        Err(error) => return Err(error),
+        Ok(_) => None,
+    };
+    if let Some(why) = why {
+        reporter.note(format!("nothing of run `{}` is evaluated: {why}", run.name));
         return Ok(RunReport::of(outcome));
     }
     let subject = EvaluationSubject::Run(run.run_id);

@@ -2,11 +2,14 @@
 //! kept bytes of data; and compares the rows of checkpoints with their logs, and rows with the copies that are kept of them. What none of
 //! this proves is named.
 
+mod copies;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_api::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
+use trackway_checkpoint::doctor::log_errors;
 use trackway_checkpoint::verify_copy;
 use trackway_core::{AttemptId, CheckpointState, Clock as _, RunId};
 use trackway_data::pass::UNWATCHED;
@@ -27,10 +30,11 @@ use crate::data::snapshot::store;
 use crate::gates;
 
 /// What else no hash proves.
-const UNPROVED: [&str; 8] = [
+const UNPROVED: [&str; 9] = [
     "rows of which no copy is kept",
+    "that no copies of tests of gates, of their receipts and of approvals were deleted from `registry`",
     "requests, actions, stacks and writers of attempts",
-    "files of attempts that are not sealed, were imported, or were deleted with `trackway gc`",
+    "files of attempts: not sealed, imported, deleted with `trackway gc`, or with a receipt that was kept later",
     "plans of runs, sizes and times of their data files, launches of evaluations, settings",
     "formats, rows, notes, statistics and names of snapshots of data",
     "`data/manifest-cache.json`: a cache; entries that do not fit are read again",
@@ -139,14 +143,15 @@ fn lost_receipt(context: &Context, attempt_id: AttemptId) -> Result<Looked, AppE
     Ok(match was_cleared(context, &row)? {
         true => Looked::Unknown,
         false => Looked::Differs(
-            "it is missing: nothing shows whether the logs and records of the attempt are what was sealed"
+            "it is missing: nothing shows whether the logs and records of the attempt are what was sealed. \
+             `trackway doctor rebuild` writes it again from the ledger, without the hashes of these files"
                 .into(),
         ),
     })
 }
 
 /// Whether the attempt was launched by this home. A ledger may have the attempts of several, and this one may have been moved.
-fn was_launched_here(context: &Context, row: &AttemptRow) -> bool {
+pub(crate) fn was_launched_here(context: &Context, row: &AttemptRow) -> bool {
     let layout = &context.home.layout;
     let own = layout.attempt(row.attempt_id);
     let launch = layout.run(row.run_id).row_copy(RowCopy::Attempt(row.attempt_id));
@@ -185,7 +190,7 @@ fn evaluation_without_copy(context: &Context, row: &EvaluationRow, found: &mut F
 }
 
 /// Whether this home launched the run: then what was kept of it should be here. A ledger may have the runs of several homes.
-fn is_of_here(context: &Context, run_id: RunId) -> bool {
+pub(crate) fn is_of_here(context: &Context, run_id: RunId) -> bool {
     context.home.layout.run(run_id).folder().is_dir()
 }
 
@@ -445,10 +450,15 @@ fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Re
     for run_id in runs_in(&layout.runs(), run) {
         for path in row_copies::files(&layout.run(run_id).row_copies()) {
             let rows = kept_file(context, Some(run_id), &path, found)?;
-            attempt_files(context, run_id, &rows, found);
+            attempt_files(context, run_id, &path, &rows, found);
+        }
+        match copies::missing_of_run(context, run_id) {
+            Ok(missing) => found.missing(context, Some(run_id), missing),
+            Err(error) => drop(unreadable_or(error)?),
         }
     }
     if run.is_none() {
+        found.missing(context, None, copies::missing_of_models(context)?);
         for path in row_copies::files(&layout.registry()) {
             kept_file(context, None, &path, found)?;
         }
@@ -481,8 +491,11 @@ fn kept_file(
     Ok(rows)
 }
 
-/// The files of a sealed attempt: logs, exit record, flight record, Parquet.
-fn attempt_files(context: &Context, run_id: RunId, rows: &KeptRows, found: &mut Found<'_>) {
+/// The files of a sealed attempt: logs, exit record, flight record, Parquet. Of a receipt that was kept later nothing is known of them.
+fn attempt_files(context: &Context, run_id: RunId, path: &Path, rows: &KeptRows, found: &mut Found<'_>) {
+    if rows.is_later() {
+        found.take(SealedKind::Files, run_id, &context.home.layout.below(path), Looked::Unknown);
+    }
     for (path, blake3) in rows.files() {
         let looked = of_file(&context.home.folder().join(path), blake3);
         found.take(SealedKind::Files, run_id, path, looked);
@@ -528,6 +541,13 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
             return Ok(());
         }
     };
+    let errors = log_faults(context, run_id);
+    if !errors.is_empty() {
+        for why in errors {
+            found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Differs(why));
+        }
+        return Ok(());
+    }
     match stale_rows(context, &run) {
         Ok(None) => found.take(SealedKind::Mirror, run_id, &run_id.to_string(), Looked::Unknown),
         Ok(Some(mut stale)) => {
@@ -549,6 +569,23 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// What is wrong with the logs of a run's checkpoints: readers end at an entry that is damaged or gone, and see nothing after it.
+fn log_faults(context: &Context, run_id: RunId) -> Vec<String> {
+    let entries = std::fs::read_dir(context.home.layout.checkpoints().join(run_id.to_string()));
+    let mut roots: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    roots.retain(|root| root.is_dir());
+    roots.sort_unstable();
+    let of_root = |root: PathBuf| {
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let faults = match log_errors(&root, context.clock.now()) {
+            Ok(findings) => findings.into_iter().map(|finding| finding.message).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        faults.into_iter().map(move |why| format!("`{name}`: {why} (`trackway checkpoint doctor {run_id}`)"))
+    };
+    roots.into_iter().flat_map(of_root).collect()
 }
 
 /// The manifest of a checkpoint whose files should be there; `None`: it has none, or they were deleted on purpose.
@@ -575,6 +612,14 @@ fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
 impl Found<'_> {
     fn unreadable(&mut self, kind: SealedKind, row: UnreadableRow) {
         self.take(kind, row.run_id, &row.id, Looked::Differs(format!("its row cannot be read: {}", row.why)));
+    }
+
+    /// Copies of rows that should be there.
+    fn missing(&mut self, context: &Context, run_id: Option<RunId>, paths: Vec<PathBuf>) {
+        for path in paths {
+            let why = "it is missing, and a rebuilt ledger would lack its rows".into();
+            self.take(SealedKind::Kept, run_id, &context.home.layout.below(&path), Looked::Differs(why));
+        }
     }
 
     fn take(&mut self, kind: SealedKind, run_id: impl Into<Option<RunId>>, id: &str, looked: Looked) {

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::compare::{ComparedRun, ComparedValue, RunComparison};
+use trackway_api::compare::{ComparedMetric, ComparedRun, ComparedValue, CurveSummary, RunComparison};
 use trackway_core::{RunId, Rung, with_fields_of};
 use trackway_engine::Context;
+use trackway_engine::capture::leaves;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_ledger::{AttemptRow, RunDataRow, RunRow};
+use trackway_formats::record::is_internal_metric;
+use trackway_ledger::{AttemptRow, MetricSummaryRow, RunDataRow, RunRow};
 
 use crate::curves::{RunAtRung, curves, figures};
-use crate::inputs::{Inputs, compared as difference, leaves};
+use crate::inputs::{Inputs, compared as difference};
 use crate::parameters::parameters_of;
 
 /// At most so many runs are compared at once.
@@ -61,7 +63,13 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
     let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
     let lines: Vec<RunAtRung> =
         runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
-    let metrics = figures(context, &lines, only)?;
+    let mut metrics = figures(context, &lines, only)?;
+    for (run, last) in attempts.iter().enumerate() {
+        if let (Some(last), false) = (last, has_points(&metrics, run)) {
+            let kept = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
+            add_summaries(&mut metrics, (run, runs.len()), &kept, only);
+        }
+    }
     let curves = curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
     // Given parameters are among the parameters.
@@ -76,6 +84,39 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
         metrics,
         curves,
     })
+}
+
+fn has_points(metrics: &[ComparedMetric], run: usize) -> bool {
+    metrics.iter().any(|row| row.values[run].is_some())
+}
+
+/// Of a run whose points were deleted (`trackway gc`) the figures that its last attempt left are compared.
+fn add_summaries(
+    metrics: &mut Vec<ComparedMetric>,
+    (run, run_count): (usize, usize),
+    kept: &[MetricSummaryRow],
+    only: &[String],
+) {
+    let is_wanted = |name: &String| match only {
+        [] => !is_internal_metric(name),
+        only => only.contains(name),
+    };
+    for summary in kept.iter().filter(|summary| is_wanted(&summary.name)) {
+        let place = metrics.iter().position(|row| row.name == summary.name).unwrap_or_else(|| {
+            metrics.push(ComparedMetric { name: summary.name.clone(), values: vec![None; run_count] });
+            metrics.len() - 1
+        });
+        metrics[place].values[run] = Some(CurveSummary {
+            point_count: summary.point_count,
+            last_step: summary.last_step,
+            last: summary.last_value,
+            min: summary.min_value,
+            min_step: None,
+            max: summary.max_value,
+            max_step: None,
+        });
+    }
+    metrics.sort_by_key(|row| std::cmp::Reverse(row.values.iter().flatten().count()));
 }
 
 /// A run that climbs a ladder is compared where it is on it.
@@ -129,6 +170,37 @@ fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<ComparedValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a run whose points are gone is compared by its summaries, beside one that has points, and only in what was named.
+    #[test]
+    fn summaries_stay_when_points_are_gone() {
+        let summary = |name: &str| MetricSummaryRow {
+            attempt_id: "att_00000000000000000000000001".parse().unwrap(),
+            run_id: "run_00000000000000000000000001".parse().unwrap(),
+            name: name.into(),
+            point_count: 3,
+            non_finite_count: 0,
+            first_step: 1,
+            last_step: 3,
+            first_value: Some(0.9),
+            last_value: Some(0.02),
+            min_value: Some(0.01),
+            max_value: Some(0.9),
+            mean_value: Some(0.3),
+            non_finite_from_step: None,
+            non_finite_end_count: None,
+        };
+        let kept = [summary("acc"), summary("loss")];
+        let row = |name: &str| ComparedMetric { name: name.into(), values: vec![None, None] };
+        let mut metrics = vec![row("loss")];
+        add_summaries(&mut metrics, (0, 2), &kept, &["loss".to_owned()]);
+        assert!(has_points(&metrics, 0) && !has_points(&metrics, 1));
+        let loss = metrics[0].values[0].as_ref().unwrap();
+        assert_eq!((metrics.len(), loss.last, loss.last_step), (1, Some(0.02), 3));
+        add_summaries(&mut metrics, (1, 2), &kept, &[]);
+        let names: Vec<&str> = metrics.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["loss", "acc"], "what more runs have is first");
+    }
 
     /// Proves that every name any run has gets a row with a value for each run, and that only equal ones do not differ.
     #[test]

@@ -94,17 +94,15 @@ fn a_failed_run_is_explained() {
     assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
 }
 
-/// Proves that the explanation of a run that diverged has the exact command that continues from a checkpoint before, and after it was
-/// typed the one that is left to type; and none where every checkpoint is from later.
+/// Proves that the explanation of a run that diverged has the exact command that continues from the newest checkpoint before, or from as far before as
+/// the run file says, and after it was typed the one that is left to type; and none where every checkpoint is from later.
 #[test]
 fn the_way_back_before_a_divergence_is_a_command() {
     let bench = Bench::new();
     let binary = std::env::current_exe().unwrap();
     let script = format!("exec '{}' tests::diverging_toy --exact", binary.display());
     let more = |every: u32| {
-        format!(
-            "environment = {{ {DIVERGES} = \"1\" }}\n[checkpoint]\nevery = {{ steps = {every} }}\n[detect]\nroll_back_steps = 5\n"
-        )
+        format!("environment = {{ {DIVERGES} = \"1\" }}\n[checkpoint]\nevery = {{ steps = {every} }}\n")
     };
     let ways = |run_id: RunId| -> Vec<String> {
         let page = explain(&bench.context, bench.run_of(run_id)).unwrap();
@@ -125,6 +123,9 @@ fn the_way_back_before_a_divergence_is_a_command() {
         ways(run_id),
         [format!("to continue from step 20, to which it was rolled back: trackway resume {run_id}")]
     );
+    let far = format!("{}[detect]\nroll_back_steps = 10\n", more(10));
+    let far = ways(bench.world.run(&bench.context, &script, &far).run_id);
+    assert!(far.len() == 1 && far[0].contains("--to-step 10 &&"), "{far:?}");
     let late = bench.world.run(&bench.context, &script, &more(26)).run_id;
     assert_eq!(ways(late), [""; 0]);
 }

@@ -7,7 +7,7 @@ use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
     AttemptInputs, AttemptParameter, AttemptSummary, AttemptTag, ExplainedAttempt, Explanation,
-    MachineSummary, MetricSummary, RecordedCheck,
+    MachineSummary, MetricSummary, RecordedCheck, SameInputsRun,
 };
 use trackway_api::runs::RungSummary;
 use trackway_core::text::{bytes, counted, duration, metric, short_digest};
@@ -264,13 +264,21 @@ fn inputs(found: &Explanation) -> Markup {
             @if attempt.attempt_number > 1 { (changed(attempt)) }
         }
         @if !found.same_inputs.is_empty() {
-            h3 { "Other runs with the same config, data and seed" }
+            h3 { (same_inputs_title(&found.same_inputs)) }
             @for same in &found.same_inputs {
                 p {
                     code { (same.run_id.to_string()) } " " (same.state.as_str()) ": " (same.sentence())
                 }
             }
         }
+    }
+}
+
+/// What is said to be the same: files may differ that no run file names.
+fn same_inputs_title(runs: &[SameInputsRun]) -> &'static str {
+    match runs.iter().all(SameInputsRun::has_same_files) {
+        true => "Other runs with the same config, data and seed",
+        false => "Other runs with the same run-file settings",
     }
 }
 

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Ways to clean a text.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 10] = [
     ".text(", ".value(", ".json(", ".argv(", ".environment(", ".settings(", ".stream(", ".bytes(",
-    ".extended(",
+    ".extended(", ".cell(",
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

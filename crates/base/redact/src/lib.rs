@@ -8,10 +8,15 @@
 //! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a
 //! ledger.
 
+mod armour;
+mod assigned;
 mod bytes;
 mod files;
+mod grid;
 mod names;
+mod phrases;
 mod racy;
+mod rule;
 mod rules;
 mod search;
 mod shapes;
@@ -20,6 +25,7 @@ mod tables;
 mod unprefixed;
 mod value;
 mod view;
+mod waiting;
 mod words;
 
 use std::borrow::Cow;
@@ -189,8 +195,17 @@ impl Redactor {
     #[must_use]
     pub fn argv(&self, argv: &[String]) -> Vec<String> {
         let mut named: Option<&str> = None;
+        let has_login = argv.iter().any(|argument| takes_a_password(argument));
         argv.iter()
             .map(|argument| {
+                if has_login && (named == Some("-p") || argument.starts_with("-p")) {
+                    let flag = argument.len() - argument.strip_prefix("-p").unwrap_or(argument).len();
+                    let (flag, value) = argument.split_at(flag);
+                    if value::generated(value.as_bytes()) {
+                        named = None;
+                        return format!("{flag}{NAMED}");
+                    }
+                }
                 if let Some(name) = named.take().filter(|_| !is_flag(argument)) {
                     match name.strip_prefix('-') {
                         Some(name) => return self.flag_value(name.trim_start_matches('-'), argument),
@@ -214,6 +229,14 @@ impl Redactor {
                 self.text(argument).into_owned()
             })
             .collect()
+    }
+
+    /// A value of a column of a table: hidden if the column holds secrets, or may hold some and the value was generated; otherwise [`Self::text`].
+    #[must_use]
+    pub fn cell<'a>(&self, column: &str, value: &'a str) -> Cow<'a, str> {
+        let named = names::is_secret_column(column) && value::present(value.as_bytes());
+        let generated = names::may_be_secret(column) && value::generated(value.as_bytes());
+        if named || generated { Cow::Borrowed(NAMED) } else { self.text(value) }
     }
 
     /// The value of a flag: `--auth X`, `-passin pass:X` and `-u USER:X` are secret, too.
@@ -316,6 +339,15 @@ fn is_secret_word(argument: &str) -> bool {
     is_plain_name(argument) && argument.contains(['_', '.', '-']) && names::is_secret(argument)
 }
 
+/// Whether the flag `-p` of this command is its password.
+fn takes_a_password(argument: &str) -> bool {
+    const COMMANDS: [&str; 9] = [
+        "login", "sshpass", "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump",
+        "mongosh",
+    ];
+    COMMANDS.contains(&argument.rsplit('/').next().unwrap_or_default())
+}
+
 /// Whether an argument is the next flag rather than a value that begins with a dash.
 fn is_flag(argument: &str) -> bool {
     argument.starts_with("--") || (argument.starts_with('-') && argument.len() <= 2)
@@ -406,6 +438,10 @@ fn push_literal(bytes: &[u8], literals: &mut Vec<Vec<u8>>) {
 #[cfg(test)]
 mod channels;
 #[cfg(test)]
+mod key_tests;
+#[cfg(test)]
 mod recall_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod written_tests;

@@ -11,6 +11,20 @@ pub(super) fn is_secret(name: &str) -> bool {
     (last || STRONG.iter().any(|word| flat.contains(word))) && !points_to_a_file(&flat)
 }
 
+/// Whether a column of this name holds secrets, whatever they look like: a secret's name ends it, and no word for a measure, a count or a question is in it.
+pub(super) fn is_secret_column(name: &str) -> bool {
+    const MEASURES: [&str; 14] = [
+        "has", "is", "use", "uses", "num", "n", "count", "length", "len", "strength", "score", "age",
+        "reset", "type",
+    ];
+    let flat = flat(name);
+    let flat = flat.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let flat = ["hash", "value", "text", "s"].iter().find_map(|end| flat.strip_suffix(end)).unwrap_or(flat);
+    let ends = STRONG.iter().any(|word| flat.ends_with(word.trim_end_matches('s')));
+    let last = parts(name).last().is_some_and(|part| DATA.names.parts.contains(&part));
+    (ends || last || is_whole_name(name)) && !parts(name).any(|part| MEASURES.contains(&part.as_str()))
+}
+
 /// Names that often mean a secret (`token`, `key`) and sometimes an entry of a vocabulary or a column.
 pub(super) fn may_be_secret(name: &str) -> bool {
     parts(name).any(|part| DATA.names.weak.contains(&part))

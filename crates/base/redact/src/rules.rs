@@ -1,67 +1,14 @@
 //! Secrets that are recognised by what surrounds them: a name, a header, a URL, a command. A rule has cheap triggers
 //! (literal strings, looked for in one pass) and a regex that is compiled and tried only on a line with a trigger.
 
-use once_cell::race::OnceBox;
-use regex::bytes::{Regex, RegexBuilder};
-
+use super::phrases;
+use super::rule::{Reading, Rule};
 use super::shapes::DATA;
 use super::value::{
-    address, any, authorization, encoded_text_pair, has_pair, present, random, random_case, registry_login,
-    said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
+    address, any, authorization, encoded_text_pair, generated, has_pair, present, random, random_case,
+    registry_login, said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
 };
 use crate::racy::Racy;
-
-/// What of the bytes a rule reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// The line of the trigger.
-    Line,
-    /// So many lines from that of the trigger on, without what a logger or a difference puts before each.
-    Lines(usize),
-    /// So many bytes from the beginning of the line: binary data has its line ends anywhere.
-    Bytes(usize),
-    /// The column of a table below a header.
-    Column,
-}
-
-/// One way in which a secret shows.
-pub(super) struct Rule {
-    /// The kind shown in `[redacted:kind]`.
-    pub kind: &'static str,
-    /// Strings of which one must be in the line, in any case.
-    pub triggers: Vec<String>,
-    pub reading: Reading,
-    /// The first group that took part is the secret, in several lines each of them; without groups the whole match is.
-    pattern: String,
-    /// A test of the secret beyond the regex.
-    pub accept: fn(&[u8]) -> bool,
-    compiled: OnceBox<Regex>,
-}
-
-impl Rule {
-    fn new(
-        kind: &'static str,
-        triggers: &[&str],
-        pattern: impl Into<String>,
-        accept: fn(&[u8]) -> bool,
-    ) -> Self {
-        Self {
-            kind,
-            triggers: triggers.iter().map(|trigger| (*trigger).to_owned()).collect(),
-            reading: Reading::Line,
-            pattern: pattern.into(),
-            accept,
-            compiled: OnceBox::new(),
-        }
-    }
-
-    pub fn regex(&self) -> &Regex {
-        self.compiled.get_or_init(|| {
-            let built = RegexBuilder::new(&self.pattern).unicode(false).build();
-            Box::new(built.expect("every pattern of the table is compiled by a test"))
-        })
-    }
-}
 
 /// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
 const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:|\xef\xbc\x9a)\s{0,4}"#;
@@ -115,8 +62,56 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
         "_pat\"", "_dsn", "_sas",
     ];
     rules.extend(named(weak, &owned(&triggers), random, random));
+    let of_strong = [named_triggers(false), named_triggers(true)].concat();
+    rules.push(assigned(&longest_first(&of_strong), of_strong, true));
+    rules.push(assigned(WEAK, owned(&WEAK_TRIGGERS), false));
+    let name = format!(r"[A-Za-z0-9_.\-]{{0,40}}(?:{}|{}|{WEAK})s?[0-9]{{0,2}}", names(false), names(true));
+    rules.extend(phrases::rules(&name));
+    rules.extend(in_grids());
     rules
 });
+
+/// Names whose value is secret where it was generated.
+const WEAK: &str = concat!(
+    r"(?:\b(?:token|jwt|pass|pwd|pw|stringdata|credential)",
+    r"|[a-z0-9][_\-.](?:token|key|jwt|pat|pass|pwd|pw|dsn|sas))",
+);
+/// These with what assigns.
+const WEAK_TRIGGERS: [&str; 62] = [
+    "token=", "token:", "token\"", "token'", "token`", "token*", "token =", "token :", "token <", "tokens=",
+    "tokens:", "tokens\"", "tokens'", "tokens =", "jwt=", "jwt:", "jwt\"", "jwt'", "jwt =", "pass=", "pass:",
+    "pass\"", "pass'", "pass =", "pass :", "pass*", "pwd=", "pwd:", "pwd\"", "pwd'", "pwd =", "pwd :", "pw=",
+    "pw:", "pw\"", "pw'", "pw =", "pw :", "pw <", "stringdata", "_key=", "_key:", "_key\"", "_key'",
+    "_key =", "_key <", "-key=", "-key:", "-key\"", "_keys=", "_keys:", "_keys\"", "_keys'", "_keys =",
+    "_pat=", "_pat:", "_pat\"", "_pat =", "_dsn", "_sas", "credential", "? token",
+];
+
+/// One of these names, and of two that begin alike the longer one.
+fn longest_first(names: &[String]) -> String {
+    let mut names: Vec<String> = names.iter().map(|name| spelled(name)).collect();
+    names.sort_unstable_by_key(|name| std::cmp::Reverse(name.len()));
+    format!("(?:{})", names.join("|"))
+}
+
+/// The values in tables with bars, below the names of secrets and of what was generated.
+fn in_grids() -> [Rule; 2] {
+    const STRONG: [&str; 9] = [
+        "password", "passwd", "secret", "api key", "api_key", "apikey", "access key", "access_key",
+        "passwort",
+    ];
+    let bars = |name: &&str| ["| {}", "{} |", "{}|"].map(|place| place.replace("{}", name));
+    let of = |names: &[&str], accept| {
+        let triggers = names.iter().flat_map(bars).collect();
+        Rule { triggers, reading: Reading::Grid, ..Rule::new("secret", &[], "^$", accept) }
+    };
+    [of(&STRONG, said_in_words), of(&["token", "pass", "pw"], generated)]
+}
+
+/// What is assigned to such names.
+fn assigned(names: &str, triggers: Vec<String>, is_strong: bool) -> Rule {
+    let pattern = format!(r"(?i)({names}s?(?:[_\-]?[0-9]{{1,3}})?)(?:[^A-Za-z0-9\-]|$)");
+    Rule { triggers, reading: Reading::Assigned { is_strong }, ..Rule::new("secret", &[], pattern, any) }
+}
 
 /// Names of one kind, with their values in every notation: `name=value`, a pair in a list, cells of a table, a flag,
 /// and YAML with the value below. `accept` tests what is clearly a value, `accept_item` what may be the next item of a
@@ -180,8 +175,8 @@ const PACKED: &str = concat!(
 const PACKED_BYTES: usize = 4096;
 /// Of a list below a name so many more items are looked for.
 const ITEMS: usize = 6;
-/// The end of a line, in a notebook that of a string, too.
-const LINE_END: &str = r#"(?:\\n)?["']?,?[ \t\r]{0,4}(?:\n|$)"#;
+/// The end of a line, in a notebook that of a string, too, and in a text of several lines that of a part of it.
+const LINE_END: &str = r#"(?:\\n)?["']?,?[ \t]{0,2}[+\\]?[ \t\r]{0,4}(?:\n|$)"#;
 
 /// YAML with the value below the name: alone, as a separate text, or as a list.
 fn below(names: &str) -> String {
@@ -189,8 +184,8 @@ fn below(names: &str) -> String {
     let end = format!(r#"(?:{LINE_END}|["'][,}})\]])"#);
     let item = r#"["']?([^\s"'#:][^\s"':]{3,4095})["']?"#;
     let first = format!(r#"(?i){names}s?["']?\s{{0,4}}:\s{{0,4}}(?:[|>][+\-]?[0-9]?)?{LINE_END}"#);
-    let more = format!(r#"(?:["']?[ \t]{{0,40}}-\s{item}{end})?"#).repeat(ITEMS);
-    format!(r#"{first}["']?[ \t]{{1,40}}(?:-\s)?{item}{end}{more}"#)
+    let more = format!(r#"(?:[ \t]{{0,40}}["']?[ \t]{{0,40}}-\s{item}{end})?"#).repeat(ITEMS);
+    format!(r#"{first}["']?[ \t]{{1,40}}(?:["'][ \t]{{0,40}})?(?:-\s)?{item}{end}{more}"#)
 }
 
 /// A value in the line below an opening bracket, three quotes or the mark of a continued line.

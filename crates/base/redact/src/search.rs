@@ -1,12 +1,17 @@
 //! Finds secrets in bytes: one pass for all beginnings, triggers and literal values, then a closer
 //! look at each match. The same again on the views of lines with escapes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use once_cell::race::OnceBox;
 use regex::bytes::Regex;
 
-use super::rules::{RULES, Reading};
+use super::armour;
+use super::assigned;
+use super::grid;
+use super::rule::Reading;
+use super::rules::RULES;
 use super::shapes::SHAPES;
 use super::tables;
 use super::unprefixed::Unprefixed;
@@ -27,9 +32,10 @@ pub(super) struct Span {
 
 /// The shape of the first line of a private key in PEM armour (RFC 7468 and the older OpenSSL and PGP forms).
 /// PuTTY's files have another first and last line.
-const PEM_BEGIN: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: [0-9]{1,4}";
-const PEM_END: &str = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC: [0-9a-f]{40,64}";
-const PEM_TRIGGERS: [&str; 2] = ["-----begin ", "private-lines: "];
+/// In a URL a blank has other spellings.
+const PEM_BEGIN: &str = r"-----BEGIN(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----|Private-Lines: [0-9]{1,4}";
+const PEM_END: &str = r"-----END(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----|Private-MAC: [0-9a-fA-F]{40,64}";
+const PEM_TRIGGERS: [&str; 4] = ["-----begin ", "-----begin+", "-----begin%20", "private-lines: "];
 const PEM_KIND: &str = "private-key";
 const LITERAL_KIND: &str = "environment";
 
@@ -156,7 +162,12 @@ impl Search {
             Meaning::Shape(index) => {
                 let shape = &SHAPES[index];
                 if let Some((start, end)) = shape.find(bytes, at) {
-                    found.spans.push(span(start, end, shape.kind, index));
+                    let found_here = span(start, end, shape.kind, index);
+                    found.spans.push(if shape.kind == PEM_KIND {
+                        body(bytes, found_here)
+                    } else {
+                        found_here
+                    });
                     let rest = shape.rest(bytes, start, end);
                     found.spans.extend(rest.map(|(start, end)| span(start, end, shape.kind, index)));
                 }
@@ -212,6 +223,10 @@ fn line_around(bytes: &[u8], at: usize) -> std::ops::Range<usize> {
 /// A line of which more than this is behind a trigger has its value in itself.
 const OPENING_BYTES_MAX: usize = 120;
 
+/// What is assigned to a name is read in so many lines and bytes from that of the name on.
+const ASSIGNED_LINES: usize = 16;
+const ASSIGNED_BYTES: usize = 1024;
+
 fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usize, found: &mut Vec<Span>) {
     let rule = &RULES[index];
     let rank = SHAPES.len() + index;
@@ -247,6 +262,18 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
                 secrets.for_each(|secret| keep(line.start + secret.start(), line.start + secret.end()));
             }
         }
+        Reading::Assigned { is_strong } => {
+            let marks = bytes[at..line.end].iter().take_while(|byte| byte.is_ascii_punctuation()).count();
+            let read = &bytes[..bytes.len().min(line.end + ASSIGNED_BYTES)];
+            let lines = Unprefixed::new(read, line, at + marks, ASSIGNED_LINES);
+            let named = rule.regex().captures_iter(&lines.bytes);
+            for name in named.filter_map(|captures| captures.get(1)) {
+                for value in assigned::values(&lines.bytes, name.end(), is_strong) {
+                    keep(lines.place(value.start), lines.place(value.end - 1) + 1);
+                }
+            }
+        }
+        Reading::Grid => grid::cells(bytes, line).into_iter().for_each(|cell| keep(cell.start, cell.end)),
         Reading::Column => tables::cells(bytes, line).for_each(|(start, end)| keep(start, end)),
     }
 }
@@ -255,27 +282,14 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
 fn pem_block(bytes: &[u8], at: usize) -> Option<Span> {
     let begin = pem_begin().find_at(bytes, at).filter(|begin| begin.start() == at)?;
     let end = pem_end().find_at(bytes, begin.end()).map(|end| end.end());
-    let cut = end.unwrap_or_else(|| begin.end() + cut_off_body(&bytes[begin.end()..]));
+    let cut = end.unwrap_or_else(|| begin.end() + armour::cut_off(&bytes[begin.end()..]));
     Some(Span { start: at, end: cut, kind: PEM_KIND, open: end.is_none(), rank: 0 })
 }
 
-/// How many bytes behind the first line of a key are of the key where all of it is in one line whose end was cut off.
-fn cut_off_body(behind: &[u8]) -> usize {
-    const WORD_BYTES_MIN: usize = 16;
-    let mut body = 0;
-    loop {
-        let rest = &behind[body..];
-        let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\\' | b'n' | b'r'));
-        let blanks = blanks.count();
-        // An `n` or `r` may be of an escape or the first letter of the key.
-        let from = rest[..blanks].iter().rposition(|byte| !byte.is_ascii_alphabetic()).map_or(0, |at| at + 1);
-        let is_of_key = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-        let word = rest[from..].iter().take_while(is_of_key).count();
-        if word < WORD_BYTES_MIN {
-            return body;
-        }
-        body += from + word;
-    }
+/// The body of a private key without its first line: what follows in its line, and then in the lines below, is of it, too.
+fn body(bytes: &[u8], first: Span) -> Span {
+    let line = first.end..line_around(bytes, first.end).end;
+    Span { end: first.end + armour::cut_off(&bytes[line]), open: true, ..first }
 }
 
 fn merge(mut found: Vec<Span>) -> Vec<Span> {
@@ -284,7 +298,13 @@ fn merge(mut found: Vec<Span>) -> Vec<Span> {
     for span in found {
         match merged.last_mut().filter(|last| span.start < last.end) {
             Some(last) => {
-                last.open = if span.end > last.end { span.open } else { last.open && span.end < last.end };
+                // A value with a name that has the beginning of a key ends in its line, and the key does not.
+                let has_end = |span: &Span| span.kind == PEM_KIND && !span.open;
+                last.open = match span.end.cmp(&last.end) {
+                    Ordering::Greater => span.open || last.open && !has_end(&span),
+                    Ordering::Less => last.open || span.open && !has_end(last),
+                    Ordering::Equal => (last.open || span.open) && !has_end(&span) && !has_end(last),
+                };
                 last.end = last.end.max(span.end);
                 if span.rank < last.rank {
                     (last.kind, last.rank) = (span.kind, span.rank);

@@ -5,7 +5,7 @@
 //! that `password = ` and its value are seen together even when they arrive apart.
 
 use super::search::{Search, Span, pem_end};
-use super::{tables, value};
+use super::{armour, tables, value, waiting};
 
 /// An unfinished word longer than this is passed; no secret without a recognisable beginning is longer.
 pub const HELD_BYTES_MAX: usize = 4096;
@@ -32,18 +32,22 @@ enum Swallow {
 struct Block {
     /// So many bytes may still belong to it.
     left: usize,
-    /// Words before the key in each of its lines: what a logger puts there.
-    prefix_words: usize,
+    /// The print of what is beside the key in the line of its beginning: what a logger puts there.
+    beside: u64,
     place: Place,
 }
 
 /// The part of a block that its last line belonged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Head,
-    Body,
+    /// The rest of the line of its beginning comes next, of which a part of the key may have been taken already.
+    Begin { has_key: bool },
+    /// Headers, and one line of nothing.
+    Head { has_header: bool, had_blank: bool },
+    /// Lines of so many words, of which this one is the key.
+    Body { words: usize, key: usize },
     /// A line shorter than the others: nothing but a checksum and the end may follow.
-    Tail,
+    Tail { words: usize, key: usize },
 }
 
 /// Takes secrets out of a stream of bytes. All other bytes come out unaltered and in order.
@@ -54,6 +58,10 @@ pub struct StreamRedactor<'a> {
     line: Vec<u8>,
     context_bytes: usize,
     swallow: Swallow,
+    /// Whether the end of the context is of a secret whose mark was written.
+    is_marked: bool,
+    /// What is behind the first line of a block that may be none.
+    behind_begin: Vec<u8>,
 }
 
 impl std::fmt::Debug for StreamRedactor<'_> {
@@ -64,7 +72,14 @@ impl std::fmt::Debug for StreamRedactor<'_> {
 
 impl<'a> StreamRedactor<'a> {
     pub(super) fn new(search: &'a Search) -> Self {
-        Self { search, line: Vec::new(), context_bytes: 0, swallow: Swallow::Nothing }
+        Self {
+            search,
+            line: Vec::new(),
+            context_bytes: 0,
+            swallow: Swallow::Nothing,
+            is_marked: false,
+            behind_begin: Vec::new(),
+        }
     }
 
     /// How many bytes wait for the rest of their line.
@@ -114,8 +129,10 @@ impl<'a> StreamRedactor<'a> {
     pub fn finish(&mut self, clean: &mut Vec<u8>) {
         if let Swallow::Block(block) = self.swallow {
             let rest = self.take_line();
-            if block.after(&rest).is_none() {
-                self.swallow = Swallow::Nothing;
+            self.swallow = Swallow::Nothing;
+            if block.after(&rest).is_none_or(|block| block.may_be_none()) {
+                let behind_begin = std::mem::take(&mut self.behind_begin);
+                self.push(&behind_begin, clean);
                 self.push(&rest, clean);
             }
         }
@@ -156,7 +173,7 @@ impl<'a> StreamRedactor<'a> {
 
     /// Begins the next line. Lines before it that end with the name of a value stay as context: the value may be below.
     fn start_line<'b>(&mut self, whole: &[u8], rest: &[u8]) -> &'b [u8] {
-        let from = waiting_from(whole);
+        let from = waiting::from(whole, opens);
         self.line.extend_from_slice(&whole[from..]);
         self.context_bytes = whole.len() - from;
         self.line.extend_from_slice(rest);
@@ -167,17 +184,21 @@ impl<'a> StreamRedactor<'a> {
     /// and, when a private key's block continues, where the bytes begin that belong to it.
     fn emit(&mut self, line: &[u8], from: usize, cut: usize, clean: &mut Vec<u8>) -> (usize, Option<usize>) {
         let mut at = from;
+        let is_marked = std::mem::take(&mut self.is_marked);
         for Span { start, end, kind, open, .. } in self.search.spans(line) {
             if end <= at || start >= cut.max(at) {
                 continue;
             }
             clean.extend_from_slice(&line[at..start.max(at)]);
-            clean.extend_from_slice(b"[redacted:");
-            clean.extend_from_slice(kind.as_bytes());
-            clean.push(b']');
+            if start >= from || !is_marked {
+                clean.extend_from_slice(b"[redacted:");
+                clean.extend_from_slice(kind.as_bytes());
+                clean.push(b']');
+            }
             at = end;
-            if open && is_block_line(rest_of_line(line, end)) {
-                self.swallow = Swallow::Block(Block::begin(&line[..start]));
+            let is_first = line[..end].ends_with(b"-----");
+            if open && armour::may_continue(rest_of_line(line, end), is_first) {
+                self.swallow = Swallow::Block(Block::begin(&line[..start], !is_first));
                 return (end, Some(end));
             }
         }
@@ -226,12 +247,22 @@ impl<'a> StreamRedactor<'a> {
         match end {
             Some(end) => {
                 self.swallow = Swallow::Nothing;
-                self.line.clear();
-                self.context_bytes = 0;
+                self.remember(&bytes[..end]);
                 &bytes[end..]
             }
-            None => &[],
+            None => {
+                self.remember(bytes);
+                &[]
+            }
         }
+    }
+
+    /// Keeps what was swallowed as context: the first line of a key may be in it.
+    fn remember(&mut self, swallowed: &[u8]) {
+        self.line.extend_from_slice(swallowed);
+        self.line.drain(..self.line.len().saturating_sub(CONTEXT_BYTES));
+        self.context_bytes = self.line.len();
+        self.is_marked = true;
     }
 
     /// Drops the lines of a private key, up to its last line or the first line that cannot belong to it.
@@ -245,14 +276,20 @@ impl<'a> StreamRedactor<'a> {
         let line = self.take_line();
         if let Some(end) = pem_end().find(&line) {
             self.swallow = Swallow::Nothing;
+            self.behind_begin.clear();
             let after = line[end.end()..].to_vec();
             self.push(&after, clean);
-        } else if let Some(block) = block.after(&line) {
-            self.swallow = Swallow::Block(block);
+        } else if let Some(next) = block.after(&line) {
+            self.swallow = Swallow::Block(next);
+            match next.may_be_none() {
+                true => self.behind_begin.extend_from_slice(&line),
+                false => self.behind_begin.clear(),
+            }
         } else {
             self.swallow = Swallow::Nothing;
-            if block.left < BLOCK_BYTES_MAX {
-                clean.push(b'\n');
+            match std::mem::take(&mut self.behind_begin) {
+                nothing if nothing.is_empty() && block.left < BLOCK_BYTES_MAX => clean.push(b'\n'),
+                behind_begin => self.push(&behind_begin, clean),
             }
             self.push(&line, clean);
         }
@@ -262,28 +299,55 @@ impl<'a> StreamRedactor<'a> {
 
 impl Block {
     /// The block whose first line comes after these bytes.
-    fn begin(before: &[u8]) -> Self {
+    fn begin(before: &[u8], has_key: bool) -> Self {
         let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-        // What touches the key does not count as a word: the `+` of a difference, a quote.
-        let whole = line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |blank| blank + 1);
-        Self { left: BLOCK_BYTES_MAX, prefix_words: words(&line[..whole]).count(), place: Place::Head }
+        Self {
+            left: BLOCK_BYTES_MAX,
+            beside: armour::print(0, armour::words(line)),
+            place: Place::Begin { has_key },
+        }
+    }
+
+    /// Whether nothing of a key was seen yet: it may be a mere mention of one.
+    fn may_be_none(self) -> bool {
+        matches!(self.place, Place::Begin { has_key: false } | Place::Head { has_header: false, .. })
     }
 
     /// The block after this line; `None`: the line cannot belong to it.
     fn after(self, line: &[u8]) -> Option<Self> {
         let left = self.left.checked_sub(line.len())?;
-        let count = words(line).count();
-        let last = bare(words(line).last().unwrap_or_default());
-        let behind_prefix = words(line).nth(self.prefix_words).unwrap_or_default();
-        let is_short = self.prefix_words > 0 && count == self.prefix_words + 1 && is_base64(last);
-        let place = match self.place {
-            Place::Head if count == self.prefix_words || is_header(behind_prefix) => Place::Head,
-            Place::Head | Place::Body if is_block_line(line) => Place::Body,
-            Place::Body if is_short => Place::Tail,
-            Place::Tail if is_short && last.starts_with(b"=") => Place::Tail,
+        let words: Vec<&[u8]> = armour::words(line).collect();
+        let is_at = |at: usize, test: fn(&[u8]) -> bool| words.get(at).is_some_and(|word| test(word));
+        let body = words.iter().position(|word| armour::is_key(word));
+        let is_alone = words.len() == 1 && !matches!(self.place, Place::Begin { .. });
+        let body = body.or_else(|| (is_alone && is_at(0, armour::is_end_of_key)).then_some(0));
+        let body = body.map(|key| Place::Body { words: words.len(), key });
+        let is_checksum = |at: usize| words.get(at).is_some_and(|word| word.starts_with(b"="));
+        let mut beside = self.beside;
+        let head = |has_header| Place::Head { has_header, had_blank: false };
+        let place = match (self.place, body) {
+            (Place::Begin { .. }, _) if armour::has_header(line) => head(true),
+            (Place::Begin { has_key }, None) => {
+                beside = armour::print(beside, words.iter().copied());
+                head(has_key)
+            }
+            (Place::Head { .. }, _) if armour::has_header(line) => head(true),
+            (Place::Begin { .. } | Place::Head { .. } | Place::Body { .. }, Some(body)) => body,
+            (place, None) if words.is_empty() => place,
+            (Place::Head { has_header, had_blank: false }, None)
+                if armour::print(0, words.iter().copied()) == beside =>
+            {
+                Place::Head { has_header, had_blank: true }
+            }
+            (Place::Body { words: count, key }, None)
+                if words.len() == count && is_at(key, armour::is_end_of_key) =>
+            {
+                Place::Tail { words: count, key }
+            }
+            (Place::Tail { words: count, key }, _) if words.len() == count && is_checksum(key) => self.place,
             _ => return None,
         };
-        Some(Self { left, place, ..self })
+        Some(Self { left, beside, place })
     }
 }
 
@@ -311,29 +375,9 @@ fn ends_with_login(line: &[u8]) -> bool {
     last.next().is_some() && last.next().is_some_and(|word| word.eq_ignore_ascii_case(b"login"))
 }
 
-/// Where the last lines begin of which the next line may have the value: one that opens a value, and the items of a list below it.
-fn waiting_from(whole: &[u8]) -> usize {
-    let mut from = whole.len();
-    while from > 0 {
-        let start = memchr::memrchr(b'\n', &whole[..from - 1]).map_or(0, |newline| newline + 1);
-        let line = &whole[start..from - 1];
-        if whole.len() - start > CONTEXT_BYTES {
-            break;
-        }
-        if opens(line) {
-            return start;
-        }
-        if !is_item(line) {
-            break;
-        }
-        from = start;
-    }
-    whole.len()
-}
-
 /// Whether the value of what a line ends with may be in the next one.
 fn opens(line: &[u8]) -> bool {
-    let line = line.trim_ascii_end();
+    let line = without_end_of_part(line.trim_ascii_end());
     let quotes = [&b"\"\"\""[..], b"'''", b"\\n\",", b"\\n\""];
     matches!(line.last(), Some(b':' | b'|' | b'>' | b'-' | b'(' | b'[' | b'{' | b'\\'))
         || quotes.iter().any(|end| line.ends_with(end))
@@ -342,17 +386,18 @@ fn opens(line: &[u8]) -> bool {
         || tables::is_header(line)
 }
 
+/// A line without the end of a part of a text: `\n` and the backslash, or the quote and the mark, behind which the next part is.
+fn without_end_of_part(line: &[u8]) -> &[u8] {
+    const ENDS: [&[u8]; 6] = [b"\\n\\", b"\\n\" +", b"\\n\" \\", b"\\n' +", b"\\n' \\", b"\\n'"];
+    ENDS.iter().find_map(|end| line.strip_suffix(*end)).unwrap_or(line)
+}
+
 /// Whether a line ends with what may be the beginning of a token that continues in the next one.
 fn ends_with_cut(line: &[u8]) -> bool {
     let last = bare(words(line).last().unwrap_or_default());
     (12..36).contains(&last.len())
         && value::mixed(last)
         && last.iter().take(12).any(|byte| matches!(byte, b'_' | b'-'))
-}
-
-/// Whether a line is an item of a list in YAML.
-fn is_item(line: &[u8]) -> bool {
-    words(line).rev().nth(1).is_some_and(|word| word == b"-")
 }
 
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
@@ -365,27 +410,4 @@ fn bare(word: &[u8]) -> &[u8] {
     let from = word.iter().position(|byte| !is_around(byte)).unwrap_or(word.len());
     let to = word.iter().rposition(|byte| !is_around(byte)).map_or(from, |at| at + 1);
     &word[from..to]
-}
-
-fn is_base64(word: &[u8]) -> bool {
-    word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\'))
-}
-
-/// Whether a word is the name of a header that a block may begin with.
-fn is_header(word: &[u8]) -> bool {
-    [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:", b"Charset:", b"Hash:"].contains(&word)
-}
-
-/// Whether the line may be inside a private key's armour: base64, a header, nothing, or base64 after the prefix of a
-/// logger.
-fn is_block_line(line: &[u8]) -> bool {
-    const LONG_BYTES_MIN: usize = 40;
-    let line = line.trim_ascii();
-    // A line that a difference takes away.
-    let line = line.strip_prefix(b"-").unwrap_or(line);
-    let last = bare(words(line).last().unwrap_or_default());
-    // In a notebook each line is a separate string.
-    is_base64(if words(line).count() == 1 { last } else { line })
-        || (last.len() >= LONG_BYTES_MIN && is_base64(last))
-        || words(line).next().is_some_and(is_header)
 }

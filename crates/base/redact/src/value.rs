@@ -16,7 +16,9 @@ pub(super) fn mixed_case(value: &[u8]) -> bool {
 
 /// Mixed and at least 16 bytes: for names such as `token`, which are not always secret.
 pub(super) fn random(value: &[u8]) -> bool {
-    value.len() >= 16 && mixed(value) && present(value)
+    // `<|reserved_token_12|>` is an entry of a vocabulary.
+    let is_special = value.starts_with(b"<") && value.ends_with(b">");
+    value.len() >= 16 && mixed(value) && present(value) && !is_special
 }
 
 /// Not one of the words for "no value", nor a value that was redacted already.
@@ -45,6 +47,34 @@ pub(super) fn said_in_words(value: &[u8]) -> bool {
 /// Random, and with letters in both cases.
 pub(super) fn random_case(value: &[u8]) -> bool {
     random(value) && mixed_case(value)
+}
+
+/// As a generated key is: letters and digits all over it, not words and numbers that are put together, no path and no expression.
+pub(super) fn generated(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 12;
+    const ONE_CASE_BYTES_MIN: usize = 16;
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+/=.~!@#$%^&*".contains(byte);
+    let is_plain = value.first().is_some_and(u8::is_ascii_alphanumeric) && value.iter().all(is_letter);
+    if value.len() < BYTES_MIN || !is_plain || !present(value) || !mixed(value) {
+        return false;
+    }
+    let parts = || value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    let is_encoded = value.len() >= 2 * ONE_CASE_BYTES_MIN && value.iter().all(u8::is_ascii_hexdigit);
+    let has_extension = value.contains(&b'/') && value.contains(&b'.');
+    // Of a generated value a part has digits among letters, again and again.
+    let changes = |part: &[u8]| part.windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
+    let is_scattered = |part: &[u8]| part.len() >= 6 && mixed(part) && changes(part) * 3 >= part.len();
+    let is_long = mixed_case(value) || value.len() >= ONE_CASE_BYTES_MIN;
+    is_encoded || is_long && !has_extension && parts().any(is_scattered)
+}
+
+/// Capitals, other letters, digits.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'A'..=b'Z' => 0,
+        b'a'..=b'z' => 1,
+        _ => 2,
+    }
 }
 
 pub(super) fn unlike_a_path(value: &[u8]) -> bool {

@@ -110,6 +110,9 @@ fn backslash(bytes: &[u8]) -> (Option<u8>, usize) {
     {
         return (None, 6);
     }
+    if let Some(length) = braced_invisible(bytes) {
+        return (None, length);
+    }
     match bytes.get(1) {
         // A line end is one for the rules of several lines, too.
         Some(b'n') => (Some(b'\n'), 2),
@@ -119,6 +122,17 @@ fn backslash(bytes: &[u8]) -> (Option<u8>, usize) {
         Some(b'u') => hex(bytes, 2, 4).map_or((Some(b'\\'), 1), |byte| (Some(byte), 6)),
         _ => (Some(b'\\'), 1),
     }
+}
+
+/// How many bytes a character takes that is not seen, as Rust and JavaScript spell it: `\u{200b}`.
+fn braced_invisible(bytes: &[u8]) -> Option<usize> {
+    let digits = bytes.strip_prefix(b"\\u{")?;
+    let end = memchr::memchr(b'}', &digits[..digits.len().min(8)])?;
+    let is_spelled = |spelled: &&[u8]| {
+        let plain = spelled.strip_prefix(b"u").map(|digits| digits.strip_prefix(b"00").unwrap_or(digits));
+        plain.is_some_and(|plain| plain.eq_ignore_ascii_case(&digits[..end]))
+    };
+    SPELLED_INVISIBLE.iter().any(|spelled| is_spelled(spelled)).then_some(end + 4)
 }
 
 /// How many bytes the rest of a control sequence takes (ECMA-48: CSI, OSC and the two-byte ones).
@@ -161,6 +175,7 @@ mod tests {
             (br#"{\"a\":\"b\\\"c\"}"#, br#"{"a":"b"c"}"#),
             (b"a%3Db%2fc 50%", b"a=b/c 50%"),
             (b"p\0a\0s\0", b"pas"),
+            (br"p\u{200b}a\u200bs\u{ad}", b"pas"),
             ("p\u{200b}a\u{feff}s…█".as_bytes(), "pas…█".as_bytes()),
             (b"\x1b]8;;http://x\x07link\x1b]8;;\x1b\\", b"link"),
             (b"\x1b[", b""),

@@ -105,7 +105,12 @@ impl Words {
     fn compare(&self, numbers: &[u32], at: usize, bytes: &[u8], found: &mut impl FnMut(usize, usize)) {
         for number in numbers {
             let word = &self.words[*number as usize];
-            if bytes.get(at..at + word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word)) {
+            let Some(text) = bytes.get(at..at + word.len()) else { continue };
+            // Words with a key in common most often differ in their ends.
+            let ends = text.last().zip(word.last());
+            if ends.is_some_and(|(left, right)| left.eq_ignore_ascii_case(right))
+                && text.eq_ignore_ascii_case(word)
+            {
                 found(at, *number as usize);
             }
         }

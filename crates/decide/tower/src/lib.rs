@@ -10,6 +10,7 @@ pub mod signatures;
 
 pub use scan::{Handling, Hit, LogEvidence, LogScanner, MAX_TEXT_BYTES, Phase};
 
+mod began_again;
 pub mod cadence;
 pub use cadence::{CadenceAdvice, advise};
 
@@ -35,10 +36,11 @@ pub use next_step::{RunShown, next_step, option_to_continue};
 pub mod progressive;
 pub mod registry;
 pub mod rehearsal;
+mod reinforcement;
 pub mod retention;
 pub mod roll_back;
 mod runbook;
-pub use runbook::{Symptom, meaning, next_actions, runbook_section, symptom_of_detector};
+pub use runbook::{Symptom, before_resume, meaning, next_actions, runbook_section, symptom_of_detector};
 pub mod ladder;
 pub mod trust;
 pub mod worn;

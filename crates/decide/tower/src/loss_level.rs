@@ -18,6 +18,15 @@ const HALF: f64 = 0.5;
 /// Values after which a loss that is back does not come down again by itself: a spike and a warm restart do.
 const LASTING: u32 = 20;
 
+/// Values at the beginning after each of which a loss may have gone back, where so few are recorded that it never has a level.
+const FIRST_VALUES: usize = 60;
+/// So many values are before that, and so many after it at least; and so many times the mean before is the mean after it.
+const BEFORE_MIN: usize = 2;
+const AFTER_MIN: usize = 5;
+const TIMES: f64 = 2.0;
+/// Times the least value after it that the greatest one is: a loss that falls from there, or rises further, is of another training or another loss.
+const SPREAD: f64 = 1.5;
+
 /// Parts of names of losses that need not fall while a model learns: of two networks that play against each other, and of reinforcement learning.
 const PLAYED: [&str; 24] = [
     "d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic", "actor", "policy",
@@ -56,11 +65,48 @@ pub struct LossLevel {
     /// The least level since the beginning; none before there is one.
     best: Option<f64>,
     back: Option<Excursion>,
+    first: FirstValues,
+}
+
+/// The first values, and the least and the greatest of those that came later.
+#[derive(Debug, Clone, Default)]
+struct FirstValues {
+    values: Vec<(Step, f64)>,
+    later: Option<(f64, f64)>,
+}
+
+impl FirstValues {
+    fn push(&mut self, step: Step, value: f64) {
+        if self.values.len() < FIRST_VALUES {
+            self.values.push((step, value));
+        } else {
+            let (least, greatest) = self.later.unwrap_or((value, value));
+            self.later = Some((least.min(value), greatest.max(value)));
+        }
+    }
+
+    /// The first value of those that are all far above every one before them, to the end.
+    fn above_all_before(&self) -> Option<(Step, f64)> {
+        let mean =
+            |values: &[(Step, f64)]| values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
+        let last_place = self.values.len().checked_sub(AFTER_MIN)?;
+        (BEFORE_MIN..=last_place).find_map(|place| {
+            let (before, after) = self.values.split_at(place);
+            let greatest = before.iter().map(|(_, value)| *value).fold(f64::NEG_INFINITY, f64::max);
+            let (later_least, later_greatest) = self.later.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+            let after_values = || after.iter().map(|(_, value)| *value);
+            let least = after_values().fold(later_least, f64::min);
+            let stays = after_values().fold(later_greatest, f64::max) <= SPREAD * least;
+            let is_far = mean(before) > 0.0 && least >= TIMES * mean(before);
+            (least > greatest && stays && is_far).then(|| after.first().copied()).flatten()
+        })
+    }
 }
 
 impl LossLevel {
     /// Takes a finite value. Whether the loss is now back where it began.
     pub fn take(&mut self, step: Step, value: f64) -> bool {
+        self.first.push(step, value);
         self.recent.push_back((step, value));
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
@@ -114,8 +160,12 @@ impl LossLevel {
         self.back.map(|back| back.first)
     }
 
-    /// The same, if it is so for long and on the whole.
+    /// The same, if it is so for long and on the whole; or, where few values were recorded, if all since then are far above all before.
     pub fn back_for_long_since(&self) -> Option<(Step, f64)> {
+        self.back_on_the_whole().or_else(|| self.first.above_all_before())
+    }
+
+    fn back_on_the_whole(&self) -> Option<(Step, f64)> {
         let back = self.back.filter(|back| back.count >= LASTING)?;
         (self.way_back(back.mean)? >= BACK).then_some(back.first)
     }
@@ -160,6 +210,27 @@ mod tests {
                 assert!((301..=latest).contains(&step), "{seed} {noise}: {step}");
             }
         }
+    }
+
+    /// Proves that a loss of few values is found too, as one of each epoch, from the first value on that is far above all before; and that one which came
+    /// down again, is a little higher, or has too few values there is not.
+    #[test]
+    fn a_loss_of_few_values_that_is_back_is_found() {
+        let of = |values: &[f64]| {
+            let mut level = LossLevel::default();
+            (1..).zip(values).for_each(|(epoch, value)| _ = level.take(epoch, *value));
+            level.back_for_long_since()
+        };
+        let lost = [&[4.1, 2.0, 1.1, 0.6, 0.3][..], &[8.06; 35]].concat();
+        assert_eq!(of(&lost), Some((6, 8.06)));
+        assert_eq!(of(&lost[..10]), Some((6, 8.06)));
+        assert_eq!(of(&lost[..9]), None, "four values");
+        assert_eq!(of(&[&lost[..], &[8.06; 60]].concat()), Some((6, 8.06)));
+        assert_eq!(of(&[&lost[..], &[8.06; 60], &[0.2]].concat()), None, "it came down again");
+        let phases: Vec<f64> = (0..40).map(|step| 2.6 * 0.95_f64.powi(step)).collect();
+        assert_eq!(of(&[&lost[2..5], &phases].concat()), None, "it falls from there");
+        assert_eq!(of(&[1.0, 0.9, 1.2, 1.3, 1.25, 1.2, 1.3, 1.2]), None, "a little higher");
+        assert_eq!(of(&[2.3, 1.0, 0.5, 0.4, 0.3, 0.35, 0.3, 0.3]), None);
     }
 
     /// Proves that losses of trainings that go well are not: noisy ones, spikes, restarts that come back, a climb of a part of the way, and

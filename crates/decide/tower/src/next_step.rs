@@ -16,6 +16,8 @@ pub struct RunShown {
     pub checkpoint_count: u64,
     /// The newest committed step, from which it can be resumed.
     pub resume_step: Option<Step>,
+    /// The newest checkpoint that is unsafe: no attempt continues from it.
+    pub unsafe_step: Option<Step>,
     /// What that checkpoint lacks, as it holds weights without it: a retry starts this over.
     pub starts_over: Vec<String>,
     /// Whether the script read no checkpoint when it was last to continue from one.
@@ -53,10 +55,13 @@ fn checkpoints(shown: &RunShown) -> String {
         (Some(step), 1, _) => format!("a checkpoint of step {step}, {used}"),
         (Some(step), count, _) => format!("{count} checkpoints, the newest of step {step}, {used}"),
         (None, _, Some((path, why))) => format!("`{path}` is not a checkpoint to continue from: {why}"),
-        (None, _, None) => {
-            "no checkpoint that Trackway recognises: a retry begins again, unless the script finds one itself"
-                .to_owned()
-        }
+        (None, _, None) => match shown.unsafe_step {
+            Some(step) => {
+                format!("checkpoints, of which none is safe (the newest is of step {step}): a retry begins again")
+            }
+            None => "no checkpoint that Trackway recognises: a retry begins again, unless the script finds one itself"
+                .to_owned(),
+        },
     }
 }
 
@@ -150,6 +155,8 @@ mod tests {
             let [found, _] = next_step(&shown);
             assert!(found.ends_with(expected), "{found}");
         }
+        let [found, _] = next_step(&RunShown { unsafe_step: Some(60), ..RunShown::default() });
+        assert!(found.ends_with("none is safe (the newest is of step 60): a retry begins again"), "{found}");
     }
 
     /// Proves that of a checkpoint with weights alone, such as a model that a library wrote, it is said what a retry starts over, and that

@@ -202,6 +202,14 @@ mod tests {
         assert!(back(SPIKE, &[500, 600], None).unwrap_err().contains("may contain the trouble"));
     }
 
+    /// Proves that without a distance the newest checkpoint before the trouble is taken.
+    #[test]
+    fn the_newest_before_the_trouble_is_taken_without_a_distance() {
+        let near = Trouble { margin_steps: 0, ..SPIKE };
+        assert_eq!(back(near, &[100, 400, 480, 499, 500], None).unwrap().0, Some(499));
+        assert_eq!(back(near, &[480, 550], None).unwrap().0, Some(480));
+    }
+
     /// Proves that the same place twice in a row is one checkpoint further back, and that there is an end to it.
     #[test]
     fn the_same_place_again_is_further_back() {

@@ -120,7 +120,7 @@ const NUMERIC_DIVERGENCE: End = End {
     actions: &[
         "learning rate ÷ 10, clip gradients, longer warm-up",
         "check the inputs of the step for NaN and Inf",
-        "resume from a checkpoint before the divergence; bf16 instead of fp16",
+        "resume from a checkpoint before the divergence; where it computes in fp16, bf16 instead",
     ],
 };
 const UNHEALTHY: End = End {
@@ -210,9 +210,27 @@ impl Closer {
     }
 }
 
-const CREATE_OR_CORRECT: &str = "the path is resolved against the working directory of the run; create the file there, or correct the path";
+const CREATE_OR_CORRECT: &str = "the path is resolved against the working directory of the run; create there what is missing, the file or its folder, or correct the path";
 
-const BY_RULE: [Closer; 13] = [
+const BY_RULE: [Closer; 16] = [
+    closer(
+        &["process.exit_0_after_traceback"],
+        &["a traceback was printed before the end: the evidence has its last line; if the script did not handle it, what follows it is missing"],
+    )
+    .meaning("Training ended with exit code 0 after a traceback, and whether that was handled cannot be known"),
+    closer(
+        &["storage.file_size", "process.file_size_limit"],
+        &["raise the limit of file size of the run (`ulimit -f`) or use a file system that takes such a file, or write smaller files"],
+    )
+    .meaning("A file was larger than the limit of file size"),
+    closer(
+        &["host_oom.loader_worker"],
+        &[
+            "was it memory? the kernel's log (`dmesg`) names a process that it killed for that; else see who sent the signal",
+            "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm",
+        ],
+    )
+    .meaning("A loader worker was killed, as the kernel does when memory runs out"),
     closer(
         &["storage.no_space", "storage.quota", "storage.ephemeral_eviction"],
         &["free space or raise the quota; count inodes too"],
@@ -257,7 +275,7 @@ const BY_RULE: [Closer; 13] = [
             "if it is not large, watch memory over time: a steady rise is a leak",
         ],
     )
-    .meaning("One allocation was larger than the memory of the host"),
+    .meaning("One allocation was larger than what was left for this process, by a limit or of the memory"),
     closer(
         &[
             "process.segmentation_fault", "process.illegal_instruction", "process.arithmetic_fault",
@@ -278,10 +296,44 @@ const BY_RULE: [Closer; 13] = [
     .meaning("Native code ended the process"),
 ];
 
+/// What a rule of data says of settings, which are the code's matter.
+const OF_SETTINGS: Closer = closer(
+    &[],
+    &[
+        "correct the setting: the deciding line has its value, the frame above it shows which one it is",
+        "read the deciding line and the frame above it",
+    ],
+)
+.meaning("A setting cannot be read");
+
 /// What is closer to an end than its reason. What to do about an evaluation does not depend on the rule.
 fn closer_to(reason: Reason, rule: Option<&str>) -> Option<&'static Closer> {
     let rule = rule.filter(|_| reason != Reason::EvaluatorError)?;
-    BY_RULE.iter().find(|closer| closer.rules.contains(&rule))
+    let of_settings = || reason == Reason::CodeError && rule.starts_with("data.");
+    let by_rule = BY_RULE.iter().find(|closer| closer.rules.contains(&rule));
+    by_rule.or_else(|| of_settings().then_some(&OF_SETTINGS))
+}
+
+/// What must be done before a resume does better, as the beginning of a sentence. `None`: nothing has to be.
+#[must_use]
+pub fn before_resume(reason: Reason, rule: Option<&str>) -> Option<&'static str> {
+    let rule = rule.unwrap_or_default();
+    match (reason, rule) {
+        (Reason::StorageError, "storage.no_space" | "storage.quota" | "storage.ephemeral_eviction") => {
+            Some("when space is freed or the quota raised, ")
+        }
+        (Reason::StorageError, "storage.file_size" | "process.file_size_limit") => {
+            Some("when the limit is raised, ")
+        }
+        (Reason::StorageError, "storage.permission") => Some("when the right or the credential is there, "),
+        (Reason::StorageError, "storage.object_store") => Some("when the bucket answers again, "),
+        (Reason::StorageError, _) => Some("when the storage works again, "),
+        (Reason::HostOom, "host_oom.shared_memory" | "host_oom.bus_error" | "host_oom.loader_worker") => {
+            Some("when there is a larger /dev/shm or memory, or there are fewer loader workers, ")
+        }
+        (Reason::HostOom, _) => Some("when more memory is given or less is needed, "),
+        _ => None,
+    }
 }
 
 /// What a person can do, most useful first. `rule`: the one that decided about the end, if it is known.
@@ -455,6 +507,35 @@ mod tests {
         assert_eq!(next_actions(Reason::EvaluatorError, Some("storage.permission")), of_evaluation);
     }
 
+    /// Proves that a value of the settings is advised about as a setting, and one of the data as data.
+    #[test]
+    fn a_setting_is_not_repaired_as_data() {
+        let rule = Some("data.delimited_text");
+        let says = |reason, words: &str| next_actions(reason, rule).iter().any(|line| line.contains(words));
+        assert!(says(Reason::CodeError, "correct the setting") && !says(Reason::CodeError, "trackway data"));
+        assert!(says(Reason::DataError, "trackway data check") && !says(Reason::DataError, "setting"));
+        assert_eq!(meaning(Reason::CodeError, rule), "A setting cannot be read");
+        let absent = meaning(Reason::CodeError, Some("data.absent_file"));
+        assert_eq!(absent, "A file that the run needs is not there");
+    }
+
+    /// Proves that what has to be done before a resume is said where the machine is to be changed, by the rule, and nowhere else.
+    #[test]
+    fn a_machine_is_changed_before_a_resume() {
+        let space = before_resume(Reason::StorageError, Some("storage.quota"));
+        assert_eq!(space, Some("when space is freed or the quota raised, "));
+        for reason in Reason::ALL.iter().copied() {
+            let is_of_machine = matches!(reason, Reason::StorageError | Reason::HostOom);
+            assert_eq!(before_resume(reason, None).is_some(), is_of_machine, "{reason}");
+        }
+        for rule in ["storage.permission", "storage.object_store"] {
+            let of_rule = before_resume(Reason::StorageError, Some(rule));
+            assert_ne!(of_rule, before_resume(Reason::StorageError, None), "{rule}");
+        }
+        let shared = before_resume(Reason::HostOom, Some("host_oom.shared_memory"));
+        assert!(shared.is_some_and(|said| said.contains("/dev/shm")));
+    }
+
     /// Proves that an end whose rule says more than its reason is called what it is, and another one by its reason.
     #[test]
     fn a_rule_may_say_more_than_its_reason() {
@@ -463,7 +544,7 @@ mod tests {
         let absent = meaning(Reason::DataError, Some("data.absent_file"));
         assert_eq!(absent, "A file that the run needs is not there");
         let large = meaning(Reason::HostOom, Some("host_oom.cpu_allocator"));
-        assert_eq!(large, "One allocation was larger than the memory of the host");
+        assert!(large.starts_with("One allocation was larger than what was left for this process"));
         for rule in [None, Some("code.import"), Some("exception_name.code")] {
             assert_eq!(meaning(Reason::CodeError, rule), "The program failed");
         }

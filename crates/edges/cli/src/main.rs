@@ -10,10 +10,12 @@ mod signals;
 mod sparkline;
 mod units;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use nix::unistd::{Uid, User, geteuid};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
@@ -113,12 +115,15 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Import(import) => commands::import::import(&new_home(None)?, import, printer),
         Command::Preflight(it) => commands::preflight::preflight(&new_home(Some(&it.file))?, it, printer),
         Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
-        Command::Doctor(doctor) => match doctor.command {
-            None => commands::doctor::doctor(&settings.home(None), printer),
-            Some(DoctorCommand::Rebuild) => {
-                commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
+        Command::Doctor(doctor) => {
+            note_other_owner(settings, None, printer);
+            match doctor.command {
+                None => commands::doctor::doctor(&settings.home(None), printer),
+                Some(DoctorCommand::Rebuild) => {
+                    commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
+                }
             }
-        },
+        }
         Command::Eval(eval) => evaluate(eval, settings, printer),
         Command::Rehearse(it) => commands::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
         Command::Sql(sql) => query(sql, settings, printer),
@@ -242,11 +247,28 @@ fn open(
     create: bool,
     printer: Printer,
 ) -> Result<Context, Failure> {
+    note_other_owner(settings, run_file, printer);
     let context = open_home(settings.home(run_file), settings, create, printer)?;
     for line in reconcile::reconcile(&context)? {
         printer.note(&line);
     }
     Ok(context)
+}
+
+/// Says whose home it is, where root found that of another user: nothing else shows whose files it reads and writes.
+fn note_other_owner(settings: &Settings, run_file: Option<&Path>, printer: Printer) {
+    if settings.home.is_some() {
+        return;
+    }
+    let home = settings.home(run_file);
+    let Ok(found) = home.folder().metadata() else { return };
+    let Some(owner) = settings::other_owner(geteuid().as_raw(), found.uid()) else { return };
+    let known = User::from_uid(Uid::from_raw(owner)).ok().flatten();
+    let name = known.map_or_else(|| format!("user {owner}"), |user| format!("`{}`", user.name));
+    printer.note(format!(
+        "root works in the home of {name}, `{}`: name it with --home if that is meant, or another one",
+        home.folder().display()
+    ));
 }
 
 /// Opens this home, wherever the settings have another one.

@@ -208,6 +208,12 @@ impl Setting<String> {
     }
 }
 
+/// The owner of a home that was found and that nothing names, where root would work in the home of another user. Users other than root may share one.
+pub fn other_owner(user: u32, owner: u32) -> Option<u32> {
+    const ROOT: u32 = 0;
+    (user == ROOT && owner != user).then_some(owner)
+}
+
 /// A path in a folder, without `.` and `..`.
 fn joined(mut folder: PathBuf, path: &Path) -> PathBuf {
     for component in path.components() {

@@ -47,7 +47,7 @@ impl Root {
         };
         let any = last.is_some() || every_steps.is_some() || best.is_some();
         let last = last.unwrap_or(MIN_KEPT).max(MIN_KEPT);
-        let keep = any.then_some(Retention { last, every_steps, best, only_uploaded: false });
+        let keep = any.then_some(Retention { last, every_steps, best, ..Retention::default() });
         // The thread that saves holds the lock while it saves.
         py.detach(|| self.root.lock().unwrap_or_else(PoisonError::into_inner).set_retention(keep));
         Ok(())

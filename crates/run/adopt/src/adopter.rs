@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
-use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind};
+use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind, Retention};
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 use trackway_formats::writers::{OwnCheckpoint, ShownBy};
@@ -20,6 +20,7 @@ use crate::complete::{
 };
 use crate::families::Families;
 use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
+use crate::lost::{LostValues, lost_in};
 use crate::order::{Order, put_in_order};
 use crate::own::OwnCheckpoints;
 use crate::owner::{Evidence, Owner, beyond, owner, owner_of_all};
@@ -116,6 +117,8 @@ pub struct Adopter {
     families: Families,
     /// Whether steps in checkpoints and printed steps were seen to be of one kind.
     steps_agree: bool,
+    /// Which values in its checkpoints are not finite.
+    lost: LostValues,
 }
 
 impl Adopter {
@@ -179,6 +182,7 @@ impl Adopter {
             apart: BTreeMap::new(),
             families,
             steps_agree: false,
+            lost: LostValues::default(),
         }
     }
 
@@ -386,8 +390,8 @@ impl Adopter {
         let step = recognised.step.filter(|_| self.steps_agree);
         let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
         let judge = |files: &[WrittenFile]| {
-            let Seen { kernel, open, company } = (facts.writers)(files, since_ns);
-            owner(&Evidence { reported, kernel, open, company, beyond, is_named })
+            let Seen { kernel, open, company, less } = (facts.writers)(files, since_ns);
+            owner(&Evidence { reported, kernel, open, company, less, beyond, is_named })
         };
         let written = candidate.written();
         if candidate.beside.is_empty() {
@@ -494,12 +498,16 @@ impl Adopter {
         };
         unless_interrupted()?;
         let (origin, sources) = origin_of(complete, &self.spec.patterns);
+        let has_room = self.has_room(candidate);
         let keep = default_beside(&not_adopted(&self.spec.checkpoint_root));
+        // What spoiled the newest may be found late: older ones stay until the attempt is sealed, where there is room.
+        let keep = keep.map(|keep| Retention { spaced: has_room, ..keep });
+        let is_losing = has_room && self.lost.are_new();
         let root = self.root()?;
         root.keep_by_default(keep);
         // What is left at the end is committed at once, before it is known what of it is safe; then it is deleted where the attempt is sealed.
-        root.hold_retention(facts.writers_ended);
-        root.save(complete.step, &[], |writer| {
+        root.hold_retention(facts.writers_ended || is_losing);
+        let saved = root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {
                 let opened = open(path)?;
                 let source = ForeignFile { name: &file.name, kind: *kind, path, file: &opened };
@@ -511,7 +519,19 @@ impl Adopter {
                 return Err(CheckpointError::SourceChanged { path: candidate.path.clone() });
             }
             writer.file(ORIGIN_FILE_NAME, Kind::Other, &origin.to_bytes())
-        })
+        });
+        // At the end the values are looked at where it is sealed.
+        if saved.is_ok() && !facts.writers_ended {
+            self.lost.take(lost_in(&sources));
+        }
+        saved
+    }
+
+    /// Whether the disk has room for more copies than needed.
+    fn has_room(&self, candidate: &Candidate) -> bool {
+        let folder = self.spec.checkpoint_root.ancestors().find(|folder| folder.exists());
+        let free = folder.and_then(free_bytes);
+        free.is_none_or(|free| free / FREE_PER_BYTE >= candidate.bytes_on_disk())
     }
 
     /// Why a checkpoint that could be committed should not be.

@@ -220,6 +220,7 @@ fn written(path: &Path) -> Option<WrittenFile> {
         modified_ns: nanos(found.mtime(), found.mtime_nsec()),
         changed_ns: nanos(found.ctime(), found.ctime_nsec()),
         user: found.uid(),
+        bytes: found.len().min(found.blocks().saturating_mul(512)),
     })
 }
 

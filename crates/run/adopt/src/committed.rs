@@ -17,7 +17,7 @@ use crate::candidate::Candidate;
 use crate::families::Families;
 use crate::patterns::Patterns;
 
-/// So many of the newest copies are kept where nothing is configured: the script keeps its own checkpoints.
+/// So many of the newest copies are kept where nothing is configured, once an attempt is sealed: the script keeps its own checkpoints.
 const KEPT_BY_DEFAULT: usize = 2;
 /// At most so many of the newest commits are compared.
 const COMMITS_MAX: usize = 64;

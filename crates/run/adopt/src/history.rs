@@ -46,7 +46,7 @@ impl Past {
             Company::Alone | Company::NotYet => Company::NotKnown(NOT_RECORDED.into()),
             known => known,
         };
-        Seen { kernel: Writers::default(), open, company }
+        Seen { kernel: Writers::default(), open, company, less: None }
     }
 
     /// Whether it was alone when something with these times was written, in nanoseconds since 1970.

@@ -8,6 +8,7 @@
 //! A committed copy shares no name with its source: a script that overwrites `ckpt.pt` in place changes nothing of it.
 
 mod adopter;
+mod amounts;
 mod candidate;
 mod committed;
 mod complete;
@@ -17,6 +18,7 @@ mod idle;
 mod kinds;
 mod links;
 mod look;
+mod lost;
 mod matching;
 mod noting;
 mod order;
@@ -34,6 +36,7 @@ mod steps;
 mod tests;
 
 pub use adopter::Adopter;
+pub use amounts::{Amount, Less};
 pub use candidate::{Candidate, Content};
 pub use committed::{Commits, Committed, kept_by_default, models_beside, resumed_from};
 pub use history::{History, Past};

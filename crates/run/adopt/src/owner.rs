@@ -6,6 +6,8 @@
 use trackway_core::Step;
 use trackway_formats::writers::ShownBy;
 
+use crate::amounts::Less;
+
 /// Whom one kind of evidence names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Writers {
@@ -45,6 +47,8 @@ pub struct Evidence {
     pub open: Writers,
     /// Who else wrote at the time.
     pub company: Company,
+    /// What the attempt wrote at the time, if that is known to be less than the files have.
+    pub less: Option<Less>,
     /// Its step and the last one that the attempt had reached, if that is too far behind to have made it.
     pub beyond: Option<(Step, Step)>,
     /// Whether the run file names its path.
@@ -100,7 +104,7 @@ impl Owner {
 pub fn owner(evidence: &Evidence) -> Option<Owner> {
     let own = |by| Some(Owner::Own { by });
     let unknown = |why: String| Some(Owner::Unknown { why });
-    let Evidence { reported, kernel, open, company, beyond, is_named } = evidence;
+    let Evidence { reported, kernel, open, company, less, beyond, is_named } = evidence;
     if *reported {
         return own(ShownBy::Report);
     }
@@ -117,16 +121,36 @@ pub fn owner(evidence: &Evidence) -> Option<Owner> {
     if let Some((step, reached)) = beyond.filter(|_| *company != Company::Before) {
         return unknown(format!("it is of step {step}, and the attempt had reached step {reached}"));
     }
-    match company {
-        Company::NotYet => None,
-        Company::With(who) => unknown(format!("{who} wrote at the same time")),
-        Company::Ended => unknown("it was written after the attempt had ended".into()),
-        Company::Before => unknown("it was written before the attempt began".into()),
-        Company::Alone if !kernel.unknown => own(ShownBy::Alone),
+    match (company, less) {
+        (Company::NotYet, _) => None,
+        (Company::With(who), _) => unknown(format!("{who} may have written it at the same time")),
+        (Company::Ended, _) => unknown("it was written after the attempt had ended".into()),
+        (Company::Before, _) => unknown("it was written before the attempt began".into()),
+        (_, Some(less)) => unknown(less_than_written(*less)),
+        (Company::Alone, None) if !kernel.unknown => own(ShownBy::Alone),
         _ if *is_named => own(ShownBy::Claim),
-        Company::Alone => unknown("the process that wrote it had ended before it could be looked at".into()),
-        Company::NotKnown(why) => unknown(why.clone()),
+        (Company::Alone, None) => {
+            unknown("the process that wrote it had ended before it could be looked at".into())
+        }
+        (Company::NotKnown(why), None) => unknown(why.clone()),
     }
+}
+
+fn less_than_written(Less { wrote, bytes }: Less) -> String {
+    let (wrote, bytes) = (in_words(wrote), in_words(bytes));
+    format!("the attempt wrote {wrote} in the time in which this file of {bytes} was written")
+}
+
+/// `1.2 kB`
+fn in_words(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if bytes < 1000 {
+        return format!("{bytes} bytes");
+    }
+    let scaled = |unit: usize| bytes as f64 / 1000_f64.powi(unit as i32 + 1);
+    // What is rounded to 1000 is one of the next unit.
+    let unit = (0..UNITS.len()).find(|unit| scaled(*unit) < 999.95).unwrap_or(UNITS.len() - 1);
+    format!("{:.1} {}", scaled(unit), UNITS[unit])
 }
 
 /// Whose several files are that are one checkpoint: another's if one of them is, and the attempt's own only if all are, by the weakest of what shows it.
@@ -160,6 +184,7 @@ mod tests {
             kernel: Writers::default(),
             open: Writers::default(),
             company: Company::NotKnown("no /proc".into()),
+            less: None,
             beyond: None,
             is_named: false,
         }
@@ -176,6 +201,7 @@ mod tests {
         let with = || Company::With("python (7)".into());
         let named = |evidence: Evidence| Evidence { is_named: true, ..evidence };
         let alone = || Evidence { company: Company::Alone, ..nothing() };
+        let less = |evidence| Evidence { less: Some(Less { wrote: 30, bytes: 4_000 }), ..evidence };
         let rows: Vec<(Evidence, &str)> = vec![
             (nothing(), "unknown"),
             (named(nothing()), "claim"),
@@ -198,6 +224,11 @@ mod tests {
             (named(Evidence { kernel: gone(), ..alone() }), "claim"),
             (Evidence { kernel: gone(), open: own(), ..alone() }, "open"),
             (named(Evidence { beyond: Some((60, 30)), ..alone() }), "unknown"),
+            (less(alone()), "unknown"),
+            (less(named(alone())), "unknown"),
+            (less(named(nothing())), "unknown"),
+            (less(Evidence { open: own(), ..alone() }), "open"),
+            (less(Evidence { company: Company::NotYet, ..nothing() }), "later"),
             (Evidence { beyond: Some((60, 30)), kernel: own(), ..alone() }, "kernel"),
             (Evidence { reported: true, kernel: other(), ..nothing() }, "report"),
         ];
@@ -209,6 +240,22 @@ mod tests {
                 Some(Owner::Unknown { .. }) => "unknown",
             };
             assert_eq!(found, expected, "{evidence:?}");
+        }
+    }
+
+    /// Proves that what the attempt wrote and what it would have had to write are in the reason.
+    #[test]
+    fn the_reason_has_the_numbers() {
+        for (wrote, bytes, expected) in [
+            (1_200, 40_000, "the attempt wrote 1.2 kB in the time in which this file of 40.0 kB was written"),
+            (0, 2_500_000, "the attempt wrote 0 bytes in the time in which this file of 2.5 MB was written"),
+            (
+                999_990,
+                3_000_000_000,
+                "the attempt wrote 1.0 MB in the time in which this file of 3.0 GB was written",
+            ),
+        ] {
+            assert_eq!(less_than_written(Less { wrote, bytes }), expected);
         }
     }
 

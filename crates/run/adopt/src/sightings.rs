@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use trackway_formats::writers::{OthersTime, WritersRecord};
 
+use crate::amounts::{Amount, Amounts, Less, Span, Sufficient};
 use crate::owner::{Company, Writers};
 use crate::steps::TICK_NS;
 
@@ -50,6 +51,16 @@ pub struct WrittenFile {
     pub changed_ns: i64,
     /// Its owner.
     pub user: u32,
+    /// What it takes on the disk, at most its size.
+    pub bytes: u64,
+}
+
+impl WrittenFile {
+    /// When the last of its bytes were written. A time before it was made is that of the file it was copied from.
+    fn written_ns(&self) -> i64 {
+        let is_copied = self.born_ns.is_some_and(|born_ns| self.modified_ns < born_ns);
+        if is_copied { self.changed_ns } else { self.modified_ns }
+    }
 }
 
 /// What was seen of a checkpoint's writers.
@@ -61,6 +72,8 @@ pub struct Seen {
     pub open: Writers,
     /// Who else wrote then.
     pub company: Company,
+    /// What the attempt wrote then, if that is known to be less than the files have.
+    pub less: Option<Less>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +94,10 @@ pub struct Sightings {
     user: Option<u32>,
     /// Until when the processes of the machine were looked at; none if they cannot be.
     looked_until_ns: Option<i64>,
+    /// How much the attempt wrote by when.
+    amounts: Amounts,
+    /// The devices on which that counts.
+    devices: Vec<u64>,
 }
 
 impl Sightings {
@@ -139,6 +156,16 @@ impl Sightings {
         self.looked_until_ns = Some(until_ns);
     }
 
+    /// What the attempt's processes write is counted as it reaches these devices.
+    pub fn counts_on(&mut self, devices: Vec<u64>) {
+        self.devices = devices;
+    }
+
+    /// The attempt's processes had written so much by then.
+    pub fn counted(&mut self, amount: Amount) {
+        self.amounts.put(amount);
+    }
+
     /// When others wrote, for the record.
     #[must_use]
     pub fn others(&self) -> &[OthersTime] {
@@ -168,7 +195,27 @@ impl Sightings {
                 }
             }
         }
-        Seen { kernel, open, company: self.company(files, is_last) }
+        let (company, sufficient) = (self.company(files, is_last), self.sufficient(files));
+        match (company, sufficient) {
+            (Company::Alone, Sufficient::NotYet) if !is_last => {
+                Seen { kernel, open, company: Company::NotYet, less: None }
+            }
+            (company, Sufficient::No(less)) => Seen { kernel, open, company, less: Some(less) },
+            (company, _) => Seen { kernel, open, company, less: None },
+        }
+    }
+
+    /// Whether the attempt wrote enough to have written these files. Where a file was made before it was renamed, what was written to it since counts.
+    fn sufficient(&self, files: &[WrittenFile]) -> Sufficient {
+        let is_counted = |file: &WrittenFile| self.devices.contains(&file.id.0);
+        let born: Option<Vec<i64>> =
+            files.iter().map(|file| file.born_ns.filter(|_| is_counted(file))).collect();
+        let Some(from_ns) = born.and_then(|born| born.into_iter().min()) else {
+            return Sufficient::NotKnown;
+        };
+        let until_ns = files.iter().map(WrittenFile::written_ns).max().unwrap_or(from_ns);
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        self.amounts.sufficient(Span { from_ns, until_ns, bytes })
     }
 
     fn company(&self, files: &[WrittenFile], is_last: bool) -> Company {
@@ -239,7 +286,7 @@ mod tests {
 
     fn file(inode: u64, at: i64) -> WrittenFile {
         let (modified_ns, changed_ns) = (at * MS, at * MS);
-        WrittenFile { id: (1, inode), born_ns: Some(at * MS), modified_ns, changed_ns, user: 0 }
+        WrittenFile { id: (1, inode), born_ns: Some(at * MS), modified_ns, changed_ns, user: 0, bytes: 4_000 }
     }
 
     /// Proves that a file is the attempt's by one sighting of one of its files, that what was seen of an earlier state or an earlier file of the same number
@@ -291,6 +338,40 @@ mod tests {
         assert!(matches!(company(&seen, others), Company::NotKnown(why) if why.contains("user")));
         let moved = WrittenFile { changed_ns: 220 * MS, ..file(1, 150) };
         assert_eq!(company(&seen, moved), Company::With("b".into()), "renamed then");
+    }
+
+    /// Proves that a file is not the attempt's by being alone where the attempt wrote less than it has, also if it was moved there later, that it is waited
+    /// for the look that shows it, and that nothing follows on a device where nothing is counted.
+    #[test]
+    fn an_attempt_that_wrote_less_did_not_write_it() {
+        let mut seen = Sightings::since(0, Some(0));
+        seen.counts_on(vec![1]);
+        let count = |at: i64, bytes| {
+            let (from_ns, until_ns) = (at * MS, at * MS);
+            Amount { from_ns, until_ns, bytes, is_whole: true, series: 0 }
+        };
+        seen.counted(count(50, 0));
+        seen.looked(10_000 * MS);
+        let of = |seen: &Sightings, file, is_last| {
+            let found = seen.of(&[file], 0, is_last);
+            (found.company, found.less)
+        };
+        assert_eq!(of(&seen, file(1, 100), false), (Company::NotYet, None));
+        assert_eq!(of(&seen, file(1, 100), true), (Company::Alone, None), "there is no further look");
+        seen.counted(count(150, 90));
+        seen.counted(count(250, 5_000));
+        let less = Some(Less { wrote: 90, bytes: 4_000 });
+        assert_eq!(of(&seen, file(1, 100), false), (Company::Alone, less));
+        let moved = WrittenFile { changed_ns: 240 * MS, ..file(1, 100) };
+        assert_eq!(of(&seen, moved, false), (Company::Alone, less), "moved there later");
+        assert_eq!(of(&seen, file(1, 200), false), (Company::Alone, None));
+        let elsewhere = WrittenFile { id: (2, 1), ..file(1, 100) };
+        assert_eq!(of(&seen, elsewhere, false), (Company::Alone, None));
+        let unborn = WrittenFile { born_ns: None, ..file(1, 100) };
+        assert_eq!(of(&seen, unborn, false), (Company::Alone, None));
+        // With the time of the file that it was copied from.
+        let copied = WrittenFile { modified_ns: 10 * MS, changed_ns: 200 * MS, ..file(1, 180) };
+        assert_eq!(of(&seen, copied, false).1, None);
     }
 
     /// Proves that what was written after the last sign of life of an attempt is not its own, what was written after the last look at the machine is not

@@ -46,7 +46,7 @@ struct World {
 /// The kernel names the attempt as the writer.
 fn own() -> Seen {
     let kernel = Writers { own: true, ..Writers::default() };
-    Seen { kernel, open: Writers::default(), company: Company::Alone }
+    Seen { kernel, open: Writers::default(), company: Company::Alone, less: None }
 }
 
 impl World {

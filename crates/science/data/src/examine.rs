@@ -196,9 +196,6 @@ impl Examiner<'_> {
 
     fn content(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Content, DataError> {
         let mut source = Source::open_one(self.base, self.set, self.spec, path, self.context)?;
-        if source.files()[0].is_empty() && !is_text(path) {
-            return Err(self.no_row(path, "it is empty: there is neither a header nor a row".into()));
-        }
         // Progress is reported where the bytes are hashed.
         let watch = PassObserver { progress: &|_, _| {}, ..*watch };
         if let Some(keeper) = self.keeper {

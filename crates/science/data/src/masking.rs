@@ -64,11 +64,11 @@ impl Mask {
         blake3::keyed_hash(&self.key.0, b"the name of the key").to_hex()[..16].to_owned()
     }
 
-    /// The value as it is stored; `None`: as it is. A value that was cut ends in `…`.
-    fn text(&self, text: &str, hash: u64) -> Option<String> {
+    /// The value of a column as it is stored; `None`: as it is. A value that was cut ends in `…`.
+    fn text(&self, column: &str, text: &str, hash: u64) -> Option<String> {
         // The sign of the cut belongs to no secret.
         let whole = cut(text).unwrap_or(text);
-        let mut left = self.redactor.text(&masked(whole)).into_owned();
+        let mut left = self.redactor.cell(column, &masked(whole)).into_owned();
         let last_word = left.split_whitespace().last().map_or(0, str::len);
         if cut(text).is_some() && last_word >= CUT_WORD_BYTES_MIN {
             let blank = left.trim_end().char_indices().rev().find(|(_, letter)| letter.is_whitespace());
@@ -167,12 +167,13 @@ impl Profile {
 
 fn mask_column(column: &mut ColumnProfile, mask: &Mask, is_name: bool) -> Rehashed {
     for fault in &mut column.faults.examples {
-        fault.detail = mask.redactor.text(&masked(&fault.detail)).into_owned();
+        fault.detail = mask.redactor.cell(&column.name, &masked(&fault.detail)).into_owned();
     }
     let mut rehashed = Rehashed::new();
+    let name = column.name.clone();
     column.change_texts(|text, hash| {
         let named = || is_name.then(|| mask.marked(&HIDDEN.to_string(), hash));
-        let masked = mask.text(text, hash).or_else(named)?;
+        let masked = mask.text(&name, text, hash).or_else(named)?;
         let new = mask.rehash(hash);
         rehashed.insert(hash, new);
         Some((new, masked))
@@ -251,12 +252,38 @@ mod tests {
     /// Proves that the rest of a word that was cut is hidden, that a key which was cut is none, and that an ordinary value is not hidden.
     #[test]
     fn cut_words_are_hidden() {
-        let kept = |text: &str| mask(1).text(&format!("{}{HIDDEN}", &text[..MAX_KEPT_BYTES]), 7);
+        let kept = |text: &str| mask(1).text("note", &format!("{}{HIDDEN}", &text[..MAX_KEPT_BYTES]), 7);
         let hidden = kept(&format!("see {}", "a1".repeat(60))).unwrap();
         assert!(hidden.starts_with("see … #"), "{hidden}");
         let key = kept(&format!("-----BEGIN RSA {} KEY-----\n{}", "PRIVATE", "a1B2".repeat(30))).unwrap();
         assert!(!key.contains("a1B2"), "{key}");
         assert_eq!(kept(&"a word ".repeat(20)), None);
-        assert_eq!(mask(1).text("cat", 7), None);
+        assert_eq!(mask(1).text("note", "cat", 7), None);
+    }
+
+    /// Proves that of a column with the name of a secret no value is stored or shown, words too, and that a sentence which says a secret and a
+    /// generated token lose it, while words of a vocabulary stay.
+    #[test]
+    fn columns_of_secrets_are_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = |at: usize| {
+            let (key, token) = (format!("q7Rk2ZpL9vXw4TnB8s{at:02}"), format!("Mw5tYc8KeJ2hUf6GbN1{at:02}"));
+            format!("tulip{at},word{at},{key},my token is {token},{}\n", at % 2)
+        };
+        let rows: String = (0..30).map(|at| row(at % 3)).collect();
+        let text = format!("password,token,api_key,note,label\n{rows}");
+        std::fs::write(folder.path().join("t.csv"), text).unwrap();
+        let spec = DataSpec { path: "t.csv".into(), ..DataSpec::default() };
+        let mut source = Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
+        let profile = Profile::of(&mut source, Some("label"), &UNWATCHED).unwrap().0;
+        let shown: Vec<_> = profile.columns.iter().map(|column| column.summary()).collect();
+        let shown = serde_json::to_string(&shown).unwrap();
+        assert!(shown.contains("word1") && shown.contains("my token is"), "{shown}");
+        let stored = serde_json::to_string(&profile.masked(&mask(1))).unwrap();
+        for (secret, text) in
+            ["tulip", "q7Rk2", "Mw5tY"].into_iter().flat_map(|secret| [(secret, &shown), (secret, &stored)])
+        {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
     }
 }

@@ -134,7 +134,8 @@ fn check_columns(set: &str, spec: &DataSpec, manifest: &mut DataManifest) -> Res
             manifest.notes.push(note);
         }
         for file in &manifest.files {
-            let Some(schema) = &file.schema else { continue };
+            // Without any column a table has no row either, which is what is reported.
+            let Some(schema) = file.schema.as_ref().filter(|schema| !schema.is_empty()) else { continue };
             if schema.iter().all(|known| known.name != *column) {
                 let advice = column_advice(set, column, file, schema);
                 let (set, column) = (set.to_owned(), column.clone());

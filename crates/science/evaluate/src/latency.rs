@@ -51,6 +51,13 @@ pub fn without_interval(rows: u64, batch_rows: u64) -> Vec<&'static str> {
     of_all.into_iter().filter(|(_, is_open)| *is_open).map(|(name, _)| name).collect()
 }
 
+/// Why none of the numbers is measured when so many rows are scored in batches of so many; `None` if they are.
+#[must_use]
+pub fn why_unmeasured(rows: u64, batch_rows: u64) -> Option<String> {
+    (rows / batch_rows.max(1) < 2)
+        .then(|| format!("latency needs at least two batches of {batch_rows} rows; the test set has {rows}"))
+}
+
 fn quantile(sorted: &[f64], share: f64) -> Estimate {
     let count = sorted.len();
     let at = |rank: u64| sorted[rank as usize - 1];
@@ -103,6 +110,19 @@ mod tests {
         assert_eq!(open(7), [LATENCY_P95]);
         assert_eq!(open(72), [LATENCY_P95]);
         assert!(open(73).is_empty());
+    }
+
+    /// Proves that it is known from the rows alone whether a batch will count.
+    #[test]
+    fn too_few_rows_measure_nothing() {
+        let why = "latency needs at least two batches of 10 rows; the test set has 19";
+        assert_eq!(why_unmeasured(19, 10).as_deref(), Some(why));
+        assert_eq!(why_unmeasured(20, 10), None);
+        let of = |rows: &[usize]| {
+            latency(&rows.iter().map(|rows| BatchTime { rows: *rows, seconds: 1.0 }).collect::<Vec<_>>())
+        };
+        assert!(of(&[10, 9]).is_empty() && of(&[9]).is_empty());
+        assert_eq!(of(&[10, 10]).len(), 3);
     }
 
     /// Proves that few batches have numbers without intervals, and that none give nothing.

@@ -93,7 +93,7 @@ fn every_rule_keeps_its_own() {
     }
     world.house().pin("promoted", number_of[&20], "in production", None).unwrap();
     let policy =
-        Retention { last: 2, every_steps: Some(35), best: Best::parse("val_loss"), only_uploaded: false };
+        Retention { last: 2, every_steps: Some(35), best: Best::parse("val_loss"), ..Retention::default() };
     let view = world.view();
     let plan = plan(view.history(), &policy, trackway_core::Timestamp::from_micros(0), None);
     let step_of = |number: &u64| view.commit_step(*number).unwrap();

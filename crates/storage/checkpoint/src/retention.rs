@@ -15,6 +15,9 @@ pub const MIN_KEPT: usize = 2;
 /// the other, and then the newest that is at the remote; elsewhere that one at once.
 pub const MAX_ONLY_COPIES: usize = 8;
 
+/// The most checkpoints that stay only because they are spaced out.
+pub const MAX_SPACED: usize = 6;
+
 /// What to keep. What several rules want is kept once; what no rule wants may be deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retention {
@@ -27,6 +30,9 @@ pub struct Retention {
     /// With a remote: what is newer than the newest that is there too stays, up to [`MAX_ONLY_COPIES`]. Older ones that
     /// no rule keeps are not needed there either.
     pub only_uploaded: bool,
+    /// Beside the newest, some older ones whose distance doubles each time, up to [`MAX_SPACED`]: what spoils a training is often found late, and then the
+    /// newest are all unsafe.
+    pub spaced: bool,
 }
 
 /// The best checkpoints by a metric.
@@ -42,7 +48,7 @@ pub struct Best {
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { last: MIN_KEPT, every_steps: None, best: None, only_uploaded: false }
+        Self { last: MIN_KEPT, every_steps: None, best: None, only_uploaded: false, spaced: false }
     }
 }
 
@@ -61,7 +67,7 @@ impl Retention {
         let only_uploaded =
             variable(Variable::CheckpointRemote.as_str()).is_some_and(|text| !text.is_empty());
         let last = last.map_or(MIN_KEPT, |last| usize::try_from(last).unwrap_or(usize::MAX)).max(MIN_KEPT);
-        Some(Self { last, every_steps, best, only_uploaded })
+        Some(Self { last, every_steps, best, only_uploaded, spaced: false })
     }
 }
 
@@ -87,6 +93,8 @@ pub enum KeepReason {
     Last,
     /// It is the first after a multiple of steps.
     Every,
+    /// It is one of some older ones, for the case that the newest turn out to be unsafe.
+    Spaced,
     /// It is the best by the metric.
     Best,
     /// No checkpoint has a value of the metric that decides which one is the best.
@@ -167,6 +175,9 @@ pub(crate) fn plan_along(
     for number in every(history, policy, chain) {
         plan.keep(number, KeepReason::Every);
     }
+    for number in spaced(history, policy, chain) {
+        plan.keep(number, KeepReason::Spaced);
+    }
     let best = best(history, policy, chain);
     if policy.best.is_some() && best.is_empty() {
         chain.iter().for_each(|number| plan.keep(*number, KeepReason::BestUnknown));
@@ -226,6 +237,22 @@ fn every(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     }
     first_of_span.remove(&0);
     first_of_span.into_values().collect()
+}
+
+/// Of all that were ever committed each has a place, which does not change: one stays while fewer came after it than twice the power of two that divides
+/// its place. So there is one for each power.
+fn spaced(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
+    if !policy.spaced {
+        return Vec::new();
+    }
+    let places: BTreeMap<u64, u64> = history.commits().map(|(number, _)| number).zip(1..).collect();
+    let newest = chain.first().and_then(|number| places.get(number)).copied().unwrap_or_default();
+    let is_spaced = |number: &&u64| {
+        let Some(place) = places.get(*number) else { return false };
+        let power = 1_u64.checked_shl(place.trailing_zeros()).unwrap_or(u64::MAX);
+        newest.saturating_sub(*place) < power.saturating_mul(2)
+    };
+    chain.iter().skip(MIN_KEPT).filter(is_spaced).take(MAX_SPACED).copied().collect()
 }
 
 fn best(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {

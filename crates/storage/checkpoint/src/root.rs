@@ -53,7 +53,7 @@ pub struct Commit {
 }
 
 /// Commits that are kept while retention waits.
-const HELD_MAX: usize = 16;
+const HELD_MAX: usize = 64;
 
 /// A checkpoint root as its writer sees it: one attempt, holding one epoch.
 pub struct CheckpointRoot {

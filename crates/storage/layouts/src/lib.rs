@@ -41,5 +41,5 @@ pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,
 };
 pub use source::{Folder, Source, Tree};
-pub use values::{NonFinite, first_non_finite, have_same_tensors};
+pub use values::{NonFinite, Tensors, have_same_tensors, tensors_of};
 pub use whole::{By, Wholeness, file_wholeness, wholeness};

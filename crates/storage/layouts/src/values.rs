@@ -10,6 +10,8 @@ use trackway_formats::zip::{ZipDirectory, ZipEntry};
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
+/// Bytes of a tensor that are read first.
+const FIRST_CHUNK_BYTES: u64 = 1 << 16;
 /// What the names of statistics end with that normalization layers keep.
 const STATISTICS: [&str; 2] = ["running_mean", "running_var"];
 /// The longest header of an array in a npz.
@@ -42,13 +44,36 @@ struct Place {
     length: u64,
 }
 
-/// The first tensor of a file with a NaN, or with an infinite value, unless it is a mask; none: there is none among those that can be read. At most
-/// `budget_bytes` are read, which becomes what is left of it.
+/// What the tensors of a file hold, as far as they can be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tensors {
+    /// How many have floating point numbers that are all finite.
+    pub finite: usize,
+    /// Those with a NaN, or with an infinite value, unless it is a mask.
+    pub non_finite: Vec<NonFinite>,
+    /// Whether some could not be read, or not within the budget.
+    pub is_partial: bool,
+}
+
+/// Looks into every tensor of a file, into one with a NaN up to the first. At most `budget_bytes` are read, which becomes what is left of it.
 ///
 /// Not counted are an infinite number that is alone in its tensor, as the best loss so far, and a tensor of one finite number and one infinite one,
 /// as the mask of an attention.
-pub fn first_non_finite(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> Option<NonFinite> {
-    places(source, file).iter().find_map(|place| look(source, file, place, budget_bytes))
+pub fn tensors_of(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> Tensors {
+    let Some(places) = places(source, file) else {
+        return Tensors { is_partial: true, ..Tensors::default() };
+    };
+    let mut tensors = Tensors { is_partial: places.is_partial, ..Tensors::default() };
+    for place in places.of.iter().filter(|place| place.length > 0) {
+        match look(source, file, place, budget_bytes) {
+            Some(None) => tensors.finite += 1,
+            Some(Some(value)) => {
+                tensors.non_finite.push(NonFinite { tensor: place.name.clone(), value });
+            }
+            None => tensors.is_partial = true,
+        }
+    }
+    tensors
 }
 
 /// Whether all tensors of two files have the same numbers, but for the statistics of normalization layers, which move without any learning. `None`: there
@@ -59,7 +84,7 @@ pub fn have_same_tensors(
     budget_bytes: &mut u64,
 ) -> Option<bool> {
     let learned = |(source, file): (&dyn Source, &Entry)| {
-        let mut places = places(source, file);
+        let mut places = places(source, file).unwrap_or_default().of;
         places.retain(|place| !STATISTICS.iter().any(|end| place.name.ends_with(end)));
         places
     };
@@ -92,35 +117,62 @@ pub fn have_same_tensors(
     Some(true)
 }
 
-fn places(source: &dyn Source, file: &Entry) -> Vec<Place> {
-    let places = match head(source, file, 4).as_slice() {
-        b"PK\x03\x04" => of_archive(source, file),
-        _ if file.path.ends_with(".safetensors") => of_safetensors(source, file),
-        _ => return Vec::new(),
-    };
-    // What is wrong with a file is found where its bytes are verified.
-    places.unwrap_or_default()
+/// Where the tensors of a file are.
+#[derive(Debug, Default)]
+struct Places {
+    of: Vec<Place>,
+    /// Whether it may have floating point numbers elsewhere, or of another format.
+    is_partial: bool,
 }
 
-fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<NonFinite> {
+/// None: they cannot be read. What is wrong with a file is found where its bytes are verified.
+fn places(source: &dyn Source, file: &Entry) -> Option<Places> {
+    match head(source, file, 4).as_slice() {
+        b"PK\x03\x04" => of_archive(source, file).ok(),
+        _ if file.path.ends_with(".safetensors") => of_safetensors(source, file).ok(),
+        _ => None,
+    }
+}
+
+/// The value of a tensor that is not finite, if it has one; none: it cannot be read.
+fn look(
+    source: &dyn Source,
+    file: &Entry,
+    place: &Place,
+    budget_bytes: &mut u64,
+) -> Option<Option<&'static str>> {
     let mut seen = Seen::default();
-    let width = place.float.width();
-    let mut at = 0;
+    // A tensor that is lost is most often so from its first number on.
+    let (mut at, mut chunk_bytes) = (0, FIRST_CHUNK_BYTES);
     while at < place.length {
-        let length = CHUNK_BYTES.min(place.length - at);
+        let length = chunk_bytes.min(place.length - at);
         *budget_bytes = budget_bytes.checked_sub(length)?;
         let bytes = source.read_at(&file.path, place.offset + at, usize::try_from(length).ok()?).ok()?;
         if bytes.len() as u64 != length {
             return None;
         }
-        bytes.chunks_exact(width).for_each(|number| seen.take(place.float, number));
+        seen.take(place.float, &bytes);
         if seen.has_nan {
             break;
         }
-        at += length;
+        (at, chunk_bytes) = (at + length, CHUNK_BYTES);
     }
-    let value = seen.verdict()?;
-    Some(NonFinite { tensor: place.name.clone(), value })
+    Some(seen.verdict())
+}
+
+/// Whether one of these numbers has all bits of the exponent, so that it is not finite, and whether one differs from the first finite number.
+/// Without a branch, so that several are looked at at once.
+macro_rules! scan {
+    ($bits:ty, $bytes:expr, $exponent:expr, $first:expr) => {{
+        let (exponent, first) = ($exponent as $bits, $first as $bits);
+        let (mut is_special, mut differs): ($bits, $bits) = (0, 0);
+        for number in $bytes.as_chunks::<{ size_of::<$bits>() }>().0 {
+            let bits = <$bits>::from_le_bytes(*number);
+            is_special |= <$bits>::from(bits & exponent == exponent);
+            differs |= bits ^ first;
+        }
+        (is_special != 0, differs != 0)
+    }};
 }
 
 /// What the numbers of a tensor are like.
@@ -136,9 +188,28 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, float: Float, number: &[u8]) {
+    fn take(&mut self, float: Float, bytes: &[u8]) {
+        let width = float.width();
+        let (exponent, _) = float.masks();
+        let first = self.finite.unwrap_or_else(|| bits_of(bytes.get(..width).unwrap_or_default()));
+        let (is_special, differs) = match float {
+            Float::F16 | Float::Bf16 => scan!(u16, bytes, exponent, first),
+            Float::F32 => scan!(u32, bytes, exponent, first),
+            Float::F64 => scan!(u64, bytes, exponent, first),
+        };
+        if is_special {
+            return bytes.chunks_exact(width).for_each(|number| self.take_one(float, bits_of(number)));
+        }
+        let count = (bytes.len() / width) as u64;
+        if count > 0 {
+            self.count += count;
+            self.finite.get_or_insert(first);
+            self.differs |= differs;
+        }
+    }
+
+    fn take_one(&mut self, float: Float, bits: u64) {
         self.count += 1;
-        let bits = number.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
         let (exponent, mantissa) = float.masks();
         if bits & exponent != exponent {
             self.differs |= *self.finite.get_or_insert(bits) != bits;
@@ -160,6 +231,14 @@ impl Seen {
         ((self.has_inf || self.has_negative_inf) && self.count > 1 && !is_mask).then_some(value)
     }
 }
+
+fn bits_of(number: &[u8]) -> u64 {
+    number.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+}
+
+/// Types of whole numbers in torch.
+const WHOLE_NUMBERS: [&str; 6] =
+    ["LongStorage", "IntStorage", "ShortStorage", "CharStorage", "ByteStorage", "BoolStorage"];
 
 impl Float {
     const fn width(self) -> usize {
@@ -192,7 +271,7 @@ impl Float {
     }
 }
 
-fn of_safetensors(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault> {
+fn of_safetensors(source: &dyn Source, file: &Entry) -> Result<Places, Fault> {
     let mut reader = Reader::new(source, file);
     let header_bytes = u64::from_le_bytes(reader.array()?);
     if header_bytes > MAX_SAFETENSORS_HEADER_BYTES {
@@ -200,13 +279,17 @@ fn of_safetensors(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault
     }
     let data_at = 8 + header_bytes;
     let (mut places, mut current) = (Vec::new(), (String::new(), None, None::<u64>));
+    let mut is_partial = false;
     json::walk(&mut reader.part(8, header_bytes)?, &mut |keys, value| {
         let [name, key] = keys else { return };
         if current.0 != *name {
             current = (name.clone(), None, None);
         }
         match (key.as_str(), value) {
-            ("dtype", json::Value::Text(dtype)) => current.1 = Float::named(&dtype),
+            ("dtype", json::Value::Text(dtype)) => {
+                current.1 = Float::named(&dtype);
+                is_partial |= current.1.is_none() && dtype.contains('F');
+            }
             ("data_offsets", json::Value::Integer(offset)) => {
                 match (u64::try_from(offset).ok(), current.2.take()) {
                     // The type comes before the offsets in what every writer makes.
@@ -225,17 +308,22 @@ fn of_safetensors(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault
             _ => {}
         }
     })?;
-    Ok(places)
+    is_partial |= places.len() >= MAX_MEMO;
+    Ok(Places { of: places, is_partial })
 }
 
-fn of_archive(source: &dyn Source, file: &Entry) -> Result<Vec<Place>, Fault> {
+fn of_archive(source: &dyn Source, file: &Entry) -> Result<Places, Fault> {
     let mut reader = Reader::new(source, file);
     let directory = ZipDirectory::read(&mut reader, MAX_ZIP_ENTRIES, MAX_ZIP_DIRECTORY_BYTES)?;
     let stored = || directory.entries.iter().filter(|entry| entry.is_stored());
     let pickle = stored().find_map(|entry| Some((entry, entry.name.strip_suffix("data.pkl")?)));
     match pickle {
         Some((entry, folder)) => of_torch(&mut reader, &directory, entry, folder),
-        None => Ok(stored().filter_map(|entry| npy(&mut reader, &directory, entry)).collect()),
+        None => {
+            let of: Vec<Place> = stored().filter_map(|entry| npy(&mut reader, &directory, entry)).collect();
+            // An array of whole numbers is not distinguished from one that cannot be read.
+            Ok(Places { is_partial: of.len() < directory.entries.len(), of })
+        }
     }
 }
 
@@ -244,14 +332,17 @@ fn of_torch(
     directory: &ZipDirectory,
     pickle: &ZipEntry,
     folder: &str,
-) -> Result<Vec<Place>, Fault> {
+) -> Result<Places, Fault> {
     let at = directory.data_at(reader, pickle)?;
-    let mut floats = Vec::new();
+    let (mut floats, mut is_partial) = (Vec::new(), false);
     // A storage is named by `storage`, its type, its key, its device and its length, one after the other.
     let (mut is_storage, mut float) = (false, None);
     let walked = pickle::walk(&mut reader.part(at, pickle.size_bytes)?, &mut |_, literal| match literal {
         Literal::Text("storage") => (is_storage, float) = (true, None),
-        Literal::Global(name) if is_storage => float = Float::named(name),
+        Literal::Global(name) if is_storage => {
+            float = Float::named(name);
+            is_partial |= float.is_none() && !WHOLE_NUMBERS.contains(&name);
+        }
         Literal::Text(key) if is_storage => {
             is_storage = false;
             if let Some(float) = float.filter(|_| floats.len() < MAX_MEMO) {
@@ -270,7 +361,10 @@ fn of_torch(
         let name = name.strip_prefix(folder).unwrap_or(name).to_owned();
         Some(Place { name, float: *float, offset, length: entry.size_bytes })
     };
-    Ok(directory.entries.iter().filter(|entry| entry.is_stored()).filter_map(of_entry).collect())
+    let of: Vec<Place> =
+        directory.entries.iter().filter(|entry| entry.is_stored()).filter_map(of_entry).collect();
+    is_partial |= of.len() < floats.len() || floats.len() >= MAX_MEMO;
+    Ok(Places { of, is_partial })
 }
 
 /// The numbers of an array in a npz.
@@ -364,8 +458,8 @@ mod tests {
         let mut tree = Tree::default();
         tree.add(path, bytes);
         let listing = tree.listing();
-        let found = first_non_finite(&tree, listing.file(path).unwrap(), &mut budget_bytes);
-        found.map(|found| (found.tensor, found.value))
+        let found = tensors_of(&tree, listing.file(path).unwrap(), &mut budget_bytes);
+        found.non_finite.into_iter().next().map(|found| (found.tensor, found.value))
     }
 
     /// Proves that a NaN is found in every format and type that can be read, by the name of its tensor, within the bytes that may be read.
@@ -442,6 +536,38 @@ mod tests {
         };
         assert_eq!(same(&saved(0.5, b"step 1"), &saved(0.5, b"step 2"), u64::MAX), Some(true));
         assert_eq!(same(&saved(0.5, b"step 1"), &saved(0.75, b"step 1"), u64::MAX), Some(false));
+    }
+
+    /// Proves that every tensor is looked into, that those which are finite are counted, and that what cannot be read, as a format of numbers, a
+    /// file or what is beyond the budget, is not taken for finite.
+    #[test]
+    fn what_was_not_read_is_known() {
+        let of = |path: &str, bytes: Vec<u8>, mut budget_bytes: u64| {
+            let mut tree = Tree::default();
+            tree.add(path, bytes);
+            let tensors = tensors_of(&tree, tree.listing().file(path).unwrap(), &mut budget_bytes);
+            (tensors.finite, tensors.non_finite.len(), tensors.is_partial)
+        };
+        let three = |dtype: &str| {
+            safetensors(&[
+                ("a", "F32", floats(&[1.0, f32::NAN])),
+                ("b", dtype, floats(&[1.0])),
+                ("c", "F32", floats(&[f32::NAN])),
+            ])
+        };
+        assert_eq!(of("m.safetensors", three("F32"), u64::MAX), (1, 2, false));
+        assert_eq!(of("m.safetensors", three("I32"), u64::MAX), (0, 2, false));
+        assert_eq!(of("m.safetensors", three("F8_E4M3"), u64::MAX), (0, 2, true));
+        assert_eq!(of("m.safetensors", three("F32"), 12), (1, 1, true));
+        assert_eq!(of("m.pkl", b"\x80\x04N.".to_vec(), u64::MAX), (0, 0, true));
+        let long: Vec<f32> = (0..400_000).map(|number| number as f32).collect();
+        let mut lost = long.clone();
+        *lost.last_mut().unwrap() = f32::NEG_INFINITY;
+        assert_eq!(of("m.safetensors", safetensors(&[("w", "F32", floats(&long))]), u64::MAX), (1, 0, false));
+        assert_eq!(of("m.safetensors", safetensors(&[("w", "F32", floats(&lost))]), u64::MAX), (0, 1, false));
+        let mask: Vec<f32> =
+            (0..400_000).map(|at| if at > 300_000 { f32::NEG_INFINITY } else { 0.0 }).collect();
+        assert_eq!(of("m.safetensors", safetensors(&[("w", "F32", floats(&mask))]), u64::MAX), (1, 0, false));
     }
 
     /// Proves that infinite weights are found, and that masks and single numbers that begin as infinite are not taken for such.

@@ -49,6 +49,10 @@ pub enum LedgerError {
     Superseded { run_id: String, holder: String },
     #[error("the ledger `{location}` failed at {doing}: {why}")]
     Database { location: String, doing: String, why: String },
+    #[error(
+        "the ledger `{location}` is damaged: {why}, found at {doing}; `trackway doctor rebuild` makes that of a home again from its files, or restore it from a copy"
+    )]
+    Damaged { location: String, doing: String, why: String },
     #[error("this build has no {what}: build it with feature `{feature}`")]
     NotBuilt { what: String, feature: &'static str },
     #[error("{0}")]
@@ -65,7 +69,7 @@ impl LedgerError {
     /// Whether the ledger answers and only what it holds cannot be used.
     #[must_use]
     pub fn is_about_rows(&self) -> bool {
-        matches!(self, Self::Database { .. } | Self::Integrity { .. } | Self::Query(_))
+        matches!(self, Self::Database { .. } | Self::Damaged { .. } | Self::Integrity { .. } | Self::Query(_))
     }
 
     pub(crate) fn not_found(what: &'static str, name: impl ToString, hint: &str) -> Self {
@@ -95,7 +99,7 @@ impl LedgerError {
             Self::Unavailable { .. } => ErrorKind::Unavailable,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
-            Self::Integrity { .. } | Self::Superseded { .. } => ErrorKind::Integrity,
+            Self::Integrity { .. } | Self::Superseded { .. } | Self::Damaged { .. } => ErrorKind::Integrity,
             Self::Changed { .. } => ErrorKind::Changed,
             Self::Query(_) | Self::NotBuilt { .. } | Self::Import { .. } => ErrorKind::Usage,
             Self::Open { .. } | Self::Database { .. } | Self::File { .. } | Self::Parquet { .. } => {

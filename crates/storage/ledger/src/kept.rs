@@ -37,6 +37,9 @@ pub struct KeptRows {
     /// BLAKE3 of the files of a sealed attempt, by their paths below the home.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     files: BTreeMap<String, String>,
+    /// Whether a receipt was kept at some time after it was sealed, from the rows of a ledger: it has no hashes of files then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    later: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +72,7 @@ pub struct Restored {
 
 impl Default for KeptRows {
     fn default() -> Self {
-        Self { version: VERSION, rows: Vec::new(), files: BTreeMap::new() }
+        Self { version: VERSION, rows: Vec::new(), files: BTreeMap::new(), later: false }
     }
 }
 
@@ -99,6 +102,12 @@ impl KeptRows {
         &self.files
     }
 
+    /// Whether a receipt was kept at some time after it was sealed: what the attempt's files were then is not known.
+    #[must_use]
+    pub fn is_later(&self) -> bool {
+        self.later
+    }
+
     /// A new run with the data sets it reads.
     #[must_use]
     pub fn of_run(run: &RunRow, data: &[RunDataRow], snapshots: &[DataSnapshotRow]) -> Self {
@@ -114,7 +123,7 @@ impl KeptRows {
     fn of_receipt(
         seal: &AttemptSeal,
         sealed_at: Timestamp,
-        retry: &RetryRow,
+        retry: Option<&RetryRow>,
         detections: &[DetectionRow],
     ) -> Self {
         Self::of([&seal.sealed_attempt(sealed_at)])
@@ -128,7 +137,7 @@ impl KeptRows {
             .and(&seal.events)
             .and(&seal.checkpoints)
             .and(&seal.rung)
-            .and([retry])
+            .and(retry)
             .and(detections)
     }
 
@@ -230,8 +239,9 @@ impl Ledger {
             let values = stored.map(|value| value.map(StoredText::into_string)).collect();
             Ok(kept_row(table, values))
         };
-        let (rows, files) = (rows.rows.iter().map(through).collect::<Result<_, _>>()?, &rows.files);
-        Ok(KeptRows { version: VERSION, rows, files: files.clone() })
+        let (files, later) = (rows.files.clone(), rows.later);
+        let rows = rows.rows.iter().map(through).collect::<Result<_, _>>()?;
+        Ok(KeptRows { version: VERSION, rows, files, later })
     }
 
     /// A sealed receipt as it is kept, with the decision that followed and what detectors found.
@@ -246,7 +256,36 @@ impl Ledger {
         detections: &[DetectionRow],
     ) -> Result<KeptRows, LedgerError> {
         let seal = seal.as_stored(&self.backend())?;
-        self.kept(&KeptRows::of_receipt(&seal, sealed_at, retry, detections))
+        self.kept(&KeptRows::of_receipt(&seal, sealed_at, Some(retry), detections))
+    }
+
+    /// A receipt that was sealed and not kept, from the rows as they are now; `None`: there is none. Its digest shows that the rows which are
+    /// sealed with it are those of the seal. What changes of a run is there for its last attempt.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the rows have another digest than was sealed; as [`Ledger::kept`].
+    pub fn kept_later(&self, attempt_id: AttemptId) -> Result<Option<KeptRows>, LedgerError> {
+        let attempt = self.attempt(attempt_id)?;
+        let Some((attempt, sealed_at)) = attempt.and_then(|row| row.sealed_at.map(|at| (row, at))) else {
+            return Ok(None);
+        };
+        let (run_id, number, sealed) =
+            (attempt.run_id, attempt.attempt_number, attempt.receipt_sha256.clone());
+        let Some(mut seal) = self.seals_of(vec![attempt])?.pop() else { return Ok(None) };
+        if Some(seal.receipt_sha256()) != sealed {
+            let why = format!("the rows of {attempt_id} have another digest than was sealed");
+            return Err(self.backend().refuse("keeping a receipt", why));
+        }
+        seal.events = self.events_of_attempt(attempt_id)?;
+        seal.checkpoints = self.checkpoints_of_run(run_id)?;
+        seal.checkpoints.retain(|row| row.attempt_id == attempt_id);
+        seal.run = self.run(run_id)?.filter(|run| run.attempt_count <= number);
+        seal.rung = self.rungs_of_run(run_id)?.into_iter().find(|row| row.last_attempt_id == attempt_id);
+        let retries = self.retries_of_run(run_id)?;
+        let retry = retries.iter().find(|row| row.attempt_id == attempt_id);
+        let detections = self.detections_of_attempt(attempt_id)?;
+        let rows = KeptRows::of_receipt(&seal, sealed_at, retry, &detections);
+        self.kept(&KeptRows { later: true, ..rows }).map(Some)
     }
 
     /// An evaluation that ended, as it is kept.

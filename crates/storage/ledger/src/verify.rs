@@ -325,7 +325,7 @@ impl Ledger {
     }
 
     /// Attempts in the order of their ids, with what is sealed with them.
-    fn seals_of(&self, attempts: Vec<AttemptRow>) -> Result<Vec<AttemptSeal>, LedgerError> {
+    pub(crate) fn seals_of(&self, attempts: Vec<AttemptRow>) -> Result<Vec<AttemptSeal>, LedgerError> {
         let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else { return Ok(Vec::new()) };
         let mut backend = self.backend();
         let range = [first.attempt_id.to_value(), last.attempt_id.to_value()];

@@ -105,14 +105,15 @@ fn what_cannot_be_opened_says_why() {
     fs::write(&text, "this is not a database, however long it may be ".repeat(100)).unwrap();
     let inside = text.join("ledger.db");
     for (location, expected) in [
-        (text.to_str().unwrap(), "not a database"),
+        (text.to_str().unwrap(), "is damaged: file is not a database"),
         (inside.to_str().unwrap(), "its folder cannot be created"),
         ("postgres://ana:secret@127.0.0.1:1/none", "is the server running"),
         ("postgres://ana:secret@127.0.0.1:1/none?sslmode=allow", "invalid `sslmode=allow`"),
     ] {
         let error = Ledger::open(location).unwrap_err();
         let shown = error.to_string();
-        assert_eq!(error.kind(), ErrorKind::Fault, "{shown}");
+        let kind = if expected.contains("damaged") { ErrorKind::Integrity } else { ErrorKind::Fault };
+        assert_eq!(error.kind(), kind, "{shown}");
         assert!(shown.contains(expected) && !shown.contains("secret"), "{location}: {shown}");
     }
 }

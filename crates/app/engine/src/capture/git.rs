@@ -64,6 +64,9 @@ pub struct Git {
     /// The diff of tracked files; none if there is none, or if it is larger than 8 MiB.
     #[serde(skip)]
     pub diff: Option<Vec<u8>>,
+    /// What git ignores, from the root: files, and folders of which all is ignored.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
 }
 
 /// An untracked file.
@@ -96,6 +99,7 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
         untracked_count: status.untracked.len() as u64,
         root: Some(root.to_string_lossy().into_owned()),
         origin: origin(&root),
+        ignored: status.ignored,
         ..Git::default()
     };
     if git.dirty == Some(true) {
@@ -148,11 +152,13 @@ struct Status {
     branch: Option<String>,
     changed: bool,
     untracked: Vec<String>,
+    ignored: Vec<String>,
 }
 
 fn status(root: &Path, inputs: &CaptureInputs<'_>) -> Result<Status, String> {
     let mut command = git(root);
     command.args(["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"]);
+    command.arg("--ignored=matching");
     add_pathspec(&mut command, root, inputs);
     Ok(parse_status(&String::from_utf8_lossy(&output(command, LIMIT, MAX_STATUS_BYTES)?)))
 }
@@ -167,11 +173,14 @@ fn parse_status(text: &str) -> Status {
             status.branch = (head != "(detached)").then(|| head.to_owned());
         } else if let Some(path) = record.strip_prefix("? ") {
             status.untracked.push(path.to_owned());
+        } else if let Some(path) = record.strip_prefix("! ") {
+            status.ignored.push(path.to_owned());
         } else if !record.starts_with('#') {
             status.changed = true;
         }
     }
     status.untracked.sort();
+    status.ignored.sort();
     status
 }
 
@@ -280,8 +289,7 @@ pub struct ChangedFile {
 /// # Errors
 /// Why that is not known: there is no such repository any more, or it does not have both commits.
 pub fn changed_between(root: &Path, before: &str, after: &str) -> Result<Vec<ChangedFile>, String> {
-    let is_name = |commit: &str| !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_name(before) || !is_name(after) {
+    if !is_commit(before) || !is_commit(after) {
         return Err("one of them does not name a commit".into());
     }
     let mut command = git(root);
@@ -297,4 +305,21 @@ pub fn changed_between(root: &Path, before: &str, after: &str) -> Result<Vec<Cha
         Some(ChangedFile { path: path.to_owned(), lines })
     };
     Ok(listed.split('\0').filter_map(file).collect())
+}
+
+/// The difference of these files between two commits.
+///
+/// # Errors
+/// As [`changed_between`].
+pub fn patch_between(root: &Path, before: &str, after: &str, paths: &[&str]) -> Result<Vec<u8>, String> {
+    if paths.is_empty() || !is_commit(before) || !is_commit(after) {
+        return Ok(Vec::new());
+    }
+    let mut command = git_diff(root, before);
+    command.env("GIT_LITERAL_PATHSPECS", "1").arg(after).arg("--").args(paths);
+    output(command, LIMIT, KEPT_DIFF_BYTES_MAX)
+}
+
+fn is_commit(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

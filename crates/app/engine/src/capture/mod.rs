@@ -4,12 +4,16 @@
 //! The steps run side by side; each that starts a program has a time bound.
 
 pub(crate) mod command;
+mod comments;
 mod container;
+mod diff;
 mod environment;
+mod folder;
 mod git;
 mod gpu;
 mod host;
 mod interpreter;
+mod leaves;
 pub mod named_files;
 mod owner;
 mod patch;
@@ -24,14 +28,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
+pub use comments::{differ_in_comments, is_python};
 pub use container::{Container, ContainerSource};
+pub use diff::{PatchedFile, patched_files, states};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
+pub use folder::{Folder, FolderFile};
 pub use git::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
-    Untracked, changed_between,
+    Untracked, changed_between, patch_between,
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;
+pub use leaves::leaves;
 pub use named_files::NamedFile;
 pub use script::{Script, script_of};
 
@@ -63,6 +71,9 @@ pub struct Capture {
     /// The files that the command names.
     #[serde(default)]
     pub named_files: Vec<NamedFile>,
+    /// The other files below its folders that git does not compare; none in captures of older versions, and where it starts in no folder of a project.
+    #[serde(default)]
+    pub folder: Option<Folder>,
     /// The packages that will run.
     pub environment_lock: EnvironmentLock,
     /// The container image.
@@ -79,17 +90,25 @@ pub struct Capture {
 #[must_use]
 pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
     std::thread::scope(|scope| {
-        let git = scope.spawn(|| git::capture(inputs));
+        // What git ignores is known only when it has answered.
+        let git = scope.spawn(|| {
+            let git = git::capture(inputs);
+            let folder = folder::capture(inputs, &git);
+            (git, folder)
+        });
         let owner_default = scope.spawn(|| owner::default_owner(inputs));
         let gpus = scope.spawn(|| gpu::capture(inputs));
         let environment_lock = scope.spawn(|| environment::capture(inputs));
         let container = container::capture(inputs);
         let host = host::capture();
         let broke = "the step ended in a panic; please report it";
+        let named_files = named_files::capture(inputs);
+        let (git, folder) = git.join().unwrap_or_else(|_| (Git::missing(broke), None));
         Capture {
             script: script::capture(inputs),
-            named_files: named_files::capture(inputs),
-            git: git.join().unwrap_or_else(|_| Git::missing(broke)),
+            named_files,
+            folder,
+            git,
             environment_lock: environment_lock.join().unwrap_or_else(|_| EnvironmentLock::missing(broke)),
             container,
             host,

@@ -1,17 +1,14 @@
 //! The difference that was not committed, without secrets: file by file, so that what cannot be kept of one takes nothing from another.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trackway_files::read_regular;
 use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
+use super::diff::{BINARY, path_of, sections};
+
 /// The most of a file that is searched for secrets and kept.
 pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
-
-/// Begins the difference of a file.
-const BEGINNING: &[u8] = b"diff --git ";
-/// Begins the content of a file that git takes for binary: compressed, so that the file itself is searched.
-const BINARY: &[u8] = b"GIT binary patch\n";
 
 /// What is kept of a difference.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,7 +29,8 @@ pub(super) fn without_secrets(redactor: &Redactor, diff: &[u8], root: &Path) -> 
                 patch.bytes.extend(kept);
             }
             Err(why) => {
-                let path = path_of(section).map_or_else(|| "a file".into(), |path| format!("`{path}`"));
+                let shown = |path: PathBuf| format!("`{}`", path.display());
+                let path = path_of(section).map_or_else(|| "a file".into(), shown);
                 patch.left_out.push(format!("the changes of {path}: {why}"));
             }
         }
@@ -43,24 +41,10 @@ pub(super) fn without_secrets(redactor: &Redactor, diff: &[u8], root: &Path) -> 
     patch
 }
 
-/// The difference of each file.
-fn sections(diff: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = diff;
-    std::iter::from_fn(move || {
-        let from = rest.len().min(1);
-        let is_beginning = |at: &usize| rest[*at..].starts_with(BEGINNING);
-        let newlines = memchr::memchr_iter(b'\n', rest).map(|newline| newline + 1);
-        let end = newlines.filter(|at| *at >= from).find(is_beginning).unwrap_or(rest.len());
-        let (section, more) = rest.split_at(end);
-        rest = more;
-        (!section.is_empty()).then_some(section)
-    })
-}
-
 fn kept(redactor: &Redactor, section: &[u8], root: &Path) -> Result<Vec<u8>, String> {
     let path = path_of(section);
-    let name = path.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-    if has_secret_name(name) {
+    let name = path.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    if has_secret_name(&name) {
         return Err("not kept, since its name is that of a file with secrets".into());
     }
     if is_text(section) {
@@ -71,12 +55,13 @@ fn kept(redactor: &Redactor, section: &[u8], root: &Path) -> Result<Vec<u8>, Str
         };
     }
     if !section_has(section, b"deleted file mode ") {
-        search_file(redactor, &root.join(path.ok_or("not kept, since its name cannot be read")?), name)?;
+        let path = path.as_deref().ok_or("not kept, since its name cannot be read")?;
+        search_file(redactor, &root.join(path), &name)?;
     }
     Ok(without_old_content(section))
 }
 
-/// Looks into the file that a binary section makes.
+/// Looks into the file that a binary section makes: in the section itself it is compressed.
 fn search_file(redactor: &Redactor, path: &Path, name: &str) -> Result<(), String> {
     let size = path.symlink_metadata().map_err(|error| error.to_string())?.len();
     if size > KEPT_FILE_BYTES_MAX {
@@ -109,7 +94,7 @@ fn is_newline(byte: &u8) -> bool {
 }
 
 fn is_text(section: &[u8]) -> bool {
-    !section_has(section, BINARY)
+    !section_has(section, BINARY.as_bytes())
 }
 
 /// Whether a line of the section begins so; lines of content have a mark before them.
@@ -123,16 +108,6 @@ fn section_has(section: &[u8], beginning: &[u8]) -> bool {
 fn without_old_content(section: &[u8]) -> Vec<u8> {
     let end = memchr::memmem::find(section, b"\n\n").map_or(section.len(), |end| end + 2);
     section[..end].to_vec()
-}
-
-/// `a/PATH b/PATH`, both the same since renames are not looked for. `None`: git had to quote it, or it is not text.
-fn path_of(section: &[u8]) -> Option<&str> {
-    let line = section.strip_prefix(BEGINNING)?.split(is_newline).next()?;
-    let both = std::str::from_utf8(line).ok()?;
-    let half = both.len().checked_sub(1)? / 2;
-    let (one, other) = (both.get(..half)?, both.get(half + 1..)?);
-    let (one, other) = (one.strip_prefix("a/")?, other.strip_prefix("b/")?);
-    (one == other).then_some(one)
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ use super::{Capture, EnvironmentLock, Git, NamedFile, Untracked};
 
 /// The most of a file of settings or code that the command names that is kept.
 pub const KEPT_SETTINGS_BYTES_MAX: u64 = 256 << 10;
+/// The most of all files of settings and code of its folders that is kept for an attempt, beside what is kept already.
+const KEPT_FOLDER_BYTES_MAX: u64 = 4 << 20;
+/// Most of them that are stored for one attempt.
+const KEPT_FOLDER_FILES_MAX: usize = 200;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
 
@@ -166,6 +170,7 @@ pub fn keep(
         // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
         drop(keep_file(home, redactor, &file.path));
     }
+    keep_folder(home, redactor, capture);
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
         if lock.kept.as_ref().is_some_and(|kept| kept.has_secrets) {
@@ -178,10 +183,32 @@ pub fn keep(
     write_own(&home.attempt_source(attempt_id), &serde_json::to_vec_pretty(&document)?)
 }
 
+/// Keeps the settings and the code of the folders. They only show what changed, so that one which cannot be kept is not said.
+fn keep_folder(home: &HomeLayout, redactor: &Redactor, capture: &Capture) {
+    let (mut left_bytes, mut left_files) = (KEPT_FOLDER_BYTES_MAX, KEPT_FOLDER_FILES_MAX);
+    for file in capture.folder.iter().flat_map(|folder| &folder.files) {
+        let is_new = file.blake3.as_ref().is_some_and(|blake3| !home.file_source(blake3).exists());
+        if !is_new || !is_settings(&file.path, file.size_bytes) || file.size_bytes > left_bytes {
+            continue;
+        }
+        left_bytes -= file.size_bytes;
+        left_files -= 1;
+        drop(keep_file_with(home, redactor, &file.path, TempFile::write_cache));
+        if left_files == 0 {
+            return;
+        }
+    }
+}
+
 fn holds_settings(file: &NamedFile) -> bool {
-    let extension = file.path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+    is_settings(&file.path, file.size_bytes)
+}
+
+/// Whether the bytes of a file of this name and size are kept.
+fn is_settings(path: &Path, size_bytes: u64) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
     let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));
-    is_listed && file.size_bytes <= KEPT_SETTINGS_BYTES_MAX
+    is_listed && size_bytes <= KEPT_SETTINGS_BYTES_MAX
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {
@@ -295,6 +322,15 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 fn keep_file(home: &HomeLayout, redactor: &Redactor, path: &Path) -> Result<String, String> {
+    keep_file_with(home, redactor, path, TempFile::write)
+}
+
+fn keep_file_with(
+    home: &HomeLayout,
+    redactor: &Redactor,
+    path: &Path,
+    write: impl Fn(&Path, &[u8]) -> io::Result<()>,
+) -> Result<String, String> {
     let size = path.metadata().map_err(|error| error.to_string())?.len();
     if size > KEPT_FILE_BYTES_MAX {
         return Err("too large to be kept".into());
@@ -309,7 +345,7 @@ fn keep_file(home: &HomeLayout, redactor: &Redactor, path: &Path) -> Result<Stri
     let blake3 = hash(&bytes);
     let target = home.file_source(&blake3);
     if !target.exists() {
-        TempFile::write(&target, &bytes).map_err(|error| error.to_string())?;
+        write(&target, &bytes).map_err(|error| error.to_string())?;
     }
     Ok(blake3)
 }

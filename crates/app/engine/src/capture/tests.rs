@@ -128,6 +128,60 @@ fn git_settings_do_not_change_the_hash() {
     assert_eq!(world.with(&["true"], owner::default_owner).as_deref(), Some("Ana"));
 }
 
+/// Proves that the paths of a real difference are those of its files, whatever git writes for them.
+#[test]
+fn paths_of_a_real_difference_are_those_of_the_files() {
+    let world = World::new();
+    world.git(&["init"]);
+    let names = ["a b/c b.txt", "back\\slash", "plain.txt", "q\"uote\t.txt", "ä\".txt", "ö.txt"];
+    let write = |text: &str| names.iter().for_each(|name| world.write(name, text));
+    write("1\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-m", "first"]);
+    write("2\n");
+    let found = patched_files(&world.capture_git().diff.unwrap());
+    assert_eq!(found.keys().collect::<Vec<_>>(), names);
+    assert!(found.values().all(|file| file.shown() == "+1 −1"), "{found:?}");
+}
+
+/// Proves that without git each small file of code, settings and data is listed, with the lines and the header of a table, and with git only those which
+/// it ignores; and that hidden files, models, packages, caches and Trackway's home are not.
+#[test]
+fn the_files_that_git_does_not_compare_are_listed() {
+    let mut world = World::new();
+    for (path, text) in [
+        ("train.py", "import json\n"),
+        ("config.json", "{}"),
+        ("data/train.csv", "x,y\n1,2\n"),
+        ("model.pt", "0"),
+        (".hidden/a.json", "{}"),
+        (".env.json", "{}"),
+        ("env/pyvenv.cfg", ""),
+        ("env/a.py", ""),
+        ("__pycache__/b.py", ""),
+        ("state/c.json", "{}"),
+    ] {
+        world.write(path, text);
+    }
+    world.exclude = vec![world.path().join("state")];
+    let listed = |world: &World| {
+        let of = |inputs: &CaptureInputs<'_>| folder::capture(inputs, &git::capture(inputs)).unwrap();
+        let found = world.with(&["python", "train.py"], of);
+        let short = |file: &FolderFile| file.path.strip_prefix(world.path()).unwrap().to_owned();
+        (found.files.iter().map(short).collect::<Vec<_>>(), found)
+    };
+    let (paths, found) = listed(&world);
+    assert_eq!(paths, ["config.json", "data/train.csv", "train.py"].map(PathBuf::from));
+    assert_eq!(found.not_looked_at, 1, "the model");
+    let table = &found.files[1];
+    assert_eq!((table.lines, table.header.as_deref()), (Some(2), Some("x,y")));
+    assert!(found.files.iter().all(|file| file.blake3.is_some() && file.modified_at.is_some()));
+    world.git(&["init"]);
+    world.write(".gitignore", "data/\nenv\n*.json\n");
+    let (paths, _) = listed(&world);
+    assert_eq!(paths, ["config.json", "data/train.csv"].map(PathBuf::from));
+}
+
 /// Proves that a broken repository gives git's own reason instead of an empty answer.
 #[test]
 fn a_broken_repository_gives_a_reason() {

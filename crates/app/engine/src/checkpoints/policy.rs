@@ -32,6 +32,7 @@ pub fn policy_of(section: &CheckpointSection) -> Retention {
         every_steps: section.keep_every_steps,
         best,
         only_uploaded: section.remote.is_some(),
+        spaced: false,
     }
 }
 

@@ -133,7 +133,7 @@ pub(super) fn prepare(
         },
         // The script would continue from it.
         (None, true) if begins_again.is_some() => clearing
-            .clear_all("it is of a step that is unsafe, and the training begins again")
+            .clear_all("no committed checkpoint is safe, and the training begins again")
             .map_err(|error| failed(&error))?,
         (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
         (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,

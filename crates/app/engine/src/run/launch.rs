@@ -137,8 +137,8 @@ pub fn launch_next(
         adopted::adopt_what_is_left(context, prepared, previous, reporter)?;
         // What was committed just now was not judged yet, and a mark that failed is set now or nothing is launched.
         let is_new = !context.home.layout.attempt(previous.attempt_id).exit_json().exists();
-        let replay = Replay::of(context, &prepared.run, previous)?;
-        let marked = trust::mark_ended(context, &prepared.run, previous, is_new, &replay.losses)?;
+        let mut replay = Replay::of(context, &prepared.run, previous)?;
+        let marked = trust::mark_ended(context, &prepared.run, previous, is_new, &mut replay.losses)?;
         marked.into_iter().for_each(|text| reporter.note(text));
         tell_step_back(context, prepared, reporter);
     } else {

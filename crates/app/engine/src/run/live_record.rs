@@ -366,11 +366,11 @@ fn sample_of(metrics: &Metrics, names: &NameTable) -> BTreeMap<String, f64> {
     named.collect()
 }
 
-/// Whether something read the checkpoint that the attempt was to continue from.
+/// Whether the attempt read the checkpoint that it was to continue from. Others may read it, too.
 fn reads_planned(event: &Event) -> bool {
     EventKind::CheckpointOpened.is(&event.kind)
         && event.field("planned") == Some("yes")
-        && event.field("by").is_some_and(|by| by != "none")
+        && event.field("by") == Some("attempt")
 }
 
 /// The memory in a sample of the machine, once the training has made a step.

@@ -3,6 +3,7 @@
 mod adopt_patterns;
 mod adopted;
 mod adopted_history;
+mod blocked;
 pub mod changes;
 mod container;
 pub mod curves;
@@ -11,6 +12,7 @@ pub mod drive;
 mod echo;
 mod effective_batch;
 pub mod evaluator;
+pub(crate) mod home_copy;
 mod inject;
 mod inputs;
 mod isolated;
@@ -43,6 +45,7 @@ pub mod variables;
 mod watchdog;
 
 pub use adopted::adopted_patterns;
+pub use blocked::{RunTimes, is_document};
 pub use container::is_started as starts_container;
 pub use drive::{Rehearsal, drive, rehearse};
 pub use inject::{Fault, Injection, InjectionError, Moment};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use trackway_core::name::{Name, Named};
-use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
+use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
@@ -17,6 +17,7 @@ use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow
 use trackway_redact::Redactor;
 use trackway_tower::worn::worn;
 
+use super::blocked::{Next, evidence_of, is_of_data};
 use super::job::{Job, RunSource, data_sha256, must_be_text, planned_job, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
@@ -292,10 +293,10 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
     Ok(())
 }
 
-/// C4: what the data stopped is not launched again until the data, what it is checked against, or the code changes. Another
-/// seed or learning rate changes none of them.
+/// C4: what the data stopped is not launched again until the data, what it is checked against, the code, a file that the command or the
+/// evidence names, or another one of its folders changes. Another seed or learning rate in the run file changes none of them, and neither does a document.
 fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppError> {
-    let Start { job, capture, data_sha256, contract_sha256, .. } = start;
+    let Start { job, capture, data_sha256, contract_sha256, manifests, .. } = start;
     let Some(data_sha256) = data_sha256 else { return Ok(()) };
     let same = RunFilter {
         name: Some(job.plan.run.name.clone()),
@@ -305,18 +306,12 @@ fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppEr
     };
     let Some(run) = context.ledger_read(|ledger| ledger.list_runs(&same))?.pop() else { return Ok(()) };
     let Some(last) = context.attempts_of(run.run_id)?.pop() else { return Ok(()) };
-    let Some(reason @ (TerminationReason::DataError | TerminationReason::SchemaDrift)) =
-        last.termination_reason
-    else {
-        return Ok(());
-    };
-    let git = &capture.git;
-    let script = capture.script.as_ref().and_then(|script| script.blake3.as_deref());
-    let is_changed = run.data_contract_sha256 != *contract_sha256
-        || last.git_commit != git.commit
-        || last.git_diff_blake3 != git.dirty_diff_blake3
-        || last.script_blake3.as_deref() != script;
-    if is_changed {
+    let Some(reason) = last.termination_reason.filter(|reason| is_of_data(*reason)) else { return Ok(()) };
+    // The run began with this data, whatever its last attempt read.
+    let data_sha256 = last.data_sha256.clone();
+    let contract_sha256 = contract_sha256.clone();
+    let next = Next { job, capture, manifests, data_sha256, contract_sha256 };
+    if !evidence_of(context, (&run, &last), &next)?.compared().changed.is_empty() {
         return Ok(());
     }
     let message = format!(

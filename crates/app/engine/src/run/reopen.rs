@@ -3,9 +3,10 @@
 use trackway_core::{LaunchKind, TerminationReason};
 use trackway_ledger::{RunRow, RunState};
 
+pub(super) use super::blocked::is_of_data;
+use super::home_copy::refuse_in_a_copy;
 use super::isolated_changes::IsolatedChanges;
 use super::job::planned_job;
-pub(super) use super::opened::is_of_data;
 use super::opened::{not_resumable, opened};
 use super::prepare::{Prepared, capture_surroundings, supervised};
 use super::remote::RemotePlan;
@@ -19,6 +20,7 @@ use crate::reporter::Reporter;
 /// was only paused would lose its run to a process that cannot continue it.
 pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
     refuse_unless_open(context, run)?;
+    refuse_in_a_copy(context, run, "resume")?;
     let job = planned_job(context, run).map_err(|error| elsewhere(context, run, error))?;
     let beginning = Beginning::one_at_a_time(context);
     refuse_shared(context, &job, Some(run.run_id), reporter)?;

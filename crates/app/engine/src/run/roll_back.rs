@@ -57,16 +57,17 @@ pub fn place(
             let skipped = skipped(context, run.run_id, &left.rung)?;
             Ok(as_asked(*to_step, *skip, &resumable(context, left)?, &skipped))
         }
-        AskedBy::Detector { seen, .. } => place_before(context, run, left, seen),
+        AskedBy::Detector { seen, .. } => place_before(context, run, left, seen, MARGIN_STEPS),
     }
 }
 
-/// The place before what was seen in an attempt, as far from it as the run file says, or why there is none.
+/// The place before what was seen in an attempt, as far from it as the run file says, else by `margin_steps`; or why there is none.
 pub fn place_before(
     context: &Context,
     run: &RunRow,
     left: &AttemptRow,
     seen: &Seen,
+    margin_steps: u64,
 ) -> Result<Result<Back, String>, AppError> {
     let mut before = rows(context, run.run_id)?;
     before.retain(|row| row.rung == left.rung);
@@ -76,7 +77,7 @@ pub fn place_before(
         step: seen.step,
         first_batch: seen.first_batch,
         last_batch: seen.last_batch,
-        margin_steps: section.roll_back_steps.unwrap_or(MARGIN_STEPS),
+        margin_steps: section.roll_back_steps.unwrap_or(margin_steps),
         margin_batches: section.skip_batches.unwrap_or(MARGIN_BATCHES),
     };
     let last = before.last().map(|row| row.to_step);

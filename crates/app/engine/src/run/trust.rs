@@ -5,15 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_adopt::kept_by_default;
-use trackway_checkpoint::{CheckpointInfo, CheckpointState, Fallback, FallbackKind, Housekeeper};
-use trackway_core::{Clock as _, LaunchKind, Step, UnsafeEvidence};
+use trackway_checkpoint::{
+    CheckpointInfo, CheckpointState, CheckpointView, Fallback, FallbackKind, Housekeeper,
+};
+use trackway_core::{Clock as _, LaunchKind, UnsafeEvidence};
 use trackway_formats::EventKind;
-use trackway_formats::checkpoint_manifest::{Kind, Manifest};
+use trackway_formats::checkpoint_manifest::Kind;
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 use trackway_formats::runfile::{CheckpointSection, Plan};
-use trackway_layouts::{Entry, Folder, NonFinite, first_non_finite};
+use trackway_layouts::{Entry, Folder, NonFinite, tensors_of};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
-use trackway_tower::trust::{LossRecord, ReadTensors, SAFE_AFTER, judge};
+use trackway_tower::trust::{
+    Judged, LossRecord, LostTensor, ReadCheckpoint, ReadTensors, SAFE_AFTER, judge, judge_values,
+};
 
 use crate::Context;
 use crate::checkpoints::{keep_variables, mirror_now, mirror_run, policy_of, view};
@@ -23,7 +27,7 @@ use crate::reporter::Reporter;
 /// Bytes of checkpoints whose values are looked at when an attempt has ended, as far as they can be read without loading.
 const LOOK_BYTES_MAX: u64 = 4 << 30;
 /// Checkpoints whose values are looked at: from the newest that a resume could take, while each holds values that are not finite.
-const LOOKS_MAX: usize = 8;
+const LOOKS_MAX: usize = 64;
 
 /// Whether an attempt begins with nothing learned.
 pub(super) fn begins(row: &AttemptRow) -> bool {
@@ -45,7 +49,8 @@ pub(super) fn mark_running(
     reporter: &dyn Reporter,
 ) {
     let Some(losses) = losses.filter(|losses| losses.has_episodes()) else { return };
-    let marked = mark_by_loss(context, row, losses).unwrap_or_default();
+    // What values may show waits for the end of the attempt.
+    let marked = mark_by_loss(context, row, losses, LossRecord::may_yet_be_cleared).unwrap_or_default();
     if marked.is_empty() {
         return;
     }
@@ -56,7 +61,7 @@ pub(super) fn mark_running(
 }
 
 /// Marks the checkpoints of an attempt that ended, by all that it recorded (`losses`) and, with `by_values`, by the values in those that a resume could
-/// take. Doing it again adds nothing. Returns the messages.
+/// take; `losses` learns what the values show. Doing it again adds nothing. Returns the messages.
 ///
 /// # Errors
 /// When the checkpoints cannot be read or marked.
@@ -65,15 +70,18 @@ pub(crate) fn mark_ended(
     run: &RunRow,
     row: &AttemptRow,
     by_values: bool,
-    losses: &LossRecord,
+    losses: &mut LossRecord,
 ) -> Result<Vec<String>, AppError> {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     if row.kind != LaunchKind::Train || !root.join("log").is_dir() {
         return Ok(Vec::new());
     }
-    let mut marked = mark_by_loss(context, row, losses)?;
+    let mut budget_bytes = LOOK_BYTES_MAX;
+    clear_by_values(context, row, losses, &mut budget_bytes)?;
+    let mut marked = mark_by_loss(context, row, losses, LossRecord::may_be_cleared)?;
+    marked.extend(mark_by_loss_and_values(context, row, losses, &mut budget_bytes)?);
     if by_values {
-        marked.extend(mark_by_values(context, row, losses)?);
+        marked.extend(mark_by_values(context, row, losses, &mut budget_bytes)?);
     }
     if !marked.is_empty() {
         mirror_run(context, run, &std::collections::BTreeMap::new())?;
@@ -110,54 +118,132 @@ pub(super) fn begins_again(skipped: &[Fallback]) -> Option<String> {
 
 type Marked = Vec<(CheckpointInfo, UnsafeEvidence)>;
 
-fn mark_by_loss(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Result<Marked, AppError> {
-    let unseen = ReadTensors::default();
+/// The checkpoints of an attempt against which losses speak, oldest first, each with how it is judged.
+fn spoken_against(
+    context: &Context,
+    row: &AttemptRow,
+    losses: &LossRecord,
+) -> Result<Vec<(CheckpointInfo, Judged)>, AppError> {
+    let unread = ReadTensors::default();
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
-    let own = |info: &CheckpointInfo| info.attempt_id == row.attempt_id && is_judged(info);
-    let found = view(&root)?.list().into_iter().filter(own);
-    let found =
-        found.filter_map(|info| Some((judge(judged_step(&root, &info, losses), losses, &unseen)?, info)));
-    set(context, row, found.map(|(evidence, info)| (info, evidence)).collect())
+    let own = view(&root)?.list().into_iter().filter(|info| info.attempt_id == row.attempt_id);
+    let judged = own.filter(is_judged).map(|info| {
+        let judged = judged(&root, &info, losses);
+        (info, judged)
+    });
+    Ok(judged.filter(|(_, judged)| judge(*judged, losses, &unread).is_some()).collect())
 }
 
-/// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one before.
-fn mark_by_values(context: &Context, row: &AttemptRow, losses: &LossRecord) -> Result<Marked, AppError> {
+/// Marks what the losses speak against, but for what waits for its values.
+fn mark_by_loss(
+    context: &Context,
+    row: &AttemptRow,
+    losses: &LossRecord,
+    waits: fn(&LossRecord, Judged) -> bool,
+) -> Result<Marked, AppError> {
+    let found = spoken_against(context, row, losses)?.into_iter();
+    let lost = found.filter(|(_, judged)| !waits(losses, *judged));
+    let evidence =
+        lost.filter_map(|(info, judged)| Some((info, judge(judged, losses, &ReadTensors::default())?)));
+    set(context, row, evidence.collect())
+}
+
+/// Lets the losses know where the values in a checkpoint show that a NaN before it is over.
+fn clear_by_values(
+    context: &Context,
+    row: &AttemptRow,
+    losses: &mut LossRecord,
+    budget_bytes: &mut u64,
+) -> Result<(), AppError> {
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
-    let (mut marked, mut budget_bytes) = (Vec::new(), LOOK_BYTES_MAX);
-    for _ in 0..LOOKS_MAX {
-        let view = view(&root)?;
-        let newest = view.list().into_iter().rev().find(|info| info.on_branch && is_judged(info));
-        let Some(info) = newest else { break };
-        let step = judged_step(&root, &info, losses);
-        if !losses.was_bad_by(step) {
-            break;
+    let view = view(&root)?;
+    for (info, judged) in spoken_against(context, row, losses)? {
+        let is_unclear =
+            losses.may_be_cleared(judged) && judge(judged, losses, &ReadTensors::default()).is_some();
+        if is_unclear && values_of(&view, &info, budget_bytes).are_finite() {
+            losses.clear_by_values(judged);
         }
-        let Ok(manifest) = view.manifest(info.number) else { break };
-        let folder = Folder::new(view.root().join(&info.folder));
-        let tensors = values_of(&folder, &manifest, &mut budget_bytes);
-        let Some(evidence) = judge(step, losses, &tensors) else { break };
-        let set = set(context, row, vec![(info, evidence)])?;
-        if set.is_empty() {
-            break;
-        }
-        marked.extend(set);
     }
-    Ok(marked)
+    Ok(())
 }
 
-/// The step by which a checkpoint is judged: that of its origin where the script wrote it and counts its losses otherwise.
-fn judged_step(root: &Path, info: &CheckpointInfo, losses: &LossRecord) -> Step {
+/// Marks what is left of what values may clear, unless they do.
+fn mark_by_loss_and_values(
+    context: &Context,
+    row: &AttemptRow,
+    losses: &LossRecord,
+    budget_bytes: &mut u64,
+) -> Result<Marked, AppError> {
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let view = view(&root)?;
+    let mut found = Vec::new();
+    for (info, judged) in spoken_against(context, row, losses)? {
+        let tensors = values_of(&view, &info, budget_bytes);
+        found.extend(judge(judged, losses, &tensors).map(|evidence| (info, evidence)));
+    }
+    set(context, row, found)
+}
+
+/// Looks into the newest checkpoint that a resume could take, and as long as its values are not finite into the one before: those before decide whether
+/// such values are of weights or of a buffer. The losses learn what was lost.
+fn mark_by_values(
+    context: &Context,
+    row: &AttemptRow,
+    losses: &mut LossRecord,
+    budget_bytes: &mut u64,
+) -> Result<Marked, AppError> {
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let view = view(&root)?;
+    let newest_first = view.list().into_iter().rev().filter(|info| info.on_branch && is_judged(info));
+    let (mut infos, mut read) = (Vec::new(), Vec::new());
+    for info in newest_first.take(LOOKS_MAX) {
+        let tensors = values_of(&view, &info, budget_bytes);
+        let are_lost = !tensors.non_finite.is_empty();
+        read.push(ReadCheckpoint {
+            step: info.step,
+            judged: judged(&root, &info, losses),
+            is_own: info.attempt_id == row.attempt_id,
+            tensors,
+        });
+        infos.push(info);
+        if !are_lost {
+            break;
+        }
+    }
+    let mut found = Vec::new();
+    for (place, info) in infos.into_iter().enumerate() {
+        let Some(evidence) = judge_values(&read[place..], losses) else { break };
+        if read[place].is_own {
+            losses.take_lost_values(read[place].judged, &evidence);
+        }
+        found.push((info, evidence));
+    }
+    set(context, row, found)
+}
+
+/// How a checkpoint is judged: by the step of its origin where the script wrote it and counts its losses otherwise.
+fn judged(root: &Path, info: &CheckpointInfo, losses: &LossRecord) -> Judged {
     let origin = std::fs::read(root.join(&info.folder).join(ORIGIN_FILE_NAME)).ok();
     let origin = origin.and_then(|bytes| CheckpointOrigin::from_bytes(&bytes).ok());
-    losses.judged_step(info.step, origin.and_then(|origin| origin.reached_step))
+    losses.judged(info.step, origin.and_then(|origin| origin.reached_step))
 }
 
-fn values_of(folder: &Folder, manifest: &Manifest, budget_bytes: &mut u64) -> ReadTensors {
-    let files = manifest.files.iter().filter(|file| matches!(file.kind, Kind::Weights | Kind::State));
-    let found = files
-        .into_iter()
-        .find_map(|file| first_non_finite(folder, &Entry::named(&file.name, file.size_bytes), budget_bytes));
-    ReadTensors { non_finite: found.map(|NonFinite { tensor, value }| (tensor, value.to_owned())) }
+/// The values in a checkpoint, as far as they can be read.
+fn values_of(view: &CheckpointView, info: &CheckpointInfo, budget_bytes: &mut u64) -> ReadTensors {
+    let unread = ReadTensors { is_partial: true, ..ReadTensors::default() };
+    let Ok(manifest) = view.manifest(info.number) else { return unread };
+    let folder = Folder::new(view.root().join(&info.folder));
+    let has_tensors = |kind| matches!(kind, Kind::Weights | Kind::State | Kind::Optimizer);
+    let files = manifest.files.iter().filter(|file| has_tensors(file.kind)).enumerate();
+    files.fold(ReadTensors::default(), |mut all, (place, file)| {
+        let found = tensors_of(&folder, &Entry::named(&file.name, file.size_bytes), budget_bytes);
+        let lost =
+            |NonFinite { tensor, value }| LostTensor { file: place, name: tensor, value: value.to_owned() };
+        all.finite += found.finite;
+        all.non_finite.extend(found.non_finite.into_iter().map(lost));
+        all.is_partial |= found.is_partial;
+        all
+    })
 }
 
 /// Whether a checkpoint is committed and not marked: what a person cleared stays so.

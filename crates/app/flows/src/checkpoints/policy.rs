@@ -110,6 +110,7 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
         KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
         KeepReason::NotUploaded => "not at the remote yet".into(),
+        KeepReason::Spaced => "older, for the case that the newest turn out to be unsafe".into(),
         KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
         KeepReason::Unsafe => {
             "unsafe, and one of the newest that are: a person may decide that it is not".into()

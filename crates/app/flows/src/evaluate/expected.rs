@@ -33,6 +33,8 @@ pub(crate) struct Expected {
     pub slices: Vec<(String, u64)>,
     /// Rows with a label.
     pub rows: u64,
+    /// All rows: those that the model will score.
+    pub rows_seen: u64,
 }
 
 /// Tries every form of answers; what is computed for any of them may be computed.
@@ -118,6 +120,7 @@ fn probabilities(labels: &FrameColumn, positive: &str) -> Vec<f64> {
 impl Expected {
     fn add(&mut self, assessment: &Assessment) {
         self.rows = assessment.rows;
+        self.rows_seen = assessment.rows_seen;
         self.numbers.extend(assessment.metrics.keys().cloned());
         self.slices = assessment.slices.iter().map(|slice| (slice.name.clone(), slice.support)).collect();
         for slice in &assessment.slices {

@@ -82,6 +82,10 @@ impl Judged {
         };
         judged.take_reported(&outputs.metrics, count);
         judged.probes.clone_from(&outputs.probes);
+        // The last words of a model that did not answer.
+        for it in judged.probes.iter_mut().flat_map(|probes| &mut probes.perturbations) {
+            it.refused = it.refused.take().map(|why| context.redactor.text(&why).into_owned());
+        }
         judged.unmatched = judged.unmatched.or(unreadable);
         judged.note_unmatched(terms.section.unmatched_tasks);
         Ok(judged)

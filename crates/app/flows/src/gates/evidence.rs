@@ -16,14 +16,16 @@ use serde_json::Value;
 use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
-use trackway_evaluate::debug::ProbeAnswer;
+use trackway_evaluate::debug::{Perturbation, ProbeAnswer};
+use trackway_evaluate::latency::why_unmeasured;
 use trackway_evaluate::search::{BlindSpots, ERROR_METRIC, SliceVerdict};
 use trackway_evaluate::{Comparison, Estimate, Fairness, Method, Metrics, Slice};
-use trackway_formats::gate::BLIND_SPOT;
+use trackway_formats::gate::{BLIND_SPOT, LATENCIES, PROBE};
 use trackway_ledger::EvaluationRow;
 use trackway_tower::gate::{GateEvidence, Measured, Numbers};
 
 use crate::baseline::{PROBES, TASKS_UNMATCHED, probed};
+use crate::score::BATCH_ROWS;
 
 const RATIO: &str = "_ratio";
 
@@ -43,19 +45,50 @@ pub(super) fn evidence(
     baseline: Option<(&EvaluationRow, ModelFacts)>,
     compared: Option<&Comparison>,
 ) -> Result<GateEvidence, AppError> {
+    let numbers_of_own = numbers(own.0, own.1)?;
     Ok(GateEvidence {
-        numbers: numbers(own.0, own.1)?,
+        inconclusive: inconclusive(own.0, &numbers_of_own)?,
+        numbers: numbers_of_own,
         baseline: baseline.map(|(row, facts)| numbers(row, facts)).transpose()?,
         differences: compared.map(differences).unwrap_or_default(),
-        inconclusive: inconclusive(own.0)?,
         unmatched: unmatched(own.0),
     })
 }
 
-/// Metrics that the rows cannot decide.
-fn inconclusive(row: &EvaluationRow) -> Result<BTreeMap<String, String>, AppError> {
+/// Metrics that the rows cannot decide, and numbers that could not be measured.
+fn inconclusive(row: &EvaluationRow, numbers: &Numbers) -> Result<BTreeMap<String, String>, AppError> {
     let found = row.assessment_json.as_ref().and_then(|assessment| assessment.get("inconclusive"));
-    read(row, "assessment_json", found)
+    let mut inconclusive: BTreeMap<String, String> = read(row, "assessment_json", found)?;
+    inconclusive.extend(probes_of(row)?.iter().flat_map(unanswered));
+    if row.spec("scorer").is_some() {
+        inconclusive.extend(without_latency(row.raw_outputs_rows, numbers));
+    }
+    Ok(inconclusive)
+}
+
+/// The numbers of probes that the model did not answer: what it would have predicted is not known.
+fn unanswered(probes: &ProbeAnswer) -> Vec<(String, String)> {
+    let of_probe = |it: &Perturbation| {
+        let why = it.refused.as_ref()?;
+        let why = format!("the model did not answer rows with `{}` {}: {why}", it.feature, it.kind.sent());
+        let name = |number| format!("{PROBE}{}.{}.{number}", it.feature, it.kind.as_str());
+        Some(["flipped", "increase"].map(|number| (name(number), why.clone())))
+    };
+    probes.perturbations.iter().filter_map(of_probe).flatten().collect()
+}
+
+/// Why the built-in evaluator measured no latency of so few rows.
+fn without_latency(rows: Option<u64>, numbers: &Numbers) -> BTreeMap<String, String> {
+    let Some(why) = rows.and_then(|rows| why_unmeasured(rows, BATCH_ROWS as u64)) else {
+        return BTreeMap::new();
+    };
+    let missing = LATENCIES.into_iter().filter(|name| !numbers.contains_key(*name));
+    missing.map(|name| (name.to_owned(), why.clone())).collect()
+}
+
+fn probes_of(row: &EvaluationRow) -> Result<Option<ProbeAnswer>, AppError> {
+    let probes = row.assessment_json.as_ref().and_then(|assessment| assessment.get(PROBES));
+    read(row, "assessment_json", probes)
 }
 
 /// Why the rows were not matched with the task set, unless the run file accepts that.
@@ -99,9 +132,7 @@ fn numbers(row: &EvaluationRow, facts: ModelFacts) -> Result<Numbers, AppError> 
             numbers.extend(error.map(|it| (format!("{BLIND_SPOT}{number}.{ERROR_METRIC}"), measured(&it))));
         }
     }
-    let probes = row.assessment_json.as_ref().and_then(|assessment| assessment.get(PROBES));
-    let probes: Option<ProbeAnswer> = read(row, "assessment_json", probes)?;
-    for (of, metrics) in probes.iter().flat_map(probed) {
+    for (of, metrics) in probes_of(row)?.iter().flat_map(probed) {
         numbers.extend(metrics.iter().map(|(name, estimate)| (format!("{of}.{name}"), measured(estimate))));
     }
     let fairness: Vec<Fairness> = read(row, "fairness_json", row.fairness_json.as_ref())?;
@@ -160,4 +191,45 @@ fn read<T: DeserializeOwned + Default>(
 ) -> Result<T, AppError> {
     let Some(json) = json.filter(|json| !json.is_null()) else { return Ok(T::default()) };
     read_stored(json, &format!("evaluations.{column}"), || format!("evaluation {}", row.evaluation_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_evaluate::debug::PerturbationKind;
+
+    use super::*;
+
+    /// Proves that a probe that the model did not answer is why its numbers decide nothing, with what was sent, and that an answered
+    /// one is not.
+    #[test]
+    fn an_unanswered_probe_has_a_reason() {
+        let probe = |kind, refused: Option<&str>| Perturbation {
+            feature: "x1".into(),
+            kind,
+            flipped: None,
+            shift: None,
+            increase: None,
+            refused: refused.map(str::to_owned),
+        };
+        let perturbations = vec![
+            probe(PerturbationKind::Missing, Some("`score` ended with `ValueError: ''`")),
+            probe(PerturbationKind::TimesTen, None),
+        ];
+        let found = unanswered(&ProbeAnswer { perturbations, ..ProbeAnswer::default() });
+        let why = "the model did not answer rows with `x1` missing (an empty field): `score` ended with `ValueError: ''`";
+        let names = ["probe.x1.missing.flipped", "probe.x1.missing.increase"];
+        assert_eq!(found, names.map(|name| (name.to_owned(), why.to_owned())));
+    }
+
+    /// Proves that a latency that was not measured has its reason, and that a measured one is judged.
+    #[test]
+    fn a_latency_of_few_rows_has_a_reason() {
+        let found = without_latency(Some(100), &Numbers::new());
+        assert_eq!(found.len(), 3);
+        assert!(found["latency_seconds"].ends_with("the test set has 100"), "{found:?}");
+        let measured = Numbers::from([("latency_seconds".to_owned(), Measured::fact(0.1))]);
+        assert!(!without_latency(Some(100), &measured).contains_key("latency_seconds"));
+        assert!(without_latency(Some(512), &Numbers::new()).is_empty());
+        assert!(without_latency(None, &Numbers::new()).is_empty());
+    }
 }

@@ -12,8 +12,9 @@ use trackway_engine::stored::read_stored;
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{DriftResultRow, KeptRows, PreflightCheckRow};
 
-use super::Verdict;
 use super::sets::SetProfile;
+use super::steps::severity_of;
+use super::{Severity, Verdict};
 use crate::data::snapshot::{keep_profile_of_data, store};
 
 /// Writes down what was checked before a run; personal data in examples of values is masked.
@@ -69,6 +70,10 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
         why: None,
         at: now,
     };
+    let verdict_of = |change: &SchemaChange| match severity_of(change, comparison.compared_with) {
+        Severity::Block => Verdict::Block,
+        _ => Verdict::Warn,
+    };
     let change_of = |name: &str| report.schema_changes.iter().find(|change| change.name == name);
     let compared = report.columns.iter().map(|column| DriftResultRow {
         role: if column.role == Role::Label { "label" } else { "feature" }.to_owned(),
@@ -77,10 +82,10 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
         threshold: Some(column.threshold),
         p_value: Some(column.adjusted_p_value),
         missing_change: Some(column.missing.current_fraction - column.missing.reference_fraction),
-        verdict: if column.drifted || change_of(&column.name).is_some() {
-            Verdict::Warn
-        } else {
-            Verdict::Pass
+        verdict: match change_of(&column.name) {
+            Some(change) => verdict_of(change),
+            None if column.drifted => Verdict::Warn,
+            None => Verdict::Pass,
         },
         why: change_of(&column.name).map(why_changed),
         ..row(&column.name)
@@ -88,7 +93,7 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
     let is_compared = |name: &str| report.columns.iter().any(|column| column.name == name);
     let others = report.schema_changes.iter().filter(|change| !is_compared(&change.name));
     let others = others.map(|change| DriftResultRow {
-        verdict: Verdict::Warn,
+        verdict: verdict_of(change),
         why: Some(why_changed(change)),
         ..row(&change.name)
     });

@@ -204,6 +204,10 @@ fn open(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Result
             return unreadable(&error).map(Content::Unreadable).ok_or_else(|| usage(error));
         }
     };
+    // A table without a column has no row either, which is what is reported.
+    if source.columns().is_empty() {
+        return Ok(Content::Table(Box::new(source)));
+    }
     for (role, column) in [("label", &spec.label), ("group", &spec.group), ("time", &spec.time)] {
         let Some(column) = column else { continue };
         source.index_of(column, role).map_err(data_error)?;

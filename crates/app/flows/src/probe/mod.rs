@@ -41,6 +41,8 @@ pub struct ProbeRequest {
     pub settings: ProbeSettings,
     /// The longest wait for the answers to a batch; if absent, as for scoring.
     pub patience_seconds: Option<f64>,
+    /// Whether the standard error of the command is kept for the reasons of what it did not answer, and not passed on.
+    pub keeps_errors: bool,
 }
 
 /// Probes a scoring command with rows of a table and with changes of them. `told` is called with the part that begins.
@@ -82,6 +84,7 @@ pub fn probe(
         format: request.format,
         gradients: false,
         patience_seconds: request.patience_seconds.unwrap_or(PATIENCE_SECONDS),
+        keeps_errors: request.keeps_errors,
     };
     let mut scorer = Scorer::new(base, asked, &features, onlooker.cancelled);
     let mut score = |columns: &[FrameColumn]| scorer.score(columns);

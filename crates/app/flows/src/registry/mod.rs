@@ -144,6 +144,17 @@ fn change_model(
     Ok(row)
 }
 
+/// Keeps the changes of all models that are in the ledger alone.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(crate) fn keep_missing_of_all(context: &Context) -> Result<(), AppError> {
+    for row in context.ledger_read(trackway_ledger::Ledger::models)? {
+        keep_missing(context, &model_or_new(context, &row.model)?);
+    }
+    Ok(())
+}
+
 /// Keeps changes of a model that are in the ledger alone, because a kill came between both.
 fn keep_missing(context: &Context, model: &Model) {
     if model.rows.iter().all(|row| context.is_kept_in_registry(&kept_name(row))) {
@@ -184,7 +195,7 @@ fn new_change(context: &Context, model: &Model, kind: ModelChange) -> ModelChang
 }
 
 /// The name under which a change is kept.
-fn kept_name(row: &ModelChangeRow) -> String {
+pub(crate) fn kept_name(row: &ModelChangeRow) -> String {
     format!("change-{}-{}", row.model, row.number)
 }
 

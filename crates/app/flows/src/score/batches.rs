@@ -164,6 +164,7 @@ impl BatchScorer<'_> {
             format: request.format,
             gradients: false,
             patience_seconds: PATIENCE_SECONDS,
+            keeps_errors: false,
         };
         let scorer = self.scorer.get_or_insert_with(|| Scorer::new(base, asked, &features, cancelled));
         let began_micros = self.asking.clock.monotonic_micros();

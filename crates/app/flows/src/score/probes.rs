@@ -75,6 +75,8 @@ pub(super) fn probes(
             ..ProbeSettings::default()
         },
         patience_seconds: Some(patience_seconds(scored.times)),
+        // Every row was scored: what changed rows do to the model is a result of the probe, not of the evaluator.
+        keeps_errors: true,
     };
     match probe(base, &request, onlooker, &|_| {}) {
         Ok(report) => Ok(Ok(report.found)),

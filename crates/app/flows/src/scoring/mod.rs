@@ -53,6 +53,8 @@ pub(crate) struct Asked<'a> {
     pub gradients: bool,
     /// The longest wait for the answers to a batch, the start of the command included.
     pub patience_seconds: f64,
+    /// Whether its standard error is not passed on, and its last line is part of why rows have no answer.
+    pub keeps_errors: bool,
 }
 
 pub(crate) struct Scorer<'s> {
@@ -149,7 +151,9 @@ impl<'s> Scorer<'s> {
             }
             Err(Exchange::Ended) => {
                 let how = process.end();
-                let why = format!("`{}` ended ({how}) before it answered {count} rows", self.asked.command);
+                let said = process.last_error().map(|line| format!(" with `{line}`")).unwrap_or_default();
+                let command = self.asked.command;
+                let why = format!("`{command}` ended{said} ({how}) before it answered {count} rows");
                 let may_go_on = self.are_numbers.is_some() && self.starts < RESTARTS_MAX;
                 Err(if may_go_on { Unscored::Refused(why) } else { Unscored::Failed(why) })
             }
@@ -180,7 +184,7 @@ impl<'s> Scorer<'s> {
         let failed = |error: std::io::Error| {
             Unscored::Failed(format!("cannot start `{}`: {error}", self.asked.command))
         };
-        Ok((Process::start(command, &head).map_err(failed)?, encoder))
+        Ok((Process::start(command, &head, self.asked.keeps_errors).map_err(failed)?, encoder))
     }
 
     /// Numbers or strings: all answers ever given are of one kind, and a number is finite.
@@ -231,7 +235,13 @@ mod tests {
     }
 
     fn plain(command: &str) -> Asked<'_> {
-        Asked { command, format: BatchFormat::Csv, gradients: false, patience_seconds: PATIENCE_SECONDS }
+        Asked {
+            command,
+            format: BatchFormat::Csv,
+            gradients: false,
+            patience_seconds: PATIENCE_SECONDS,
+            keeps_errors: false,
+        }
     }
 
     fn asked(command: &str, batches: &[Vec<FrameColumn>]) -> Vec<Result<Cells, Unscored>> {
@@ -276,6 +286,19 @@ mod tests {
         assert!(matches!(&chatty[1], Err(Unscored::Failed(_)) | Ok(_)));
     }
 
+    /// Proves that the reason has the last line that a command wrote to its standard error, where that is not passed on.
+    #[test]
+    fn the_last_words_are_part_of_the_reason() {
+        let script = "read -r header; read -r x; printf 'Traceback\\nValueError: no float\\n\\n' >&2; exit 1";
+        let rows = numbers([1.0].into_iter());
+        let asked = Asked { keeps_errors: true, ..plain(script) };
+        let answer = Scorer::new(Path::new(""), asked, &rows, &NEVER).score(&rows);
+        assert!(
+            matches!(&answer, Err(Unscored::Failed(why)) if why.contains(" ended with `ValueError: no float` (exit status: 1)")),
+            "{answer:?}"
+        );
+    }
+
     /// Proves that a command which neither reads nor answers is left when the user cancels.
     #[test]
     fn an_interrupt_ends_it() {
@@ -299,6 +322,7 @@ mod tests {
                 format: BatchFormat::Csv,
                 gradients: true,
                 patience_seconds: PATIENCE_SECONDS,
+                keeps_errors: false,
             };
             Scorer::new(Path::new(""), asked, &two, &NEVER).gradients(&two)
         };

@@ -20,12 +20,18 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// How long a command may take to end once its input did.
 const GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(50);
+/// How long its standard error is waited for once it ended: what it started may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Characters of a line of its standard error that are kept.
+const ERROR_CHARS_MAX: usize = 300;
 
 pub(super) struct Process {
     child: Child,
     /// `None` while a batch is written.
     input: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// The last line of its standard error, once that ended; `None` where it is passed on.
+    last_error: Option<Receiver<String>>,
 }
 
 /// Why a batch has no answers.
@@ -38,10 +44,12 @@ pub(super) enum Exchange {
 
 impl Process {
     /// Starts the command in a new group, so that it can be ended with all that it started, and writes the beginning of
-    /// its input.
-    pub(super) fn start(mut command: Command, head: &[u8]) -> std::io::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
+    /// its input. `keeps_errors`: its standard error is not passed on; the last line of it is part of why it ended.
+    pub(super) fn start(mut command: Command, head: &[u8], keeps_errors: bool) -> std::io::Result<Self> {
+        let errors = if keeps_errors { Stdio::piped() } else { Stdio::inherit() };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
         let mut child = command.spawn()?;
+        let last_error = child.stderr.take().map(last_line_of);
         let mut input = child.stdin.take().expect("the input is piped");
         let output = child.stdout.take().expect("the output is piped");
         // A whole batch fits, so that its answers never keep the command from reading on.
@@ -56,7 +64,7 @@ impl Process {
         });
         // If it ended at once, the first batch will show it.
         let _ = input.write_all(head);
-        Ok(Self { child, input: Some(input), lines })
+        Ok(Self { child, input: Some(input), lines, last_error })
     }
 
     /// Whether it can score again.
@@ -139,6 +147,12 @@ impl Process {
         let _ = group.map(|group| killpg(group, Signal::SIGKILL));
     }
 
+    /// The last line of its standard error, of a process that ended; none where it was passed on.
+    pub(super) fn last_error(&self) -> Option<String> {
+        let last = self.last_error.as_ref()?.recv_timeout(LAST_WORDS).ok()?;
+        Some(last).filter(|line| !line.is_empty())
+    }
+
     /// Ends it, and returns how it ended.
     pub(super) fn end(&mut self) -> String {
         self.input = None;
@@ -159,6 +173,26 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+/// Reads an output to its end, so that no pipe is full, and then gives its last line that is not empty.
+fn last_line_of(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, last) = sync_channel(1);
+    std::thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let (mut last, mut bytes) = (String::new(), Vec::new());
+        while matches!((&mut output).take(ANSWER_BYTES_MAX).read_until(b'\n', &mut bytes), Ok(read) if read > 0)
+        {
+            let text = String::from_utf8_lossy(&bytes);
+            if !text.trim().is_empty() {
+                last = text.trim().chars().take(ERROR_CHARS_MAX).collect();
+            }
+            bytes.clear();
+        }
+        // It may not be waited for any more.
+        let _ = sender.send(last);
+    });
+    last
 }
 
 /// The next line without its end; `None` at the end, and where it is longer than [`ANSWER_BYTES_MAX`].

@@ -11,6 +11,7 @@ mod short;
 mod suspects;
 mod termination;
 mod timeline;
+mod warnings;
 mod way_back;
 
 use std::path::Path;
@@ -78,10 +79,10 @@ pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppErro
         Found::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, *attempt),
         Found::Run(run) => match context.attempts_of_kind(run.run_id, run.kind)?.pop() {
             Some(attempt) => (*run, attempt),
-            None => return page_without_attempt(context, &run).map(short::with_short),
+            None => return page_without_attempt(context, &run).map(|page| short::with_short(page, &[])),
         },
     };
-    Ok(short::with_short(page(context, &run, &attempt)?))
+    page(context, &run, &attempt)
 }
 
 /// The same with the curves of the run, for a page.
@@ -170,14 +171,27 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let since_last_good = since_last_good(context, run, Some(attempt))?;
     let since_last_good = since_last_good.map(|diff| suspects::ranked(diff, &failure));
     let first_look = since_last_good.as_ref().and_then(suspects::first_look);
-    let facts = NextFacts { diagnosis, way_back, first_look, health: health.clone(), ..facts };
-    Ok(Explanation {
+    let committed_step = next::continues_from(facts.committed_step, &standing);
+    let data = data_card(context, run, Some(attempt))?;
+    let facts = NextFacts {
+        committed_step,
+        diagnosis,
+        way_back,
+        first_look,
+        health: health.clone(),
+        has_snapshots: facts.last_good.is_some() && !data.sets.is_empty(),
+        nothing_changed: since_last_good.as_ref().is_some_and(|diff| diff.changes.is_empty()),
+        reads_checkpoints: attempts.iter().any(|attempt| attempt.resumed_from_step.is_some()),
+        warnings: warnings::warnings(attempt.attempt_id, &events),
+        ..facts
+    };
+    let page = Explanation {
         run: run_card(context, run)?,
         short: Vec::new(),
         since_last_good,
         attempt: Some(attempt_card(context, attempt)?),
         parent_diff: diffs.remove(&attempt.attempt_id),
-        data: data_card(context, run, Some(attempt))?,
+        data,
         preflight: recorded(context, run.run_id)?,
         progressive: progressive::card(estimate, &detections, attempt, &attempts),
         detections,
@@ -218,7 +232,8 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         diagnoses,
         attempts: lines,
         rungs: context.rungs_of(run.run_id)?,
-    })
+    };
+    Ok(short::with_short(page, &facts.warnings))
 }
 
 /// The health of a training that has ended.
@@ -563,6 +578,7 @@ fn next_facts(
         committed_step: run.last_committed_step,
         last_step: attempt.last_step,
         may_have_ranks: ranks::may_have_several(attempt, plan.as_ref().map_or(0, |plan| plan.resources.gpus)),
+        uses_sdk: uses_sdk(context, attempt)?,
         reads_none,
         resume_arguments: match &plan {
             Some(plan) if reads_none => {
@@ -576,6 +592,10 @@ fn next_facts(
         diagnosis: None,
         first_look: None,
         way_back: None,
+        warnings: Vec::new(),
+        has_snapshots: false,
+        nothing_changed: false,
+        reads_checkpoints: false,
         health: None,
         lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
     })

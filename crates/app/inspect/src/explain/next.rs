@@ -1,12 +1,13 @@
 //! What to do next, as sentences with commands. Pure: facts in, only commands that work in that state out.
 
+use trackway_api::checkpoints::CheckpointStanding;
 use trackway_api::explain::ExplainedHealth;
 use trackway_core::{AttemptId, DiagnosisKind, Health, LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::run::may_resume;
 use trackway_flows::diagnose::promise;
 use trackway_ledger::RunState;
 use trackway_tower::health::advice;
-use trackway_tower::{next_actions, option_to_continue};
+use trackway_tower::{before_resume, next_actions, option_to_continue};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
@@ -49,6 +50,8 @@ pub struct NextFacts {
     pub last_step: Option<Step>,
     /// Whether it may have had several ranks.
     pub may_have_ranks: bool,
+    /// Whether its script recorded with Trackway's package: another one cannot be rehearsed.
+    pub uses_sdk: bool,
     /// Whether the script read no checkpoint when it was last to continue from one.
     pub reads_none: bool,
     /// The arguments by which the script would continue, as its text declares them; empty: it declares none.
@@ -67,8 +70,21 @@ pub struct NextFacts {
     pub first_look: Option<String>,
     /// How a run that diverged continues from before it did.
     pub way_back: Option<String>,
+    /// What speaks against that all is well though it may have ended well.
+    pub warnings: Vec<String>,
+    /// Whether the data of the run and of the last good one were written down: then they can be compared.
+    pub has_snapshots: bool,
+    /// Whether nothing that is compared changed since the last good run.
+    pub nothing_changed: bool,
+    /// Whether an attempt of the run continued from a checkpoint: then its script reads them.
+    pub reads_checkpoints: bool,
     /// Whether the run can have a run file and has none.
     pub lacks_run_file: bool,
+}
+
+/// The step that a resume continues from: where the newest checkpoint is unsafe, the newest one that is safe.
+pub(super) fn continues_from(committed: Option<Step>, standing: &CheckpointStanding) -> Option<Step> {
+    if standing.newest_is_unsafe { standing.safe_step } else { committed }
 }
 
 /// What to do, most useful first.
@@ -98,7 +114,12 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     }
     actions.extend(facts.first_look.clone());
     let doubts = doubts(facts, reason);
-    let is_doubted = !doubts.is_empty();
+    let warned = facts.warnings.iter().filter(|_| reason.is_success());
+    let warned: Vec<String> = warned
+        .map(|warning| format!("see whether this was meant, for its result rests on it: {warning}"))
+        .collect();
+    let is_doubted = !doubts.is_empty() || !warned.is_empty();
+    actions.extend(warned);
     actions.extend(doubts);
     match facts.unmet_evaluation.as_ref().filter(|_| reason.is_success()) {
         Some(id) => {
@@ -125,8 +146,9 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
 fn fits(line: &str, facts: &NextFacts) -> bool {
     let is_late = facts.last_step.is_some_and(|step| step > REHEARSED_STEPS_MAX);
     (facts.committed_step.is_some() || !line.contains("trackway checkpoint"))
-        && !(is_late && line.contains("trackway rehearse"))
+        && ((facts.uses_sdk && !is_late) || !line.contains("trackway rehearse"))
         && (facts.may_have_ranks || !line.starts_with("of several ranks"))
+        && (facts.has_snapshots || !line.contains("trackway data diff"))
 }
 
 /// Why the attempt after it was not launched, and how the run continues all the same.
@@ -154,11 +176,21 @@ fn doubts(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
         .findings
         .iter()
         .take(DOUBTS_MAX)
-        .map(|found| format!("it is {health} by `{}`: {}", found.found_by, advice(&found.found_by)))
+        .map(|found| format!("it is {health} by `{}`: {}", found.found_by, advised(&found.found_by, facts)))
         .collect();
     actions
         .push(format!("if it is good all the same, say so: trackway runs bless {} --why TEXT", facts.run_id));
     actions
+}
+
+/// What to try about a finding. What is known to be the same need not be looked at.
+fn advised(found_by: &str, facts: &NextFacts) -> &'static str {
+    match found_by {
+        "unlike_earlier_runs" if facts.nothing_changed => {
+            "nothing that is compared changed since the last good run: look at what is not, such as the seed of the script and other random numbers"
+        }
+        other => advice(other),
+    }
 }
 
 /// The advice of the runbook about this run.
@@ -189,7 +221,7 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
     let first = match is_of_data {
         true => "when the data, its schema or the code is repaired, ",
         false if is_mistake(facts, reason) => "after the fix, ",
-        false => "",
+        false => before_resume(reason, facts.rule.as_deref()).unwrap_or_default(),
     };
     match (facts.committed_step, facts.reads_none) {
         (Some(step), true) => Some(format!(
@@ -197,7 +229,11 @@ fn resume(facts: &NextFacts, reason: TerminationReason) -> Option<String> {
             option_to_continue(&facts.resume_arguments)
         )),
         (Some(step), false) => {
-            Some(format!("{first}to continue from the checkpoint of step {step}: trackway resume {run_id}"))
+            let may_not_read = !(facts.uses_sdk || facts.reads_checkpoints);
+            let condition = if may_not_read { ", if the script reads it" } else { "" };
+            Some(format!(
+                "{first}to continue from the checkpoint of step {step}{condition}: trackway resume {run_id}"
+            ))
         }
         (None, _) if is_of_data => Some(format!("{first}to launch it again: trackway resume {run_id}")),
         (None, _) => None,
@@ -246,6 +282,7 @@ mod tests {
             committed_step: Some(40),
             last_step: Some(49),
             may_have_ranks: false,
+            uses_sdk: true,
             reads_none: false,
             resume_arguments: Vec::new(),
             has_evaluate: false,
@@ -255,11 +292,50 @@ mod tests {
             diagnosis: None,
             first_look: None,
             way_back: None,
+            warnings: Vec::new(),
+            has_snapshots: true,
+            nothing_changed: false,
+            reads_checkpoints: false,
             lacks_run_file: false,
         }
     }
 
-    /// Proves that a failure by code is continued after the fix, and that one by a signal or by the machine need not wait for one.
+    /// Proves that a resume of a script that was never seen to read a checkpoint depends on that it does, and that data are compared only where both
+    /// were written down.
+    #[test]
+    fn nothing_is_promised_that_was_not_seen() {
+        let resume = |uses_sdk, reads_checkpoints| {
+            let failed = facts(TerminationReason::NetworkError);
+            let actions = next(&NextFacts { uses_sdk, reads_checkpoints, ..failed });
+            actions
+                .iter()
+                .any(|action| action.contains("of step 40, if the script reads it: trackway resume"))
+        };
+        assert_eq!([resume(false, false), resume(true, false), resume(false, true)], [true, false, false]);
+        for has_snapshots in [true, false] {
+            let drifted = NextFacts { has_snapshots, ..facts(TerminationReason::SchemaDrift) };
+            let says = next(&drifted).iter().any(|action| action.contains("trackway data diff"));
+            assert_eq!(says, has_snapshots);
+        }
+    }
+
+    /// Proves that a run which ended well and is warned of is not said to need nothing, and that what is known to be the same is not to be looked at.
+    #[test]
+    fn a_warning_needs_an_action() {
+        let done = NextFacts { state: RunState::Completed, ..facts(TerminationReason::Completed) };
+        let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));
+        assert!(says(&done, "no action is needed"));
+        let warned = NextFacts { warnings: vec!["it read another".into()], ..done.clone() };
+        assert!(!says(&warned, "no action is needed") && says(&warned, ": it read another"));
+        let unsettled = NextFacts { rule: Some("process.exit_0_after_traceback".into()), ..done.clone() };
+        assert!(!says(&unsettled, "no action is needed") && says(&unsettled, "a traceback was printed"));
+        assert_eq!(advised("unlike_earlier_runs", &done), "see what changed since the last good run");
+        let same = NextFacts { nothing_changed: true, ..done };
+        assert!(advised("unlike_earlier_runs", &same).starts_with("nothing that is compared changed"));
+    }
+
+    /// Proves that a failure by code is continued after the fix, one by storage or memory when that is changed, and that one by a signal or by the network
+    /// need not wait.
     #[test]
     fn code_is_fixed_before_a_resume() {
         let resume = |reason, rule: Option<&str>| {
@@ -273,13 +349,35 @@ mod tests {
         );
         for (reason, rule) in [
             (TerminationReason::CodeError, Some("process.segmentation_fault")),
-            (TerminationReason::StorageError, None),
+            (TerminationReason::NetworkError, None),
         ] {
             assert!(resume(reason, rule).starts_with("to continue from"), "{rule:?}");
         }
+        let of_disk = resume(TerminationReason::StorageError, Some("storage.no_space"));
+        assert!(
+            of_disk.starts_with("when space is freed or the quota raised, to continue from the checkpoint"),
+            "{of_disk}"
+        );
+        let of_memory = resume(TerminationReason::HostOom, None);
+        assert!(of_memory.starts_with("when more memory is given or less is needed, to "), "{of_memory}");
     }
 
-    /// Proves that a rehearsal is proposed only for a failure at the first steps, and what is said of ranks only where there may be several.
+    /// Proves that a resume is said to continue from the newest safe checkpoint.
+    #[test]
+    fn a_resume_continues_from_what_is_safe() {
+        let standing = |newest_is_unsafe, safe_step| CheckpointStanding {
+            newest_step: Some(60),
+            newest_is_unsafe,
+            safe_step,
+            ..CheckpointStanding::default()
+        };
+        assert_eq!(continues_from(Some(60), &standing(false, Some(60))), Some(60));
+        assert_eq!(continues_from(Some(60), &standing(true, Some(40))), Some(40));
+        assert_eq!(continues_from(Some(60), &standing(true, None)), None);
+    }
+
+    /// Proves that a rehearsal is proposed only for a failure at the first steps of a script that can be rehearsed, and what is said of ranks only where
+    /// there may be several.
     #[test]
     fn advice_fits_what_is_known() {
         let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));
@@ -287,6 +385,8 @@ mod tests {
         for (last_step, expected) in [(None, true), (Some(3), true), (Some(49), false)] {
             let failed = NextFacts { last_step, ..failed.clone() };
             assert_eq!(says(&failed, "trackway rehearse"), expected, "{last_step:?}");
+            let without = NextFacts { uses_sdk: false, ..failed };
+            assert!(!says(&without, "trackway rehearse") && says(&without, "the frame above it"));
         }
         let hung = NextFacts { diagnosis: Some(DiagnosisKind::Hang), ..facts(TerminationReason::Hang) };
         assert!(!says(&hung, "rank") && says(&hung, "find where it waits: trackway diagnose"));

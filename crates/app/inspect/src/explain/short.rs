@@ -1,8 +1,11 @@
 //! The explanation in ten lines, for a person who is woken at night. Pure.
 
+use trackway_api::checkpoints::CheckpointStanding;
 use trackway_api::explain::{Change, Diff, ExplainedHealth, Explanation, InputKind, ShortLine, Termination};
-use trackway_core::Health;
 use trackway_core::text::{counted, duration};
+use trackway_core::{Health, TerminationReason};
+use trackway_ledger::RunState;
+use trackway_tower::trust::TENSORS;
 
 /// Changes that are named.
 const CHANGES_MAX: usize = 3;
@@ -18,19 +21,22 @@ const LINE_CHARS_MAX: usize = 240;
 const CODE_LINE_CHARS_MAX: usize = 480;
 /// How much is shown of the frame that raised what decided.
 const FRAME_CHARS_MAX: usize = 160;
+/// How evidence begins that is an exception which the deciding one hides.
+const HIDES: [&str; 2] = ["while handling ", "because of "];
 /// How a run that has ended is continued.
 const RESUME: &str = "trackway resume ";
 
 /// The page with its short form.
-pub(super) fn with_short(page: Explanation) -> Explanation {
-    let short = short(&page);
+pub(super) fn with_short(page: Explanation, warnings: &[String]) -> Explanation {
+    let short = short(&page, warnings);
     Explanation { short, ..page }
 }
 
-fn short(page: &Explanation) -> Vec<ShortLine> {
+fn short(page: &Explanation, warnings: &[String]) -> Vec<ShortLine> {
     let mut lines = vec![line("run", &run(page)), line("cause", &cause(page))];
     let evidence = page.termination.as_ref().and_then(evidence);
     lines.extend(evidence.map(|text| line("evidence", &text)));
+    lines.extend(warnings.iter().map(|warning| line("warning", warning)));
     lines.extend(page.health.as_ref().map(|health| line("health", &healthy(health))));
     lines.push(line("checkpoint", &checkpoint(page)));
     lines.push(line("changed", &changed(page.since_last_good.as_ref())));
@@ -56,8 +62,10 @@ fn cut(text: &str, chars_max: usize) -> String {
 }
 
 fn run(page: &Explanation) -> String {
-    let mut parts = vec![format!("{} {}: {}", page.run.name, page.run.run_id, page.run.state)];
     let attempt = page.attempt.as_ref();
+    let reason = page.termination.as_ref().map(|termination| termination.reason);
+    let state = state(page.run.state, reason, attempt.is_some());
+    let mut parts = vec![format!("{} {}: {state}", page.run.name, page.run.run_id)];
     parts.extend(attempt.map(|attempt| format!("attempt {}", attempt.attempt_number)));
     let doubted = page.health.as_ref().filter(|health| !Health::is_good(health.health));
     parts.extend(doubted.map(ExplainedHealth::word));
@@ -65,14 +73,30 @@ fn run(page: &Explanation) -> String {
     parts.join(", ")
 }
 
+/// The state, and of a blocked run what it waits for: it is not retried by itself, and a resume is refused until then.
+fn state(state: RunState, reason: Option<TerminationReason>, was_launched: bool) -> String {
+    let until = match (state, reason) {
+        (RunState::Blocked, _) if !was_launched => "not launched until what pre-flight found is repaired",
+        (RunState::Blocked, Some(TerminationReason::RungRejected)) => {
+            "its next rung is not launched, as this one did not meet the rule"
+        }
+        (RunState::Blocked, Some(TerminationReason::EvaluatorError)) => {
+            "the evaluation is not repeated by itself any more"
+        }
+        (RunState::Blocked, _) => "not retried until its data, its code or a file of its command changes",
+        _ => return state.to_string(),
+    };
+    format!("{state} ({until})")
+}
+
 /// The deciding evidence, with the frame of the user's code that raised it.
 fn evidence(termination: &Termination) -> Option<String> {
     let decided = termination.evidence.first()?;
     let seen = cut(&format!("{}: {}", decided.place(), decided.text), LINE_CHARS_MAX);
-    Some(match termination.raised_at() {
-        Some(frame) => format!("{seen}, {}", cut(&frame.text, FRAME_CHARS_MAX)),
-        None => seen,
-    })
+    let frame = termination.raised_at().map(|frame| format!(", {}", cut(&frame.text, FRAME_CHARS_MAX)));
+    let hidden = termination.evidence.iter().find(|item| HIDES.iter().any(|how| item.text.starts_with(how)));
+    let hidden = hidden.map(|item| format!("; {}", cut(&item.text, FRAME_CHARS_MAX)));
+    Some([Some(seen), frame, hidden].into_iter().flatten().collect())
 }
 
 /// The health with its first finding as a sentence, and the names of the others.
@@ -112,16 +136,44 @@ fn cause(page: &Explanation) -> String {
         };
     };
     let confidence = termination.confidence.map_or("not known", |confidence| confidence.as_str());
+    if let Some(doubt) = page.health.as_ref().and_then(|health| doubt(termination.reason, health)) {
+        return format!("{} ({confidence}), {doubt}", termination.reason);
+    }
     let meaning =
         termination.cause.split_once(": ").map_or(termination.cause.as_str(), |(meaning, _)| meaning);
     format!("{} ({confidence}): {meaning}", termination.reason)
 }
 
+/// What is wrong with a training that ended well: its health, with what was found first. The end alone would read as if all were well.
+fn doubt(reason: TerminationReason, health: &ExplainedHealth) -> Option<String> {
+    if !reason.is_success() || Health::is_good(health.health) || health.blessed_because.is_some() {
+        return None;
+    }
+    let found = health.report.findings.first().map(|found| {
+        let from = found.first_step.map(|step| format!(" from step {step} on")).unwrap_or_default();
+        let what = match found.found_by.as_str() {
+            TENSORS => "weights that are not finite".to_owned(),
+            name => name.replace('_', " "),
+        };
+        format!(": {what}{from}")
+    });
+    Some(format!("but {}{}", health.word(), found.unwrap_or_default()))
+}
+
 fn checkpoint(page: &Explanation) -> String {
     match (page.resume_step, &page.no_checkpoint_why) {
-        (Some(step), _) => format!("a resume continues from step {step}"),
+        (Some(step), _) => format!("a resume continues from step {step}{}", unsafe_newest(&page.standing)),
         (None, Some(why)) => format!("none: {why}"),
-        (None, None) => "none: a resume would start at step 0".into(),
+        (None, None) => format!("none: a resume would start at step 0{}", unsafe_newest(&page.standing)),
+    }
+}
+
+/// That the newest checkpoint is unsafe, and that none is safe where that is so.
+fn unsafe_newest(standing: &CheckpointStanding) -> String {
+    match (standing.newest_step.filter(|_| standing.newest_is_unsafe), standing.safe_step) {
+        (Some(step), Some(_)) => format!("; the newest, of step {step}, is unsafe"),
+        (Some(step), None) => format!(", since the newest, of step {step}, is unsafe and none is safe"),
+        (None, _) => String::new(),
     }
 }
 
@@ -183,7 +235,7 @@ fn cost(page: &Explanation) -> String {
 #[cfg(test)]
 mod tests {
     use trackway_api::explain::{TerminationEvidence, UnknownChange};
-    use trackway_core::{HealthFinding, HealthReport, TerminationReason};
+    use trackway_core::{HealthFinding, HealthReport};
 
     use super::*;
 
@@ -220,9 +272,30 @@ mod tests {
         );
         assert_eq!(evidence_of(&[error, ("log", "exit")]), "log, stderr line 4: KeyError: 'x'");
         assert_eq!(evidence_of(&[error, ("wait_status", "at 7")]), "log, stderr line 4: KeyError: 'x'");
+        assert_eq!(
+            evidence_of(&[error, frame, ("log", "while handling OSError: x")]),
+            "log, stderr line 4: KeyError: 'x', at t.py:31 in f: c['x']; while handling OSError: x"
+        );
         let long = "x".repeat(1000);
         let shown = line("evidence", &evidence_of(&[("log", &long), ("log", &format!("at {long}"))]));
         assert!(shown.text.contains("…, at xxx") && shown.text.chars().count() <= CODE_LINE_CHARS_MAX);
+    }
+
+    /// Proves that an unsafe newest checkpoint is called so, beside the safe one before it or alone.
+    #[test]
+    fn an_unsafe_checkpoint_is_called_so() {
+        let of = |newest_is_unsafe, safe_step| {
+            let newest_step = Some(60);
+            unsafe_newest(&CheckpointStanding {
+                newest_step,
+                newest_is_unsafe,
+                safe_step,
+                ..Default::default()
+            })
+        };
+        assert_eq!(of(false, Some(60)), "");
+        assert_eq!(of(true, Some(40)), "; the newest, of step 60, is unsafe");
+        assert_eq!(of(true, None), ", since the newest, of step 60, is unsafe and none is safe");
     }
 
     /// Proves that the change names the run that it is since, with up to three lines of each file, and a data set by its files alone.
@@ -274,6 +347,53 @@ mod tests {
         assert_eq!(of(&["d: trackway resume r", "a"]), ["a", "d: trackway resume r"]);
         assert_eq!(of(&["a", "b", "c", "d"]), ["a", "b", "c"]);
         assert!(of(&[]).is_empty());
+    }
+
+    /// Proves that a blocked run says what it waits for, by why it is blocked, and that no other state says more than its name.
+    #[test]
+    fn a_blocked_run_says_what_it_waits_for() {
+        use TerminationReason::{DataError, EvaluatorError, RungRejected};
+        let of = |reason, was_launched| state(RunState::Blocked, reason, was_launched);
+        assert_eq!(
+            of(Some(DataError), true),
+            "blocked (not retried until its data, its code or a file of its command changes)"
+        );
+        assert!(of(None, false).starts_with("blocked (not launched until"));
+        assert!(of(Some(RungRejected), true).starts_with("blocked (its next rung"));
+        assert!(of(Some(EvaluatorError), true).starts_with("blocked (the evaluation"));
+        for other in RunState::ALL.iter().filter(|other| **other != RunState::Blocked) {
+            assert_eq!(state(*other, Some(DataError), true), other.to_string());
+        }
+    }
+
+    /// Proves that the cause of a training that ended well and is broken or suspect names what was found, and that nothing is added to one that is good
+    /// or that failed.
+    #[test]
+    fn a_broken_training_did_not_just_complete() {
+        let health = |health, found_by: &str, first_step| ExplainedHealth {
+            health: Some(health),
+            report: HealthReport {
+                findings: vec![HealthFinding {
+                    found_by: found_by.into(),
+                    health,
+                    first_step,
+                    evidence: "it is so".into(),
+                }],
+                ..HealthReport::default()
+            },
+            blessed_because: None,
+        };
+        let of = |reason, found: &ExplainedHealth| doubt(reason, found).unwrap_or_default();
+        let broken = health(Health::Broken, "loss_exploded", Some(40));
+        assert_eq!(of(TerminationReason::Completed, &broken), "but broken: loss exploded from step 40 on");
+        assert_eq!(of(TerminationReason::CodeError, &broken), "");
+        let suspect = health(Health::Suspect, "plateau", None);
+        assert_eq!(of(TerminationReason::EarlyStopped, &suspect), "but suspect: plateau");
+        let blessed = ExplainedHealth { blessed_because: Some("it is meant so".into()), ..broken.clone() };
+        let good = ExplainedHealth { health: Some(Health::Ok), ..broken };
+        for fine in [blessed, good] {
+            assert_eq!(of(TerminationReason::Completed, &fine), "");
+        }
     }
 
     /// Proves that findings are named, the first with its sentence, and not more than three.

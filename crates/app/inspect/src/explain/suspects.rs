@@ -7,8 +7,9 @@ use std::path::Path;
 use trackway_api::changes::{Change, Diff, InputKind};
 use trackway_api::explain::{ExplainedHealth, Termination};
 use trackway_core::{Health, TerminationReason as Reason};
-use trackway_engine::capture::Capture;
+use trackway_engine::capture::{Capture, is_python};
 use trackway_engine::json_file;
+use trackway_engine::run::is_document;
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::AttemptRow;
 
@@ -34,6 +35,14 @@ const OF_CODE: &[&str] = &[
     "js", "ts", "lua", "scala", "pl", "so",
 ];
 const OF_SETTINGS: &[&str] = &["json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties"];
+/// What the names of tables end with that are texts.
+const OF_TABLES: &[&str] = &["csv", "tsv", "jsonl", "ndjson"];
+/// Those of tables that are none.
+const OF_COLUMNS: &[&str] = &["parquet", "arrow", "feather", "npy"];
+/// What the names of settings end with in which `#` begins a comment.
+const OF_HASH_COMMENTS: &[&str] = &["yaml", "yml", "toml"];
+/// A longer text between quotation marks names nothing.
+const QUOTED_CHARS_MAX: usize = 64;
 /// Behind the path of a file that git does not track.
 const UNTRACKED: &str = " (untracked)";
 
@@ -98,8 +107,10 @@ pub(super) fn ranked(mut diff: Diff, failure: &Failure) -> Diff {
     // The files of a commit speak for themselves.
     let has_files = diff.changes.iter().any(|it| matches!(it.kind, InputKind::Script | InputKind::Code));
     let weigh = |change: &Change| match subject {
+        _ if is_idle(change, failure) => (0, None),
+        None => (1, None),
         Some(subject) if change.kind != InputKind::Commit || !has_files => fit(change, subject, failure),
-        _ => (0, None),
+        _ => (1, None),
     };
     let weighed = diff.changes.drain(..).map(|change| {
         let (weight, why) = weigh(&change);
@@ -113,15 +124,47 @@ pub(super) fn ranked(mut diff: Diff, failure: &Failure) -> Diff {
 
 /// Where nothing is known to fit: the one file of code or settings that changed comes first.
 fn with_the_only_file(mut diff: Diff) -> Diff {
-    let files: BTreeSet<String> = diff.changes.iter().filter_map(read_file).map(str::to_owned).collect();
+    let files: BTreeSet<String> = diff.changes.iter().filter_map(run_file_of).map(str::to_owned).collect();
     if files.len() != 1 || diff.changes.iter().any(|change| change.fits_because.is_some()) {
         return diff;
     }
-    for change in diff.changes.iter_mut().filter(|change| read_file(change).is_some()) {
+    for change in diff.changes.iter_mut().filter(|change| run_file_of(change).is_some()) {
         change.fits_because = Some("it is the only file of code or settings that changed".into());
     }
     diff.changes.sort_by_key(|change| change.fits_because.is_none());
     diff
+}
+
+/// Whether the change cannot be the cause: of comments and blank lines only, or of a document that the evidence does not name.
+fn is_idle(change: &Change, failure: &Failure) -> bool {
+    let is_document = file_of(change).is_some_and(is_document);
+    changes_comments(change) || (is_document && !is_named(change, &failure.evidence))
+}
+
+/// Whether all that changed are comments and blank lines of Python or of settings, as the lines that are shown have it.
+fn changes_comments(change: &Change) -> bool {
+    let has_comments =
+        file_of(change).is_some_and(|path| is_python(path) || ends_with(path, OF_HASH_COMMENTS));
+    let is_comment = |line: &String| {
+        let text = line.get(1..).unwrap_or_default().trim();
+        text.is_empty() || text.starts_with('#')
+    };
+    has_comments && !change.shown_lines.is_empty() && change.shown_lines.iter().all(is_comment)
+}
+
+/// The same, where the change may change what it does.
+fn run_file_of(change: &Change) -> Option<&str> {
+    read_file(change).filter(|_| !changes_comments(change))
+}
+
+/// Whether it is about a file of a table.
+fn is_table(change: &Change) -> bool {
+    file_of(change).is_some_and(|path| ends_with(path, OF_TABLES) || ends_with(path, OF_COLUMNS))
+}
+
+/// Whether it is about the names of the columns of a table.
+fn is_header(change: &Change) -> bool {
+    is_table(change) && change.key.ends_with(": header")
 }
 
 /// The file of code or settings that the change is about.
@@ -208,23 +251,36 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
     }
     let is_code = match change.kind {
         InputKind::Script | InputKind::Commit => true,
-        InputKind::Code | InputKind::Uncommitted => {
-            file_of(change).is_some_and(|path| ends_with(path, OF_CODE))
+        InputKind::Code | InputKind::Uncommitted | InputKind::File => {
+            file_of(change).is_some_and(|path| ends_with(path, OF_CODE) && is_run(change, path, failure))
         }
         _ => false,
     };
+    let is_of_settings = file_of(change).is_some_and(|path| ends_with(path, OF_SETTINGS));
     let is_setting = matches!(change.kind, InputKind::Setting | InputKind::Parameter | InputKind::Variable)
-        || change.kind == InputKind::File && change.key.contains(": ");
-    let has = |words: &[&str]| is_setting && name_words(&change.key).any(|word| words.contains(&&*word));
-    let is_data = change.kind == InputKind::Data;
+        || change.kind == InputKind::File && is_of_settings && change.key.contains(": ");
+    let has = |words: &[&str]| {
+        let key = match is_setting {
+            true => Some(change.key.as_str()),
+            false => changed_key(change).filter(|_| is_of_settings),
+        };
+        key.is_some_and(|key| name_words(key).any(|word| words.contains(&&*word)))
+    };
+    let is_named_data = change.kind == InputKind::Data;
+    let is_data = is_named_data || is_table(change);
     let is_package = matches!(change.kind, InputKind::Package | InputKind::Image);
+    let is_of_columns = is_named_data && change.key.contains(": schema.") || is_header(change);
     match subject {
         Subject::Numbers if has(OF_NUMBERS) => (60, Some("such a setting can make numbers diverge")),
         Subject::Numbers if is_data => (50, Some("other values can make numbers diverge")),
         Subject::Numbers if is_code => (40, Some("the code computes these numbers")),
         Subject::Memory if has(OF_MEMORY) => (60, Some("such a setting decides how much memory is needed")),
         Subject::Memory if is_code => (30, Some("the code may hold more memory than before")),
-        Subject::Data if is_data => (60, Some("it is the data that the failure is about")),
+        Subject::Data if is_of_columns && failure.reason == Some(Reason::SchemaDrift) => {
+            (70, Some("the failure is about its columns"))
+        }
+        Subject::Data if is_named_data => (60, Some("it is the data that the failure is about")),
+        Subject::Data if is_data => (60, Some("it may be the data that the failure is about")),
         Subject::Data if is_code => (40, Some("it reads the data")),
         Subject::Checkpoint if has(OF_MODEL) => (60, Some("such a setting decides which checkpoint fits")),
         Subject::Checkpoint if is_code => (50, Some("the code loads the checkpoint")),
@@ -236,10 +292,27 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
         Subject::Code if is_code => (50, Some("the code failed")),
         Subject::Code if is_package => (40, Some("another version may behave otherwise")),
         Subject::Code if is_setting && given_by(change).is_some() => (35, given_by(change)),
-        Subject::Code if is_data => (30, Some("the run file names it as data of the run")),
+        Subject::Code if is_named_data => (30, Some("the run file names it as data of the run")),
+        Subject::Code if is_data => (30, Some("it is a table that the code may read")),
         _ if is_setting || read_file(change).is_some() => (20, None),
         _ => (10, None),
     }
+}
+
+/// Whether code is there since before, or the script names it: what is new and imported by nothing is not run.
+fn is_run(change: &Change, path: &str, failure: &Failure) -> bool {
+    let stem = Path::new(path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_new = change.before.is_none();
+    !is_new || failure.script.as_ref().is_none_or(|text| has_word(text, stem))
+}
+
+/// The key of the one line that changed, as far as it is before what differs: of `{"steps": 9, "lr": 1}` the part `"lr": `.
+fn changed_key(change: &Change) -> Option<&str> {
+    let (before, after) = change.one_line()?;
+    let pairs = before.char_indices().zip(after.chars());
+    let differs = pairs.clone().find(|((_, one), other)| one != other).map(|((place, _), _)| place);
+    let same = &before[..differs.unwrap_or_else(|| before.len().min(after.len()))];
+    same.rsplit([',', '{', ';']).next()
 }
 
 /// How the script got a setting; none: nothing shows that it did.
@@ -248,7 +321,7 @@ fn given_by(change: &Change) -> Option<&'static str> {
     match change.kind {
         InputKind::Variable => Some("the script names it"),
         InputKind::Parameter => Some("the script recorded it"),
-        InputKind::File => Some("the command names its file"),
+        InputKind::File => Some("the script may read it"),
         InputKind::Setting if is_passed_on => Some("the script is launched with it"),
         _ => None,
     }
@@ -259,31 +332,90 @@ fn has_word(text: &str, name: &str) -> bool {
     text.split(|at: char| !(at.is_alphanumeric() || at == '_')).any(|word| word == name)
 }
 
-/// Whether a line of the evidence has the name of what changed: the last part of a key, or a file.
+/// Whether a line of the evidence names what changed: the last part of a key, a file, a value before or now, or a text that a changed line has.
 fn is_named(change: &Change, evidence: &[String]) -> bool {
-    let is_whole_file = matches!(change.kind, InputKind::File | InputKind::Uncommitted);
+    if is_header(change) {
+        return has_named_column(change, evidence);
+    }
+    let is_code = file_of(change).is_some_and(|path| ends_with(path, OF_CODE));
+    // Each traceback names code.
+    let is_whole_file = matches!(change.kind, InputKind::File | InputKind::Uncommitted)
+        || change.kind == InputKind::Code && !is_code;
     if is_whole_file && !change.key.contains(": ") {
         let name = file_of(change).and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        return evidence.iter().any(|line| names_file(line, name));
+        return evidence.iter().any(|line| names_file(line, name)) || has_named_line(change, evidence);
     }
+    has_named_key(change, evidence) || has_named_value(change, evidence)
+}
+
+/// Whether it names a column that only one of the headers has.
+fn has_named_column(change: &Change, evidence: &[String]) -> bool {
+    let columns = |side: &Option<String>| -> BTreeSet<String> {
+        let text = side.as_deref().unwrap_or_default();
+        text.split([',', ';', '\t']).map(|name| name.trim().trim_matches('"').to_owned()).collect()
+    };
+    let (before, after) = (columns(&change.before), columns(&change.after));
+    before.symmetric_difference(&after).any(|name| evidence.iter().any(|line| names(line, name)))
+}
+
+fn has_named_key(change: &Change, evidence: &[String]) -> bool {
     let key = change.key.rsplit(": ").next().unwrap_or(&change.key);
     let name =
         key.rsplit(['.', '/']).find(|part| !part.is_empty() && !is_extension(part, key)).unwrap_or(key);
     let name = name.split('[').next().unwrap_or(name);
     let names_code = matches!(change.kind, InputKind::Script | InputKind::Code);
     // Each traceback names the script.
-    if names_code || name.chars().count() < NAME_LETTERS_MIN {
-        return false;
-    }
-    let is_word = |line: &String| {
-        line.split(|at: char| !(at.is_alphanumeric() || matches!(at, '_' | '-'))).any(|word| word == name)
-    };
-    let is_quoted =
-        |line: &String| ['\'', '"'].iter().any(|quote| line.contains(&format!("{quote}{name}{quote}")));
-    match ORDINARY.contains(&name) {
-        true => evidence.iter().any(is_quoted),
-        false => evidence.iter().any(is_word),
-    }
+    !names_code && evidence.iter().any(|line| names(line, name))
+}
+
+/// Whether a text that the change replaced or brought is in quotation marks there, or is the name of a column.
+fn has_named_value(change: &Change, evidence: &[String]) -> bool {
+    let is_column = change.kind == InputKind::Data && change.key.ends_with(".name");
+    let sides = [&change.before, &change.after].into_iter().flatten();
+    let mut texts = sides.map(|value| value.trim_matches(['"', '\''])).filter(|text| is_text(text));
+    texts.any(|text| evidence.iter().any(|line| quotes(line, text) || (is_column && names(line, text))))
+}
+
+/// Whether a changed line of settings or of a table has a text that the evidence has in quotation marks.
+fn has_named_line(change: &Change, evidence: &[String]) -> bool {
+    let has_values =
+        file_of(change).is_some_and(|path| ends_with(path, OF_SETTINGS) || ends_with(path, OF_TABLES));
+    let is_in = |text: &str| change.shown_lines.iter().any(|line| holds(line, text));
+    has_values && evidence.iter().flat_map(|line| quoted(line)).any(is_in)
+}
+
+/// What is between quotation marks, and between two quotations, where it may be a name.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    let parts = ['\'', '"'].into_iter().flat_map(move |quote| {
+        let mut parts: Vec<&str> = line.split(quote).skip(1).collect();
+        parts.pop();
+        parts
+    });
+    parts.filter(|text| is_text(text) && text.trim() == *text && text.chars().count() <= QUOTED_CHARS_MAX)
+}
+
+/// Whether it is not a number: numbers are in many messages.
+fn is_text(text: &str) -> bool {
+    !text.is_empty() && text.parse::<f64>().is_err()
+}
+
+/// Whether the line has the text, not as a part of a longer word.
+fn holds(line: &str, text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    line.match_indices(text).any(|(place, _)| {
+        !line[..place].ends_with(is_letter) && !line[place + text.len()..].starts_with(is_letter)
+    })
+}
+
+/// Whether the line has the name: as a word, or in quotation marks where it is short or a word of many messages.
+fn names(line: &str, name: &str) -> bool {
+    let is_common = name.chars().count() < NAME_LETTERS_MIN || ORDINARY.contains(&name);
+    let mut words = line.split(|at: char| !(at.is_alphanumeric() || matches!(at, '_' | '-')));
+    if is_common { quotes(line, name) } else { words.any(|word| word == name) }
+}
+
+fn quotes(line: &str, name: &str) -> bool {
+    !name.is_empty() && ['\'', '"'].iter().any(|quote| line.contains(&format!("{quote}{name}{quote}")))
 }
 
 /// Whether the line has the name of a file, alone or at the end of a path.
@@ -382,6 +514,116 @@ mod tests {
         assert_eq!(named[0], pair("gone.txt", "the evidence names it"));
         let other = fitting(Reason::DataError, "No such file or directory: '/w/other.txt'");
         assert_eq!(other, [pair("load.py (untracked)", "it reads the data")]);
+    }
+
+    /// Proves that a column, a key and a value of settings come first where the evidence names them, however short they are, also those of a changed
+    /// line of a file that is not committed; and that a column comes before other changes of the data where the failure is about columns.
+    #[test]
+    fn what_the_evidence_names_comes_first() {
+        let change = |kind, key: &str, before: &str, after: &str| {
+            Change::new(kind, key, Some(before.into()), Some(after.into()))
+        };
+        let lines = ["-scale: 0.1", "+scale: 0,1"].map(str::to_owned).to_vec();
+        let changes = || {
+            vec![
+                change(InputKind::Script, "t.py", "1", "2"),
+                change(InputKind::File, "c.json: lr", "0.1", "0.2"),
+                change(InputKind::File, "c.json: mode", "\"a\"", "\"b c\""),
+                change(InputKind::Uncommitted, "README.md", "1", "2"),
+                Change {
+                    shown_lines: lines.clone(),
+                    ..change(InputKind::Uncommitted, "s.yaml", "as committed", "+1 −1")
+                },
+                change(InputKind::Data, "train", "200 rows, 3", "200 rows, 4"),
+                change(InputKind::Data, "train: d.csv", "3", "4"),
+                change(InputKind::Data, "train: schema.[0].name", "\"x\"", "\"xx\""),
+                change(InputKind::Data, "train: schema.[1].name", "\"price\"", "\"cost\""),
+            ]
+        };
+        let first = |reason, line: &str| {
+            let failure = Failure { reason: Some(reason), evidence: vec![line.into()], ..Failure::default() };
+            reasons(changes(), &failure).remove(0)
+        };
+        for (reason, line, key) in [
+            (Reason::CodeError, "KeyError: 'x'", "train: schema.[0].name"),
+            (Reason::SchemaDrift, "KeyError: \"['x'] not in index\"", "train: schema.[0].name"),
+            (Reason::SchemaDrift, "feature price is missing", "train: schema.[1].name"),
+            (Reason::CodeError, "KeyError: 'lr'", "c.json: lr"),
+            (Reason::CodeError, "ValueError: 'b c' is not a mode", "c.json: mode"),
+            (Reason::CodeError, "could not convert string to float: '0,1'", "s.yaml"),
+            (Reason::CodeError, "can't open 'scale'", "s.yaml"),
+        ] {
+            let why = Some("the evidence names it".to_owned());
+            assert_eq!(first(reason, line), (key.to_owned(), why), "{line}");
+        }
+        let of_columns =
+            ("train: schema.[0].name".to_owned(), Some("the failure is about its columns".to_owned()));
+        assert_eq!(first(Reason::SchemaDrift, "the columns do not fit"), of_columns);
+        assert_eq!(first(Reason::CodeError, "TypeError: x").0, "t.py");
+    }
+
+    /// Proves that comments and documents come last without a reason, that a committed line of settings and of a table are what a failure is about, and that
+    /// new code which the script does not name is not said to have failed.
+    #[test]
+    fn comments_and_documents_come_last() {
+        let lines = |kind, key: &str, lines: &[&str]| Change {
+            shown_lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            ..change(kind, key)
+        };
+        let changes = || {
+            vec![
+                lines(InputKind::Script, "train.py", &["+# a comment", "+"]),
+                lines(InputKind::Code, "README.md", &["-one", "+two"]),
+                lines(
+                    InputKind::Code,
+                    "config.json",
+                    &["-{\"seed\": 1, \"lr\": 0.1}", "+{\"seed\": 1, \"lr\": 5.0}"],
+                ),
+                lines(InputKind::Code, "data/train.csv", &["-x,y", "+xx,y"]),
+                Change::new(InputKind::File, "plot.py", None, Some("1".into())),
+            ]
+        };
+        let failure = |reason, line: &str| Failure {
+            reason: Some(reason),
+            evidence: vec![line.into()],
+            script: Some("import os\n".into()),
+            ..Failure::default()
+        };
+        let order = |reason, line: &str| reasons(changes(), &failure(reason, line));
+        let named = ("data/train.csv".to_owned(), Some("the evidence names it".to_owned()));
+        let found = order(Reason::CodeError, "KeyError: 'x'");
+        assert_eq!(found[0], named);
+        assert!(found[1..].iter().all(|(_, why)| why.as_deref() != Some("the code failed")), "{found:?}");
+        let last: Vec<&str> = found[3..].iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(last, ["train.py", "README.md"]);
+        let found = order(Reason::NumericDivergence, "`loss` is NaN at step 5");
+        let setting = Some("such a setting can make numbers diverge".to_owned());
+        assert_eq!(found[0], ("config.json".to_owned(), setting));
+    }
+
+    /// Proves that a table which the command does not name is what a failure of data is about, and that a column which only one of its headers has is
+    /// named by the evidence.
+    #[test]
+    fn tables_of_the_folder_fit_a_failure_of_data() {
+        let changes = || {
+            let of = |key: &str, before: &str, after: &str| {
+                Change::new(InputKind::File, key, Some(before.into()), Some(after.into()))
+            };
+            vec![
+                of("c.json: depth", "1", "2"),
+                of("d.csv: header", "x,y", "xx,y"),
+                of("e.csv", "3", "4 lines"),
+            ]
+        };
+        let first = |reason, line: &str| {
+            let failure = Failure { reason: Some(reason), evidence: vec![line.into()], ..Failure::default() };
+            reasons(changes(), &failure).remove(0)
+        };
+        let named = ("d.csv: header".to_owned(), Some("the evidence names it".to_owned()));
+        assert_eq!(first(Reason::CodeError, "KeyError: 'x'"), named);
+        assert_ne!(first(Reason::CodeError, "KeyError: 'y'"), named, "both have it");
+        let may_be = Some("it may be the data that the failure is about".to_owned());
+        assert_eq!(first(Reason::DataError, "could not convert string to float: 'abc'").1, may_be);
     }
 
     /// Proves that the one file of code or settings that changed is looked at first where nothing else is known, also of an unknown end, that

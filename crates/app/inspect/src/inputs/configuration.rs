@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::leaves::leaves;
+use trackway_engine::capture::leaves;
 
 /// A deeper section is not read.
 const DEPTH_MAX: usize = 32;

@@ -6,25 +6,33 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 use trackway_api::changes::AS_COMMITTED;
 use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
-use trackway_engine::capture::{EnvironmentLock, Git};
+use trackway_core::Timestamp;
+use trackway_core::text::{counted, quoted_list};
+use trackway_engine::capture::{
+    EnvironmentLock, FolderFile, Git, PatchedFile, leaves, patched_files, states,
+};
 use trackway_engine::run::variables::may_change_training;
 
 use super::configuration::settings;
-use super::leaves::leaves;
 use super::lines::line_difference;
-use super::patch::{PatchedFile, sections};
 use super::{Captured, DataSet, HASHED, Inputs};
 
 /// Characters of a hash that are shown.
 const HASH_LETTERS: usize = 12;
 /// What replaces a secret in what is stored.
 const REDACTED: &str = "[redacted";
+/// Files that a sentence names.
+const NAMED_MAX: usize = 6;
+/// Files of a commit whose lines are looked at, and the most lines of each.
+const PATCHED_MAX: usize = 64;
+const PATCHED_LINES_MAX: u64 = 400;
+
 /// The bytes that are kept of what was hashed.
 pub(super) trait Kept {
     /// The text of a file by its BLAKE3; `None`: it is not kept, or no text.
     fn file(&self, blake3: &str) -> Option<String>;
     /// The uncommitted changes of tracked files by the BLAKE3 of all changes; `None`: they are not kept.
-    fn patch(&self, blake3: &str) -> Option<String>;
+    fn patch(&self, blake3: &str) -> Option<Vec<u8>>;
     /// The files that differ between two commits of the repository at `root`.
     fn between(
         &self,
@@ -32,6 +40,16 @@ pub(super) trait Kept {
         before: &str,
         after: &str,
     ) -> Result<Vec<(String, Option<LineCount>)>, String>;
+    /// The difference of these files between the commits, as far as it is known.
+    fn patch_between(
+        &self,
+        root: &str,
+        before: &str,
+        after: &str,
+        paths: &[&str],
+    ) -> BTreeMap<String, PatchedFile>;
+    /// Whether an attempt ran then, so that a file which was written then may be its output.
+    fn was_running(&self, at: Timestamp) -> bool;
 }
 
 /// What differs, and what is not known.
@@ -39,6 +57,8 @@ pub(super) trait Kept {
 pub(super) struct Difference {
     pub changes: Vec<Change>,
     pub unknown: Vec<UnknownChange>,
+    /// Files that differ and were written while an attempt ran.
+    outputs: Vec<String>,
 }
 
 /// What `after` has that `before` had not, and the other way round.
@@ -48,7 +68,7 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
         (Ok(then), Ok(now)) => {
             let files = found.files((before, then), (after, now), kept);
             found.settings(&before.config, &after.config);
-            found.code((&then.capture.git, &now.capture.git), &files, kept);
+            found.code((then, now), &files, kept);
             found.data(before, after);
             found.packages(&then.capture.environment_lock, &now.capture.environment_lock);
             found.variables(&then.variables, &now.variables);
@@ -67,25 +87,50 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
         found.value(InputKind::Machine, "devices", (&before.devices, &after.devices));
         found.value(InputKind::Rung, "rung", (&before.rung, &after.rung));
     }
-    if found.unknown.is_empty()
-        && let Ok(now) = &after.captured
+    let is_of_files = |it: &UnknownChange| matches!(it.kind, InputKind::Code | InputKind::Uncommitted);
+    if !found.unknown.iter().any(is_of_files)
+        && let (Ok(then), Ok(now)) = (&before.captured, &after.captured)
     {
-        found.not_known(InputKind::Code, not_looked_at(now, &after.working_directory));
+        found.not_known(InputKind::Code, not_looked_at((then, now), &after.working_directory));
+    }
+    if !found.outputs.is_empty() {
+        found.not_known(InputKind::File, written_meanwhile(&found.outputs));
     }
     found.changes.sort_by_key(|change| change.kind);
     found
 }
 
-/// What no comparison of a repository sees. It is said where nothing else is missing: a script may read such files, so that no
-/// difference is never all that can be said.
-fn not_looked_at(now: &Captured, working_directory: &Path) -> String {
+/// What no comparison sees. It is said where nothing else is missing: a script may read such files, so that no difference is never all that
+/// can be said.
+fn not_looked_at((then, now): (&Captured, &Captured), working_directory: &Path) -> String {
     let outside = python_folders_outside(now, working_directory);
     let named: Vec<String> = outside.iter().map(|folder| format!("`{}`", folder.display())).collect();
     let named = match named.is_empty() {
         true => String::new(),
         false => format!(" (PYTHONPATH: {})", named.join(", ")),
     };
-    format!("files outside the repository{named}, ignored by git, or of installed packages: not looked at")
+    let has_root = now.capture.git.root.is_some();
+    let whole = if has_root { "the repository" } else { "the folders of the command and its script" };
+    let folder = now.capture.folder.as_ref().filter(|_| have_folders(then, now));
+    let inside = match folder.map(|folder| folder.not_looked_at) {
+        None => "ignored by git, ".to_owned(),
+        Some(0) => String::new(),
+        Some(count) => format!("{} of other kinds or too large in its folders, ", counted(count, "file")),
+    };
+    format!("files outside {whole}{named}, {inside}or of installed packages: not looked at")
+}
+
+/// Whether the files that git does not compare are known of both, and are those of the same tree.
+fn have_folders(then: &Captured, now: &Captured) -> bool {
+    let (then, now) = (&then.capture, &now.capture);
+    then.folder.is_some() && now.folder.is_some() && then.git.root == now.git.root
+}
+
+fn written_meanwhile(files: &[String]) -> String {
+    let more = files.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = quoted_list(files.iter().take(NAMED_MAX));
+    format!("whether a run wrote it: {named}{more} differs, and was written while an attempt ran")
 }
 
 /// The folders of PYTHONPATH that are not in the repository.
@@ -113,19 +158,40 @@ fn without_parents(path: &Path) -> PathBuf {
 }
 
 /// A tracked file whose difference from the commit is another one. A file without such a difference is as committed, and not absent.
-fn patched(name: &str, then: Option<&PatchedFile>, now: Option<&PatchedFile>) -> Change {
+fn patched(
+    name: &str,
+    (then, now): (Option<&PatchedFile>, Option<&PatchedFile>),
+    is_same_commit: bool,
+) -> Change {
     let shown = |file: Option<&PatchedFile>| file.map_or_else(|| AS_COMMITTED.to_owned(), PatchedFile::shown);
     let (before, mut after) = (shown(then), shown(now));
     if before == after {
         after = format!("another {after}");
     }
     let change = Change::new(InputKind::Uncommitted, name, Some(before), Some(after));
+    if let (true, Some(then), Some(now)) = (is_same_commit, then, now)
+        && let Some((before, after)) = states(Some(then), Some(now))
+        && let Some(lines) = line_difference(&before, &after).filter(|it| it.count != LineCount::default())
+    {
+        return Change { lines: Some(lines.count), shown_lines: lines.shown, ..change };
+    }
     let Some(now) = now.filter(|file| then.is_none() && file.shown() == file.lines.to_string()) else {
         return change;
     };
-    let (in_commit, here) = now.sides();
-    let shown_lines = line_difference(&in_commit, &here).map(|lines| lines.shown).unwrap_or_default();
-    Change { lines: Some(now.lines), shown_lines, ..change }
+    Change { lines: Some(now.lines), shown_lines: lines_of(now), ..change }
+}
+
+/// The lines that a difference adds and removes, where they are few.
+fn lines_of(file: &PatchedFile) -> Vec<String> {
+    let (before, after) = file.sides();
+    line_difference(&before, &after).map(|lines| lines.shown).unwrap_or_default()
+}
+
+/// The files of which the lines may be shown.
+fn with_few_lines(files: &[(String, Option<LineCount>)]) -> Vec<&str> {
+    let is_small = |lines: &LineCount| lines.added + lines.removed <= PATCHED_LINES_MAX;
+    let small = files.iter().filter(|(_, lines)| lines.as_ref().is_some_and(is_small));
+    small.map(|(path, _)| path.as_str()).take(PATCHED_MAX).collect()
 }
 
 impl Difference {
@@ -183,14 +249,21 @@ impl Difference {
         (after, now): (&Inputs, &Captured),
         kept: &dyn Kept,
     ) -> BTreeSet<PathBuf> {
-        let (then_files, now_files) = (versions(before, then), versions(after, now));
+        let with_folder = have_folders(then, now);
+        let (then_files, now_files) =
+            (versions(before, then, with_folder), versions(after, now, with_folder));
         let names: BTreeSet<&String> = then_files.keys().chain(now_files.keys()).collect();
         for name in names {
             match (then_files.get(name), now_files.get(name)) {
                 (Some(then), Some(now)) => self.file(name, then, now, kept),
-                (then, now) => {
-                    let kind = then.or(now).map_or(InputKind::File, |version| version.kind);
-                    self.change(kind, name, then.map(FileVersion::shown), now.map(FileVersion::shown));
+                (then_file, now_file) => {
+                    let Some(one) = then_file.or(now_file) else { continue };
+                    let other_git = if then_file.is_some() { &now.capture.git } else { &then.capture.git };
+                    if one.is_output(kept) || one.is_untracked_in(other_git) {
+                        continue;
+                    }
+                    let shown = |file: Option<&FileVersion>| file.map(FileVersion::shown);
+                    self.change(one.kind, name, shown(then_file), shown(now_file));
                 }
             }
         }
@@ -211,6 +284,9 @@ impl Difference {
 
     fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn Kept) {
         let (Some(then_blake3), Some(now_blake3)) = (&then.blake3, &now.blake3) else {
+            if then.is_untouched(now) {
+                return;
+            }
             match then.size_bytes == now.size_bytes || then.size_bytes.is_none() || now.size_bytes.is_none() {
                 true => self.not_known(
                     now.kind,
@@ -223,6 +299,13 @@ impl Difference {
         if then_blake3 == now_blake3 {
             return;
         }
+        if now.is_output(kept) {
+            return self.outputs.push(name.to_owned());
+        }
+        if let Some((then, now)) = then.table().zip(now.table()) {
+            return self.table(name, then, now);
+        }
+        let are_kept = then.of_folder.is_none() || now.of_folder.is_none();
         let mut lines = None;
         match (kept.file(then_blake3), kept.file(now_blake3)) {
             (Some(before), Some(after)) => {
@@ -233,7 +316,7 @@ impl Difference {
                 }
                 lines = line_difference(&before, &after);
             }
-            (before, after) => {
+            (before, after) if are_kept => {
                 let whose = match (before, after) {
                     (None, None) => "its bytes are not kept",
                     (None, _) => "its bytes of then are not kept",
@@ -241,6 +324,7 @@ impl Difference {
                 };
                 self.not_known(now.kind, format!("what changed in `{name}`: {whose}"));
             }
+            _ => {}
         }
         let (before, after) = (Some(then.shown()), Some(now.shown()));
         self.changes.push(Change {
@@ -250,11 +334,31 @@ impl Difference {
         });
     }
 
+    /// A table that only its lines and its columns are known of.
+    fn table(&mut self, name: &str, then: &FolderFile, now: &FolderFile) {
+        let has_other_header = then.header != now.header;
+        if has_other_header {
+            let key = format!("{name}: header");
+            self.change(InputKind::File, key, then.header.clone(), now.header.clone());
+        }
+        let (before, after) = match (then.lines, now.lines) {
+            (Some(then), Some(now)) if then != now => (then.to_string(), counted(now, "line")),
+            _ if has_other_header => return,
+            _ => (table_shown(then), table_shown(now)),
+        };
+        self.change(InputKind::File, name, Some(before), Some(after));
+    }
+
     /// The commits and what is not committed. `compared`: files that were compared by themselves.
-    fn code(&mut self, (then, now): (&Git, &Git), compared: &BTreeSet<PathBuf>, kept: &dyn Kept) {
+    fn code(&mut self, (then, now): (&Captured, &Captured), compared: &BTreeSet<PathBuf>, kept: &dyn Kept) {
+        let has_folders = have_folders(then, now);
+        let (then, now) = (&then.capture.git, &now.capture.git);
         if then.root.is_none() || now.root.is_none() {
             if then.commit.is_some() || now.commit.is_some() {
                 self.change(InputKind::Commit, "commit", then.commit.clone(), now.commit.clone());
+            }
+            if has_folders {
+                return;
             }
             let why = now.why_missing.as_ref().or(then.why_missing.as_ref());
             let why = why.map_or("not in a git repository", String::as_str);
@@ -271,9 +375,12 @@ impl Difference {
             if let (Some(from), Some(to)) = (&then.commit, &now.commit) {
                 match kept.between(root, from, to) {
                     Ok(files) => {
-                        let files = files.into_iter().filter(|(path, _)| !is_compared(now, path));
-                        self.changes.extend(files.map(|(key, lines)| Change {
+                        let files: Vec<(String, Option<LineCount>)> =
+                            files.into_iter().filter(|(path, _)| !is_compared(now, path)).collect();
+                        let patches = kept.patch_between(root, from, to, &with_few_lines(&files));
+                        self.changes.extend(files.into_iter().map(|(key, lines)| Change {
                             lines,
+                            shown_lines: patches.get(&key).map(lines_of).unwrap_or_default(),
                             ..Change::new(InputKind::Code, key, before.clone(), after.clone())
                         }));
                     }
@@ -307,7 +414,7 @@ impl Difference {
     ) {
         let files_of = |git: &Git| -> Option<BTreeMap<String, PatchedFile>> {
             let Some(blake3) = &git.dirty_diff_blake3 else { return Some(BTreeMap::new()) };
-            let found = sections(&kept.patch(blake3)?);
+            let found = patched_files(&kept.patch(blake3)?);
             let is_all = git.diff_bytes.unwrap_or(0) == 0 || !found.is_empty();
             is_all.then_some(found)
         };
@@ -318,7 +425,8 @@ impl Difference {
                     let (then_file, now_file) = (before.get(name), after.get(name));
                     if then_file.map(|it| &it.text) != now_file.map(|it| &it.text) && !is_compared(now, name)
                     {
-                        self.changes.push(patched(name, then_file, now_file));
+                        let is_same_commit = then.commit == now.commit;
+                        self.changes.push(patched(name, (then_file, now_file), is_same_commit));
                     }
                 }
             }
@@ -370,8 +478,13 @@ impl Difference {
             }
             self.change(InputKind::Data, name, then.map(DataSet::shown), now.map(DataSet::shown));
             let (Some(then), Some(now)) = (then, now) else { continue };
-            let files: BTreeSet<&String> = then.files.keys().chain(now.files.keys()).collect();
-            for path in files {
+            let has_lists = then.has_list() && now.has_list();
+            if !has_lists {
+                let why = format!("which files of `{name}` changed: their list was lost with the ledger");
+                self.not_known(InputKind::Data, why);
+            }
+            let paths: BTreeSet<&String> = then.files.keys().chain(now.files.keys()).collect();
+            for path in paths.into_iter().filter(|_| has_lists) {
                 let (before, after) = (then.files.get(path), now.files.get(path));
                 if before.map(|file| &file.blake3) != after.map(|file| &file.blake3) {
                     let key = format!("{name}: {path}");
@@ -441,10 +554,39 @@ struct FileVersion {
     path: PathBuf,
     blake3: Option<String>,
     size_bytes: Option<u64>,
+    /// What more is known of a file that only its folder has.
+    of_folder: Option<FolderFile>,
 }
 
 impl FileVersion {
+    fn table(&self) -> Option<&FolderFile> {
+        self.of_folder.as_ref().filter(|file| file.lines.is_some())
+    }
+
+    /// Whether an attempt may have written it. What the command names it reads.
+    fn is_output(&self, kept: &dyn Kept) -> bool {
+        let written = self.of_folder.as_ref().and_then(|file| file.modified_at);
+        written.is_some_and(|at| kept.was_running(at))
+    }
+
+    /// Whether it was not written since, as far as size and time show it.
+    fn is_untouched(&self, now: &Self) -> bool {
+        let of = |file: &FolderFile| (file.size_bytes, file.modified_at);
+        self.of_folder.as_ref().zip(now.of_folder.as_ref()).is_some_and(|(then, now)| of(then) == of(now))
+    }
+
+    /// Whether git compares the file there, and not its folder.
+    fn is_untracked_in(&self, git: &Git) -> bool {
+        let root = git.root.as_deref().map(Path::new);
+        let inner = root.and_then(|root| self.path.strip_prefix(root).ok());
+        let is_listed = |inner: &Path| git.untracked.iter().any(|file| Path::new(&file.path) == inner);
+        self.of_folder.is_some() && inner.is_some_and(is_listed)
+    }
+
     fn shown(&self) -> String {
+        if let Some(table) = self.table() {
+            return table_shown(table);
+        }
         match (&self.blake3, self.size_bytes) {
             (Some(blake3), _) => short(blake3),
             (None, Some(bytes)) => format!("{bytes} bytes"),
@@ -453,27 +595,47 @@ impl FileVersion {
     }
 }
 
-/// The script and the files that a command names, without those of its data and the run file, by their paths from the working directory.
-fn versions(inputs: &Inputs, captured: &Captured) -> BTreeMap<String, FileVersion> {
+/// `12 lines, 0123456789ab`.
+fn table_shown(file: &FolderFile) -> String {
+    let lines = file.lines.map(|lines| counted(lines, "line"));
+    let hash = file.blake3.as_deref().map(short);
+    lines.into_iter().chain(hash).collect::<Vec<_>>().join(", ")
+}
+
+/// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and the run file, by their
+/// paths from the working directory.
+fn versions(inputs: &Inputs, captured: &Captured, with_folder: bool) -> BTreeMap<String, FileVersion> {
     let script = captured.capture.script.iter().map(|script| FileVersion {
         kind: InputKind::Script,
         path: script.path.clone(),
         blake3: script.blake3.clone(),
         size_bytes: None,
+        of_folder: None,
     });
     let named = captured.capture.named_files.iter().map(|file| FileVersion {
         kind: InputKind::File,
         path: file.path.clone(),
         blake3: file.blake3.clone(),
         size_bytes: Some(file.size_bytes),
+        of_folder: None,
+    });
+    let folder = captured.capture.folder.iter().filter(|_| with_folder);
+    let of_folder = folder.flat_map(|folder| &folder.files).map(|file| FileVersion {
+        kind: InputKind::File,
+        path: file.path.clone(),
+        blake3: file.blake3.clone(),
+        size_bytes: Some(file.size_bytes),
+        of_folder: Some(file.clone()),
     });
     let data: BTreeSet<PathBuf> = inputs.data_paths().collect();
     let mut found = BTreeMap::new();
-    for version in script.chain(named) {
+    for version in script.chain(named).chain(of_folder) {
         if data.contains(&version.path) || inputs.run_file.as_deref() == Some(&version.path) {
             continue;
         }
         let name = version.path.strip_prefix(&inputs.working_directory).unwrap_or(&version.path);
+        // `./t.py` is `t.py`.
+        let name: PathBuf = name.components().filter(|part| *part != Component::CurDir).collect();
         found.entry(name.to_string_lossy().into_owned()).or_insert(version);
     }
     found
@@ -491,8 +653,9 @@ fn short(hash: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use trackway_engine::capture::Capture;
+    use trackway_engine::capture::{Capture, Folder};
 
+    use super::super::DataFile;
     use super::*;
 
     struct Nothing;
@@ -502,12 +665,20 @@ mod tests {
             None
         }
 
-        fn patch(&self, _: &str) -> Option<String> {
+        fn patch(&self, _: &str) -> Option<Vec<u8>> {
             None
         }
 
         fn between(&self, _: &str, _: &str, _: &str) -> Result<Vec<(String, Option<LineCount>)>, String> {
             Err("it is gone".into())
+        }
+
+        fn patch_between(&self, _: &str, _: &str, _: &str, _: &[&str]) -> BTreeMap<String, PatchedFile> {
+            BTreeMap::new()
+        }
+
+        fn was_running(&self, at: Timestamp) -> bool {
+            at.as_micros() == 5
         }
     }
 
@@ -535,7 +706,25 @@ mod tests {
             rows: Some(rows),
             size_bytes: 10,
             schema: Some(json!({ "a": "integer" })),
+            file_count: 0,
             files: BTreeMap::new(),
+        }
+    }
+
+    /// Proves that a data set whose list of files was lost has the number of its files, and that none of them is called gone or new.
+    #[test]
+    fn a_lost_list_of_files_is_not_an_empty_one() {
+        let file = DataFile { blake3: "1234".into(), rows: Some(6), size_bytes: 10 };
+        let lost = DataSet { file_count: 3, ..set(4, "a") };
+        let known =
+            DataSet { file_count: 1, files: BTreeMap::from([("d.csv".to_owned(), file)]), ..set(6, "b") };
+        for (before, after) in [(lost.clone(), known.clone()), (known, lost)] {
+            let (before, after) = (inputs(json!({}), Ok(vec![before])), inputs(json!({}), Ok(vec![after])));
+            let found = difference(&before, &after, &Nothing);
+            let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+            assert_eq!(changes.len(), 1, "{changes:?}");
+            assert!(changes[0].contains("in 3 files") && changes[0].contains("in 1 file,"), "{changes:?}");
+            assert!(found.unknown.iter().any(|it| it.why.starts_with("which files of `train` changed")));
         }
     }
 
@@ -570,37 +759,32 @@ mod tests {
     fn an_uncommitted_change_is_of_a_file_that_was_there() {
         let diff = "diff --git a/c.yaml b/c.yaml\n--- a/c.yaml\n+++ b/c.yaml\n@@ -1 +1 @@\n-lr: 0.1\n+lr: 0,1\n\
                     diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n";
-        let found = sections(diff);
+        let found = patched_files(diff.as_bytes());
         let file = |name: &str| found.get(name);
-        let edited = patched("c.yaml", None, file("c.yaml"));
+        let edited = patched("c.yaml", (None, file("c.yaml")), true);
         assert_eq!(
             (edited.sentence().as_str(), edited.one_line()),
             ("c.yaml: +1 −1", Some(("lr: 0.1", "lr: 0,1")))
         );
-        assert_eq!(patched("gone", None, file("gone")).sentence(), "gone: deleted");
-        assert_eq!(patched("gone", file("gone"), None).sentence(), "gone: deleted → as committed");
-        let other = patched("c.yaml", file("c.yaml"), file("c.yaml")).sentence();
+        assert_eq!(patched("gone", (None, file("gone")), true).sentence(), "gone: deleted");
+        assert_eq!(patched("gone", (file("gone"), None), true).sentence(), "gone: deleted → as committed");
+        let other = patched("c.yaml", (file("c.yaml"), file("c.yaml")), true).sentence();
         assert_eq!(other, "c.yaml: +1 −1 → another +1 −1");
+        let next = patched_files(diff.replace("+lr: 0,1", "+lr: 0.5").as_bytes());
+        let edited = patched("c.yaml", (file("c.yaml"), next.get("c.yaml")), true);
+        assert_eq!(edited.shown_lines, ["-lr: 0,1", "+lr: 0.5"], "between the two states");
+        let edited = patched("c.yaml", (file("c.yaml"), next.get("c.yaml")), false);
+        assert!(edited.shown_lines.is_empty(), "of two commits the states are not known");
     }
 
     /// Proves that what git does not see is said, with the folders of PYTHONPATH that are outside the repository, and no others.
     #[test]
     fn what_no_comparison_sees_is_said() {
         let of = |folder: &str, python_path: &str| {
-            let captured = Captured {
-                capture: Capture {
-                    git: Git { root: Some("/w".into()), ..Git::default() },
-                    script: None,
-                    named_files: Vec::new(),
-                    environment_lock: EnvironmentLock::default(),
-                    container: Default::default(),
-                    host: Default::default(),
-                    gpus: Default::default(),
-                    owner_default: None,
-                },
-                variables: BTreeMap::from([("PYTHONPATH".to_owned(), python_path.to_owned())]),
-            };
-            not_looked_at(&captured, Path::new(folder))
+            let git = Git { root: Some("/w".into()), ..Git::default() };
+            let mut captured = captured(git, None);
+            captured.variables = BTreeMap::from([("PYTHONPATH".to_owned(), python_path.to_owned())]);
+            not_looked_at((&captured, &captured), Path::new(folder))
         };
         let rest = ", ignored by git, or of installed packages: not looked at";
         let outside = "files outside the repository";
@@ -610,6 +794,90 @@ mod tests {
             assert_eq!(of("/w/part", inside), format!("{outside}{rest}"), "{inside}");
         }
         assert_eq!(of("/linked/part", "/linked/lib"), format!("{outside}{rest}"));
+        let bare = captured(Git::default(), Some(Folder { files: Vec::new(), not_looked_at: 2 }));
+        assert_eq!(
+            not_looked_at((&bare, &bare), Path::new("/w")),
+            "files outside the folders of the command and its script, 2 files of other kinds or too large in its folders, \
+             or of installed packages: not looked at"
+        );
+    }
+
+    /// What was captured of a command without a script.
+    fn captured(git: Git, folder: Option<Folder>) -> Captured {
+        let capture = Capture {
+            git,
+            script: None,
+            named_files: Vec::new(),
+            folder,
+            environment_lock: EnvironmentLock::default(),
+            container: Default::default(),
+            host: Default::default(),
+            gpus: Default::default(),
+            owner_default: None,
+        };
+        Captured { capture, variables: BTreeMap::new() }
+    }
+
+    /// Proves that files which the command does not name are compared: a table by its columns and lines, another file by its bytes, one that came or
+    /// went; that an output of a run is none of them; and that nothing is said of an older capture.
+    #[test]
+    fn the_files_of_the_folder_are_compared() {
+        let file = |name: &str, blake3: &str, modified: i64| FolderFile {
+            path: Path::new("/w").join(name),
+            size_bytes: 9,
+            modified_at: Some(Timestamp::from_micros(modified)),
+            blake3: Some(blake3.into()),
+            code_blake3: None,
+            lines: None,
+            header: None,
+        };
+        let table = |name: &str, blake3: &str, lines: u64, header: &str| FolderFile {
+            lines: Some(lines),
+            header: Some(header.into()),
+            ..file(name, blake3, 1)
+        };
+        let of = |files: Vec<FolderFile>| {
+            let mut found = inputs(Value::Null, Ok(Vec::new()));
+            found.captured = Ok(captured(Git::default(), Some(Folder { files, not_looked_at: 0 })));
+            found
+        };
+        let before = of(vec![
+            table("a.csv", "1", 3, "x,y"),
+            table("b.csv", "1", 3, "x,y"),
+            table("c.csv", "1", 3, "x,y"),
+            file("conf.bin", "1", 1),
+            file("gone.txt", "1", 1),
+            file("old.txt", "1", 5),
+            file("state.json", "1", 1),
+        ]);
+        let after = of(vec![
+            table("a.csv", "2", 3, "xx,y"),
+            table("b.csv", "2", 4, "x,y"),
+            table("c.csv", "2", 3, "x,y"),
+            file("conf.bin", "2", 1),
+            file("new.txt", "1", 1),
+            file("out.txt", "1", 5),
+            file("state.json", "2", 5),
+        ]);
+        let found = difference(&before, &after, &Nothing);
+        let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+        assert_eq!(
+            changes,
+            [
+                "a.csv: header: x,y → xx,y",
+                "b.csv: 3 → 4 lines",
+                "c.csv: 3 lines, 1 → 3 lines, 2",
+                "conf.bin: 1 → 2",
+                "gone.txt: 1 → (absent)",
+                "new.txt: (absent) → 1"
+            ]
+        );
+        let unknown: Vec<&str> = found.unknown.iter().map(|it| it.why.as_str()).collect();
+        let output = "whether a run wrote it: `state.json` differs, and was written while an attempt ran";
+        assert!(unknown.contains(&output), "{unknown:?}");
+        let mut older = before.clone();
+        older.captured = Ok(captured(Git::default(), None));
+        assert!(difference(&older, &after, &Nothing).changes.is_empty());
     }
 
     /// Proves that commits and changes whose bytes are gone are changes all the same, with what is missing, and that the same tree is equal.
@@ -625,7 +893,8 @@ mod tests {
         };
         let compared = |then: &Git, now: &Git| {
             let mut found = Difference::default();
-            found.code((then, now), &BTreeSet::new(), &Nothing);
+            let of = |git: &Git| captured(git.clone(), None);
+            found.code((&of(then), &of(now)), &BTreeSet::new(), &Nothing);
             let unknown: Vec<String> = found.unknown.into_iter().map(|it| it.why).collect();
             (found.changes.len(), unknown)
         };

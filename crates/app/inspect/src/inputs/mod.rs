@@ -3,25 +3,25 @@
 
 mod configuration;
 mod difference;
-mod leaves;
 mod lines;
-mod patch;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trackway_api::explain::{Diff, LineCount};
+use trackway_core::Timestamp;
 use trackway_core::text::counted;
 use trackway_engine::Context;
 use trackway_engine::capture::sources::PATCH_FILE;
-use trackway_engine::capture::{Capture, changed_between};
+use trackway_engine::capture::{Capture, PatchedFile, changed_between, patch_between, patched_files};
 use trackway_engine::error::AppError;
-use trackway_formats::layout::{AttemptLayout, HomeLayout};
+use trackway_engine::run::RunTimes;
+use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptRow, RunRow};
 
 use self::difference::{Difference, Kept, difference};
-pub(crate) use self::leaves::leaves;
 use crate::parameters::parameters_of;
 
 /// What an attempt started from, or a run that was never launched.
@@ -62,6 +62,8 @@ struct DataSet {
     rows: Option<u64>,
     size_bytes: u64,
     schema: Option<Value>,
+    file_count: u64,
+    /// None where the list is not known: a ledger that was made again has it when the data is read again.
     files: BTreeMap<String, DataFile>,
 }
 
@@ -73,8 +75,12 @@ struct DataFile {
 }
 
 impl DataSet {
+    fn has_list(&self) -> bool {
+        self.files.len() as u64 == self.file_count
+    }
+
     fn shown(&self) -> String {
-        let files = counted(self.files.len() as u64, "file");
+        let files = counted(self.file_count, "file");
         let hash: String = self.sha256.chars().take(8).collect();
         format!("{}{} bytes in {files}, {hash}", rows_of(self.rows), self.size_bytes)
     }
@@ -144,7 +150,8 @@ pub(crate) fn compared(
     after: &Inputs,
     (against, label): (String, String),
 ) -> Diff {
-    let Difference { changes, unknown } = difference(before, after, &KeptInHome(&context.home.layout));
+    let kept = KeptInHome { context, folder: &after.working_directory, times: OnceCell::new() };
+    let Difference { changes, unknown, .. } = difference(before, after, &kept);
     Diff { against, label, changes, unknown }
 }
 
@@ -190,27 +197,29 @@ fn data_sets(
             rows: snapshot.rows,
             size_bytes: snapshot.size_bytes,
             schema: snapshot.schema_json,
+            file_count: snapshot.file_count,
             files: files.into_iter().map(file).collect(),
         });
     }
     Ok(Ok(sets))
 }
 
-/// The sources that this home keeps.
-struct KeptInHome<'h>(&'h HomeLayout);
+/// The sources that this home keeps, and when its attempts ran in the folder.
+struct KeptInHome<'h> {
+    context: &'h Context,
+    folder: &'h Path,
+    times: OnceCell<RunTimes>,
+}
 
 impl Kept for KeptInHome<'_> {
     fn file(&self, blake3: &str) -> Option<String> {
-        std::fs::read_to_string(self.0.file_source(blake3)).ok()
+        std::fs::read_to_string(self.context.home.layout.file_source(blake3)).ok()
     }
 
-    fn patch(&self, blake3: &str) -> Option<String> {
-        let folder = self.0.changes_source(blake3);
-        let text = std::fs::read(folder.join(PATCH_FILE));
-        match text {
-            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(_) => folder.is_dir().then(String::new),
-        }
+    fn patch(&self, blake3: &str) -> Option<Vec<u8>> {
+        let folder = self.context.home.layout.changes_source(blake3);
+        let patch = std::fs::read(folder.join(PATCH_FILE)).ok();
+        patch.or_else(|| folder.is_dir().then(Vec::new))
     }
 
     fn between(
@@ -222,5 +231,22 @@ impl Kept for KeptInHome<'_> {
         let files = changed_between(Path::new(root), before, after)?;
         let count = |(added, removed)| LineCount { added, removed };
         Ok(files.into_iter().map(|file| (file.path, file.lines.map(count))).collect())
+    }
+
+    fn patch_between(
+        &self,
+        root: &str,
+        before: &str,
+        after: &str,
+        paths: &[&str],
+    ) -> BTreeMap<String, PatchedFile> {
+        let patch = patch_between(Path::new(root), before, after, paths).unwrap_or_default();
+        patched_files(&self.context.redactor.bytes(&patch))
+    }
+
+    fn was_running(&self, at: Timestamp) -> bool {
+        // Where the ledger cannot be read, nothing is called an output.
+        let of_ledger = || RunTimes::in_folder(self.context, self.folder).unwrap_or_default();
+        self.times.get_or_init(of_ledger).has(at)
     }
 }

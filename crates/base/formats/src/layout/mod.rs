@@ -136,6 +136,8 @@ layout!(
         start_from_json = "start-from.json",
         /// What is at the remote, as the supervisor last saw it.
         remote_json = "remote.json",
+        /// How the steps that the script prints are counted, for the attempt that continues it.
+        printed_steps_json = "printed-steps.json",
         /// What the launches of a rehearsal or proof wrote to the working directory, until it ends.
         isolated = "isolated",
         /// Copies of the ledger's rows about the run.

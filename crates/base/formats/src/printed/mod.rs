@@ -8,6 +8,7 @@
 //! training. No bytes make it panic, and all it holds is bounded.
 
 mod bar;
+mod course;
 mod lines;
 mod named;
 mod names;
@@ -27,6 +28,7 @@ mod tokens;
 mod yaml;
 
 use bar::{Bar, Purpose};
+pub use course::PrintedCourse;
 use lines::Lines;
 use named::Named;
 use quiet::QuietForms;
@@ -88,6 +90,17 @@ impl PrintedReader {
     /// rounded, would duplicate them. Objects were printed to be read.
     pub fn read_only_json(&mut self) {
         self.reading.only_json = true;
+    }
+
+    /// How the steps are counted, for the next attempt.
+    #[must_use]
+    pub fn course(&self) -> PrintedCourse {
+        self.reading.steps.course()
+    }
+
+    /// Counts on from an earlier attempt; to be called before the first line.
+    pub fn count_on(&mut self, from: PrintedCourse) {
+        self.reading.steps.count_on(from);
     }
 
     /// Takes the next bytes of one output; calls `found` for the values in it. Where a script draws a bar on one
@@ -242,6 +255,7 @@ fn read_message(message: &str) -> Option<Named> {
     let Some((before, dict)) = dict else { return text::read_text(message) };
     let mut named = objects::numbers_of(dict);
     if let Some(place) = text::read_text(before.trim_end_matches([' ', ':', '-', '|'])) {
+        named.counts_training |= named.step.is_none() && place.counts_training;
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);
     }

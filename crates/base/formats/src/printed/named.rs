@@ -4,7 +4,13 @@ use super::names::{self, Meaning};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Named {
     pub step: Option<u64>,
+    /// The step is of the whole training, by its name.
+    pub counts_training: bool,
+    /// The highest of several numbers that may be the step.
+    pub highest_step: Option<u64>,
     pub epoch: Option<u64>,
+    /// An epoch such as 0.58; no step is the same.
+    pub part_of_epoch: Option<f64>,
     /// The epoch is written as one of so many, and so counted from 1.
     pub epoch_counted_from_one: bool,
     /// How far the epoch is.
@@ -12,6 +18,8 @@ pub(super) struct Named {
     /// How many positions an epoch has.
     pub total: Option<u64>,
     pub values: Vec<(String, f64)>,
+    /// The word before the name of each value, or nothing; only of text.
+    pub words_before: Vec<String>,
     /// How many steps the training will make.
     pub total_steps: Option<u64>,
     /// A step of several words or in the plural, which alone may as well be a number of steps.
@@ -27,9 +35,45 @@ impl Named {
         }
     }
 
+    /// A number that may be the step as well as another one in the line.
+    pub fn take_further_step(&mut self, whole: Option<u64>) {
+        self.highest_step = self.highest_step.max(whole);
+    }
+
+    /// The step of the training, named so: it is better than any other.
+    pub fn take_step_of_training(&mut self, whole: Option<u64>) {
+        if whole.is_some() && !self.counts_training {
+            (self.step, self.counts_training, self.plural_step) = (whole, true, false);
+        }
+    }
+
+    /// Whether all values are those of an evaluation.
+    pub fn is_judging(&self) -> bool {
+        let is_of_evaluation = |(name, _): &(String, f64)| {
+            ["val_", "test_", "eval_"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        !self.values.is_empty() && self.values.iter().all(is_of_evaluation)
+    }
+
+    /// Makes values of one name two where the words before them differ: `left loss 1, right loss 2`.
+    pub fn part_equal_names(&mut self) {
+        let names: Vec<String> = self.values.iter().map(|(name, _)| name.clone()).collect();
+        let is_shared = |at: usize| {
+            names.iter().zip(&self.words_before).enumerate().any(|(other, (name, word))| {
+                other != at && *name == names[at] && *word != self.words_before[at]
+            })
+        };
+        let shared: Vec<usize> =
+            (0..self.words_before.len().min(names.len())).filter(|at| is_shared(*at)).collect();
+        for at in shared.into_iter().filter(|at| !self.words_before[*at].is_empty()) {
+            self.values[at].0 = names::plain(format!("{}_{}", self.words_before[at], names[at]));
+        }
+    }
+
     /// Whether it says where the script is.
     pub fn has_place(&self) -> bool {
-        self.step.is_some() || self.epoch.is_some() || self.position.is_some()
+        let has_step = self.step.is_some() || self.position.is_some();
+        has_step || self.epoch.is_some() || self.part_of_epoch.is_some()
     }
 
     /// What the name with the strongest meaning means.

@@ -33,6 +33,11 @@ const WHOSE: [&str; 14] = [
     "train", "training", "val", "valid", "validation", "test", "eval", "dev", "best", "average", "avg",
     "mean", "total", "running",
 ];
+/// Parts of a model that have a loss each; they join the word `loss` behind them.
+const HAVE_LOSSES: [&str; 16] = [
+    "d", "g", "disc", "discriminator", "gen", "generator", "actor", "critic", "policy", "value", "kl",
+    "recon", "reconstruction", "adversarial", "adv", "aux",
+];
 /// Words that say whose all values of a line or table are, and the prefix of their names.
 const WHOSE_LINE: [(&str, &str); 7] = [
     ("val", "val"),
@@ -221,6 +226,11 @@ pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> 
         before -= 1;
     }
     Some((plain(name), before))
+}
+
+/// Whether a word is the part of a model whose loss has this name.
+pub(super) fn is_part_of(word: &str, name: &str) -> bool {
+    name == "loss" && HAVE_LOSSES.contains(&word)
 }
 
 /// The names that other tools and the detectors use. A numbered set (`validation_0-auc`) keeps the name its tool gave it.

@@ -7,7 +7,9 @@ use super::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
-const STEP_FIELDS: [&str; 5] = ["step", "global_step", "iteration", "iter", "num_updates"];
+const STEP_FIELDS: [&str; 5] = ["global_step", "step", "iteration", "iter", "num_updates"];
+/// Those of them that count the steps of the training; the others may as well count those of an epoch.
+const OF_TRAINING: [&str; 2] = ["global_step", "num_updates"];
 /// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
 
@@ -30,12 +32,20 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
                     .iter()
                     .for_each(|(part, value)| push_number(&format!("{name}/{part}"), value, &mut values));
             }
-            _ if Some(name.as_str()) == step_field => {}
+            _ if Some(name.as_str()) == step_field || (name == "step" && step_field.is_some()) => {}
             _ => push_number(name, value, &mut values),
         }
     }
     let step = step_field.and_then(|name| step_of(&fields, name));
-    Named { step, epoch: step_of(&fields, EPOCH_FIELD), values, ..Named::default() }
+    let counts_training = step_field.is_some_and(|name| OF_TRAINING.contains(&name));
+    let part_of_epoch = fields.get(EPOCH_FIELD).and_then(Value::as_f64).filter(|epoch| is_part(*epoch));
+    let epoch = step_of(&fields, EPOCH_FIELD).filter(|_| part_of_epoch.is_none());
+    Named { step, counts_training, epoch, part_of_epoch, values, ..Named::default() }
+}
+
+/// Whether an epoch is one such as 0.58.
+pub(super) fn is_part(epoch: f64) -> bool {
+    epoch > 0.0 && epoch.is_finite() && epoch.fract() != 0.0
 }
 
 /// A number as a JSON value; what JSON cannot express is marked.
@@ -59,7 +69,7 @@ fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) {
 
 fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {
     let value = fields.get(name)?;
-    // Python writes a fractional epoch (1.5) and sometimes a whole step as a float (100.0).
+    // Python sometimes writes a whole step as a float (100.0).
     value
         .as_u64()
         .or_else(|| value.as_f64().filter(|step| *step >= 0.0 && *step < 9e15).map(|step| step as u64))
@@ -111,7 +121,7 @@ mod tests {
         let found = read(r#"{"epoch": 2, "loss": 1}"#);
         assert_eq!(found, Some((None, Some(2), values(&[("epoch", 2.0), ("loss", 1.0)]))));
         let found = read(r#"{"global_step": 100.0, "epoch": 1.5}"#);
-        assert_eq!(found, Some((Some(100), Some(1), values(&[("epoch", 1.5)]))));
+        assert_eq!(found, Some((Some(100), None, values(&[("epoch", 1.5)]))));
         assert_eq!(read("{broken"), None);
         assert_eq!(read(r#"{"step": 3, "text": "0.5"}"#), None);
     }

@@ -39,7 +39,12 @@ const PROGRAMS: &[Program] = &[
         prints: "Epoch 1\n-------------------------------\nloss: 2.30  [   64/60000]\nloss: 2.29  [ 6464/60000]\n\
                  Test Error: \n Accuracy: 44.9%, Avg loss: 2.15 \n\n\
                  Epoch 2\n-------------------------------\nloss: 2.1  [   64/60000]\n",
-        metrics: &["64: loss=2.3", "6464: loss=2.29", "6464: accuracy=0.449 avg_loss=2.15", "6528: loss=2.1"],
+        metrics: &[
+            "64: loss=2.3",
+            "6464: loss=2.29",
+            "6464: accuracy=0.449 avg_loss=2.15",
+            "60064: loss=2.1",
+        ],
         settings: NONE,
     },
     Program {
@@ -122,7 +127,7 @@ const PROGRAMS: &[Program] = &[
                  [INFO|trainer.py:2100] 2026-01-02 10:03:03,125 >> Saving model checkpoint to out/checkpoint-500\n\
                  ***** train metrics *****\n  epoch                    =        3.0\n\
                  train_loss               =     0.6028\n  train_runtime            = 0:01:03.85\n",
-        metrics: &["0: epoch=0.02 learning_rate=0.00005 loss=0.7", "0: train_loss=0.6028"],
+        metrics: &["1: epoch=0.02 learning_rate=0.00005 loss=0.7", "1: train_loss=0.6028"],
         settings: &["total_steps=5001"],
     },
     Program {

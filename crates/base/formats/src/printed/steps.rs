@@ -1,19 +1,23 @@
 //! Which step printed values belong to.
 //!
 //! A line that names its step has it. Bars and counts such as `Step [100/600]` go through the same steps again in each
-//! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before.
+//! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before. Steps without a
+//! total that begin again are [`PrintedCourse`]'s.
 //! A line that names none has the last known step of the script. While a bar is drawn such a line waits for the next
 //! drawing, which shows where it was printed: bars are drawn ten times a second at most.
 
-use super::PrintedMetrics;
 use super::bar::{Bar, Purpose};
+use super::course::{Counts, PrintedCourse};
 use super::named::Named;
 use super::names::Meaning;
+use super::{PrintedMetrics, VALUES_MAX};
 
 /// So many different bars and counts are distinguished; the one that was seen longest ago is forgotten.
 const TRACKS_MAX: usize = 16;
 /// So many lines without a step wait for the next drawing.
 const HELD_MAX: usize = 64;
+/// The name of the counts in lines: `[100/600]`.
+const A_COUNT: &str = "a count";
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
 const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
 
@@ -50,6 +54,14 @@ pub(super) struct Steps {
     /// The name and total of the bar that shows the script's position.
     leader: Option<(String, Option<u64>)>,
     at: Option<u64>,
+    /// Steps that begin again in each epoch, and records that have parts of epochs.
+    course: PrintedCourse,
+    /// The number of the first epoch, from the attempt before.
+    known_first: Option<u64>,
+    /// Records with parts of epochs are counted: nothing says a step.
+    counts_records: bool,
+    /// The names of the values of the record counted last.
+    record_names: Vec<String>,
     /// The epoch that was named last.
     epoch: Option<u64>,
     /// The script has shown a place or a measure: what it prints from now on is about its training.
@@ -67,20 +79,21 @@ pub(super) struct Steps {
 impl Steps {
     /// A line with values.
     pub fn line(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
-        if [named.step, named.epoch, named.position].into_iter().flatten().any(|number| number > STEP_MAX) {
+        let numbers = [named.step, named.highest_step, named.epoch, named.position];
+        if numbers.into_iter().flatten().any(|number| number > STEP_MAX) {
             return;
+        }
+        if let Some(epoch) = named.epoch {
+            self.course.see_epoch(epoch, named.epoch_counted_from_one);
         }
         self.epoch = named.epoch.or(self.epoch);
         self.has_begun = self.has_begun || named.has_place() || named.meaning() == Some(Meaning::Measure);
-        let position = named.position.map(|done| {
-            let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
-            self.track("a count", named.total).advance(done, epoch)
-        });
-        match named.step.or(position) {
+        match self.step_of(&named) {
             Some(step) => {
                 self.release(step, found);
                 self.at = Some(step);
                 self.is_finer_than_epochs = true;
+                self.counts_records = false;
                 if !named.values.is_empty() {
                     found(PrintedMetrics { step, values: named.values });
                 }
@@ -89,16 +102,67 @@ impl Steps {
             None if self.leader_is_drawn && self.held.len() < HELD_MAX => self.held.push(named.values),
             None => {
                 // Without anything finer the epoch is the step; a closing summary belongs to the last step.
-                let step = match (self.at, self.epoch) {
-                    (Some(at), _) if self.is_finer_than_epochs => at,
-                    (_, Some(epoch)) => epoch,
-                    (at, None) => at.unwrap_or(0),
+                let step = match (self.record_of(&named), self.at, self.epoch) {
+                    (Some(record), ..) => record,
+                    (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => at,
+                    (None, _, Some(epoch)) => epoch,
+                    (None, at, None) => at.unwrap_or(0),
                 };
                 self.at = self.at.max(Some(step));
                 self.release(step, found);
                 found(PrintedMetrics { step, values: named.values });
             }
         }
+    }
+
+    /// The growing step that a line names.
+    fn step_of(&mut self, named: &Named) -> Option<u64> {
+        let (epoch, is_judging) = (named.epoch.or(self.epoch), named.is_judging());
+        if let Some(step) = named.step {
+            let counts = if named.counts_training { Counts::Training } else { Counts::Unclear };
+            let highest = named.highest_step.filter(|_| named.epoch.is_some() && counts == Counts::Unclear);
+            return Some(self.course.step(
+                epoch,
+                highest.map_or(step, |other| other.max(step)),
+                counts,
+                is_judging,
+            ));
+        }
+        let done = named.position?;
+        if named.total.is_none() && epoch.is_some() {
+            return Some(self.course.step(epoch, done, Counts::Epoch, is_judging));
+        }
+        let passed = self.epoch.map(|epoch| epoch.saturating_sub(self.course.first_epoch.unwrap_or(1)));
+        let is_first = self.tracks.iter().all(|track| track.name != A_COUNT);
+        let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
+        let track = self.track(A_COUNT, named.total);
+        Some(track.count(done, epoch, passed.filter(|_| is_first)))
+    }
+
+    /// The number of a record that names a part of an epoch where nothing finer is known, and of those after it.
+    fn record_of(&mut self, named: &Named) -> Option<u64> {
+        self.counts_records |= named.part_of_epoch.is_some() && !self.is_finer_than_epochs;
+        let epoch = named.part_of_epoch.or(named.epoch.map(|epoch| epoch as f64));
+        let epoch = epoch.filter(|_| self.counts_records)?;
+        let names = || named.values.iter().map(|(name, _)| name).filter(|name| *name != "epoch");
+        let is_next =
+            self.record_names.len() > VALUES_MAX || names().any(|name| self.record_names.contains(name));
+        let record = self.course.record(epoch, is_next);
+        if self.at != Some(record) {
+            self.record_names.clear();
+        }
+        self.record_names.extend(names().cloned());
+        Some(record)
+    }
+
+    /// How the steps are counted, for the next attempt.
+    pub fn course(&self) -> PrintedCourse {
+        self.course
+    }
+
+    /// Counts on from an earlier attempt.
+    pub fn count_on(&mut self, from: PrintedCourse) {
+        (self.course, self.known_first) = (from, from.first_epoch);
     }
 
     /// Whether the training has begun, as far as was printed.
@@ -110,6 +174,7 @@ impl Steps {
     pub fn epoch_begins(&mut self, epoch: u64, found: &mut dyn FnMut(PrintedMetrics)) {
         self.epoch_begun = true;
         self.has_begun = true;
+        self.course.see_epoch(epoch, true);
         self.epoch = Some(epoch).filter(|epoch| *epoch <= STEP_MAX);
         self.flush_others(None, found);
     }
@@ -132,6 +197,9 @@ impl Steps {
             }
         }
         self.has_begun |= bar.purpose == Purpose::Training;
+        if let Some((epoch, counted_from_one)) = bar.epoch.filter(|_| bar.purpose == Purpose::Training) {
+            self.course.see_epoch(epoch, counted_from_one);
+        }
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
         let at = self.at.unwrap_or(0);
@@ -159,6 +227,7 @@ impl Steps {
             self.release(step, found);
             self.at = Some(step);
             self.is_finer_than_epochs = true;
+            self.counts_records = false;
         }
     }
 
@@ -224,7 +293,7 @@ impl Steps {
         let known = self.tracks.iter().position(|track| track.name == name && track.total == total);
         let track = match known {
             Some(at) => self.tracks.remove(at),
-            None => Track::new(name, total),
+            None => Track { first_epoch: self.known_first, ..Track::new(name, total) },
         };
         if self.tracks.len() >= TRACKS_MAX {
             self.tracks.remove(0);
@@ -244,10 +313,27 @@ impl Track {
         self.name == key.0 && self.total == key.1
     }
 
+    /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `passed`: the epochs before the first count,
+    /// by a heading.
+    fn count(&mut self, done: u64, epoch: Option<(u64, bool)>, passed: Option<u64>) -> u64 {
+        let total = self.total.unwrap_or(0);
+        if epoch.is_none() && done < self.done {
+            (self.before, self.done) = (self.before.saturating_add(total.max(self.done)), 0);
+        } else if epoch.is_none()
+            && let Some(passed) = passed
+        {
+            self.before = passed.saturating_mul(total);
+        }
+        self.advance(done, epoch)
+    }
+
     /// The growing step of a place in an epoch.
     fn advance(&mut self, done: u64, epoch: Option<(u64, bool)>) -> u64 {
         match (epoch, self.total) {
             (Some((epoch, counted_from_one)), Some(total)) => {
+                if epoch == 0 {
+                    self.first_epoch = Some(0);
+                }
                 let first = *self.first_epoch.get_or_insert(u64::from(counted_from_one || epoch == 1));
                 let (first, before) = self.origin.filter(|(from, _)| epoch >= *from).unwrap_or((first, 0));
                 self.before = before.saturating_add(epoch.saturating_sub(first).saturating_mul(total));

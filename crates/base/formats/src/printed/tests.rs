@@ -271,3 +271,132 @@ proptest! {
         reader.finish(|_| {});
     }
 }
+
+/// The steps of what is printed, after what an attempt before printed.
+fn steps_after(before: &str, text: &str) -> Vec<u64> {
+    let (mut first, mut second) = (PrintedReader::default(), PrintedReader::default());
+    first.push(Printed::Stdout, before.as_bytes(), |_| {});
+    first.finish(|_| {});
+    let stored = serde_json::to_string(&first.course()).unwrap();
+    second.count_on(serde_json::from_str(&stored).unwrap());
+    let mut found = Vec::new();
+    second.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(metrics.step));
+    second.finish(|metrics| found.push(metrics.step));
+    found
+}
+
+fn steps(text: &str) -> Vec<u64> {
+    steps_after("", text)
+}
+
+/// The lines of some epochs, each with the steps.
+fn lines(epochs: std::ops::RangeInclusive<u64>, steps: &[u64], line: impl Fn(u64, u64) -> String) -> String {
+    epochs
+        .flat_map(|epoch| steps.iter().map(move |step| (epoch, *step)))
+        .map(|(epoch, step)| line(epoch, step) + "\n")
+        .collect()
+}
+
+/// Proves that steps which begin again in each epoch are those of the training, in every form in which the epoch is in the line or in a heading.
+#[test]
+fn steps_that_begin_again_grow() {
+    let growing = [10, 20, 30, 40, 50, 60, 70, 80, 90];
+    let forms: [&dyn Fn(u64, u64) -> String; 9] = [
+        &|epoch, step| format!("epoch {epoch} step {step} loss 0.5"),
+        &|epoch, step| format!("{{\"epoch\": {epoch}, \"step\": {step}, \"loss\": 0.5}}"),
+        &|epoch, step| format!("[{epoch}, {step:5}] loss: 0.5"),
+        &|epoch, step| format!("Epoch {epoch} batch {step} loss 0.5"),
+        &|epoch, step| format!("Epoch [{epoch}/3], Step [{step}/30], Loss: 0.5"),
+        &|epoch, step| format!("Train Epoch: {epoch} [{step}/30 (1%)]\tLoss: 0.5"),
+        &|epoch, step| format!("Epoch: [{}][{step}/30]\tLoss 0.5 (0.5)", epoch - 1),
+        &|epoch, step| format!("Epoch {}/2 | step {step}/30 | loss 0.5", epoch - 1),
+        &|epoch, step| {
+            format!(
+                "{}step {step} loss 0.5",
+                if step == 10 { format!("Epoch {epoch}\n") } else { String::new() }
+            )
+        },
+    ];
+    for (at, form) in forms.into_iter().enumerate() {
+        assert_eq!(steps(&lines(1..=3, &[10, 20, 30], form)), growing, "form {at}");
+    }
+    let bare = |epoch: u64, step: u64| format!("epoch {epoch} step {step} loss 0.5");
+    assert_eq!(steps(&lines(0..=1, &[0, 10, 20], bare)), [0, 10, 20, 30, 40, 50]);
+    assert_eq!(steps(&lines(1..=2, &[1, 11, 21, 30], bare)), [1, 11, 21, 30, 31, 41, 51, 60]);
+    assert_eq!(steps(&lines(1..=3, &[30], bare)), [30, 60, 90]);
+}
+
+/// Proves that printed steps of the training stay what they are, also beside a step of the epoch, and that steps which fall back in one epoch do, too.
+#[test]
+fn steps_of_the_training_stay() {
+    let whole = |epoch: u64, step: u64| format!("epoch {epoch} step {} loss 0.5", (epoch - 1) * 30 + step);
+    assert_eq!(steps(&lines(1..=2, &[10, 20, 30], whole)), [10, 20, 30, 40, 50, 60]);
+    let both = |name: &'static str| {
+        move |epoch: u64, step: u64| {
+            format!("epoch {epoch} step {step} {name} {} loss 0.5", (epoch - 1) * 1000 + step)
+        }
+    };
+    for name in ["global_step", "global step", "iter"] {
+        assert_eq!(steps(&lines(1..=2, &[10, 20], both(name))), [10, 20, 1010, 1020], "{name}");
+    }
+    let object = r#"{"epoch": 2, "step": 10, "global_step": 1010, "loss": 1}"#;
+    assert_eq!(read(object), ["1010: epoch=2 loss=1"]);
+    let again = "epoch 1 step 10 loss 1\nepoch 1 step 20 loss 1\nepoch 1 step 10 loss 1\n";
+    assert_eq!(steps(again), [10, 20, 10]);
+    assert_eq!(steps("step 10 loss 1\nstep 20 loss 1\nstep 10 loss 1\n"), [10, 20, 10]);
+    let judged =
+        "epoch 1 step 10 loss 1\nepoch 1 step 20 loss 1\nepoch 2 step 1 val loss 1\nepoch 2 step 30 loss 1\n";
+    assert_eq!(steps(judged), [10, 20, 1, 30]);
+}
+
+/// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which begins again does so, too.
+#[test]
+fn a_continuing_attempt_counts_on() {
+    let bare = |epoch: u64, step: u64| format!("epoch {epoch} step {step} loss 0.5");
+    let killed = lines(1..=4, &[10, 20, 30], bare) + "epoch 5 step 10 loss 0.5\n";
+    let after = |epoch: u64| steps_after(&killed, &lines(epoch..=epoch + 1, &[10, 20, 30], bare));
+    assert_eq!(after(5), [130, 140, 150, 160, 170, 180]);
+    assert_eq!(after(3)[..4], [70, 80, 90, 100]);
+    assert_eq!(after(6)[0], 160);
+    assert_eq!(after(1)[0], 10);
+    assert_eq!(steps_after(&lines(1..=1, &[10, 20, 30], bare), &lines(2..=2, &[10, 20], bare)), [40, 50]);
+    // Nothing is known of before: it counts from the second epoch on.
+    assert_eq!(steps(&lines(5..=6, &[10, 20, 30], bare)), [10, 20, 30, 160, 170, 180]);
+    let counted = |epoch: u64, step: u64| format!("Train Epoch: {epoch} [{step}/30 (1%)]\tLoss: 0.5");
+    assert_eq!(steps_after(&lines(1..=3, &[10], counted), &lines(3..=3, &[10], counted)), [70]);
+    let headed = "Epoch 5\n-----\nloss: 0.5  [   10/   30]\n";
+    assert_eq!(steps(headed), [130]);
+    let bar = |epoch: u64| format!("\rEpoch {epoch}:  10%|█| 3/30 [00:00<00:00, 40.00it/s, loss=0.5]");
+    assert_eq!(steps_after(&bar(1), &bar(5)), [123]);
+    assert_eq!(steps_after(&bar(0), &bar(4)), [123]);
+}
+
+/// Proves that a part of an epoch is not taken as a step: records that have one and no step are counted, an evaluation beside the record before it, and a training
+/// that continues counts on.
+#[test]
+fn parts_of_epochs_are_no_steps() {
+    let record =
+        |tenth: u64| format!("{{'loss': '0.7', 'grad_norm': 'nan', 'epoch': '{}'}}\n", tenth as f64 / 10.0);
+    let all: String = (1..=10).map(record).collect();
+    let with_evaluation = all.clone()
+        + "{'eval_loss': '0.5', 'epoch': '1'}\n"
+        + &record(11)
+        + "{'train_loss': '0.5', 'epoch': '1.1'}\n";
+    assert_eq!(steps(&with_evaluation), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 11]);
+    assert_eq!(steps_after(&all, &record(6)), [6]);
+    assert_eq!(steps("epoch 0.25 loss 0.5\nepoch 0.5 loss 0.5\n"), [1, 2]);
+    assert_eq!(steps("{'loss': '0.7', 'epoch': '1'}\n{'loss': '0.7', 'epoch': '2'}\n"), [1, 2]);
+}
+
+/// Proves that the losses of parts of a model are distinguished, and that a sentence about a measure is none.
+#[test]
+fn losses_of_parts_are_distinguished() {
+    assert_eq!(read("step 1 D loss: 1.25 G loss: 0.75\n"), ["1: d_loss=1.25 g_loss=0.75"]);
+    assert_eq!(
+        read("step 1 left loss: 1.25, right loss: 0.75, lm loss: 2\n"),
+        ["1: left_loss=1.25 right_loss=0.75 lm_loss=2"]
+    );
+    assert_eq!(read("step 1 lm loss: 2, train loss 3\n"), ["1: loss=2 train_loss=3"]);
+    assert_eq!(read("step 1 policy loss 2\n"), ["1: policy_loss=2"]);
+    assert_eq!(read("validation accuracy 0.2 is below the limit\n"), [] as [&str; 0]);
+}

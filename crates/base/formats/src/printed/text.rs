@@ -2,11 +2,14 @@
 
 use super::named::Named;
 use super::names::{self, Meaning, Place};
+use super::objects;
 use super::tokens::{Token, share_of, tokens_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// So many words before a number are looked at.
 const WORDS_MAX: usize = 6;
+/// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
+const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
 /// Words of a line that only says where the script is.
 const OF_PLACES: [&str; 10] =
     ["epoch", "ep", "step", "iter", "iteration", "train", "training", "starting", "start", "begin"];
@@ -24,6 +27,7 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
     for at in 0..tokens.len() {
         measured |= read_number(&tokens, at, &mut named);
     }
+    named.part_equal_names();
     if named.plural_step && named.meaning() != Some(Meaning::Measure) {
         named.total_steps = named.total_steps.or(named.step.take());
     }
@@ -110,12 +114,18 @@ fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
     };
     match names::place_of(&words.words, &words.name) {
         Some(Place::Step) if words.is_after_nan => {}
+        Some(Place::Step) if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
         Some(Place::Step) => {
             named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
+            if of.is_none() && named.step.is_some() && !words.is_plural() {
+                named.take_further_step(whole);
+            }
             named.take_step(whole, of);
         }
         Some(Place::Epoch) => {
             named.epoch = named.epoch.or(whole);
+            named.part_of_epoch =
+                named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
             named.epoch_counted_from_one |= of.is_some();
         }
         Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
@@ -155,7 +165,8 @@ fn read_value(
     }
     let measure = names::meaning_of(name) != Meaning::Any && !words.is_after_from;
     // Only in `name=value` and `name: value` may any word be a name, and only a single one.
-    let is_name = measure || (words.is_assigned && words.is_alone);
+    let is_sentence = matches!(tokens.get(at + 1), Some(Token::Word(word)) if OF_SENTENCES.contains(word));
+    let is_name = (measure && !is_sentence) || (words.is_assigned && words.is_alone);
     let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
     if !is_name || !fits || !names::may_be_metric(name) {
         return false;
@@ -163,6 +174,7 @@ fn read_value(
     let fraction = of.filter(|of| *of > 0).map(|of| value / of as f64);
     let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
     named.values.push((name.clone(), fraction.or(share).unwrap_or(value)));
+    named.words_before.push(words.before_name().unwrap_or_default().to_owned());
     measure
 }
 
@@ -197,6 +209,8 @@ struct Words<'a> {
     is_assigned: bool,
     /// All of them are in the name.
     is_alone: bool,
+    /// How many words are before the name.
+    left: usize,
     /// `from score 0.5` is a sentence.
     is_after_from: bool,
     /// `nan iterations: 0` is a count.
@@ -228,7 +242,13 @@ impl<'a> Words<'a> {
             _ => None,
         };
         let words: Vec<&str> = tokens[begin..end].iter().filter_map(word).collect();
-        let (name, left) = names::joined(&words, is_equals)?;
+        let (mut name, mut left) = names::joined(&words, is_equals)?;
+        if let Some(part) =
+            left.checked_sub(1).map(|last| words[last]).filter(|part| names::is_part_of(part, &name))
+        {
+            name = format!("{part}_{name}");
+            left -= 1;
+        }
         let from = words.len() > 1 && words[words.len() - 2] == "from";
         let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
         Some(Self {
@@ -236,9 +256,23 @@ impl<'a> Words<'a> {
             name,
             is_assigned,
             is_alone: left == 0,
+            left,
             is_after_from: from,
             is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
         })
+    }
+
+    /// The word before the name.
+    fn before_name(&self) -> Option<&'a str> {
+        self.left.checked_sub(1).map(|last| self.words[last])
+    }
+
+    /// `global_step`, `global step`, `num_updates`: not the step of an epoch.
+    fn is_of_training(&self) -> bool {
+        let last = self.words.last().copied().unwrap_or_default();
+        last == "num_updates"
+            || last.starts_with("global_")
+            || self.words.iter().rev().nth(1) == Some(&"global")
     }
 
     fn is_plural(&self) -> bool {

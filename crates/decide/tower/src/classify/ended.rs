@@ -2,11 +2,12 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::{Stream, TerminationEvidence};
+use super::evidence::{Stream, StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
-use super::placed::Placed;
+use super::outlived::AT_ONCE_MICROS;
+use super::placed::{Placed, frame_item};
 use super::rule::FactRule;
-use crate::scan::Handling;
+use crate::scan::{Handling, TracebackEnd};
 use crate::signatures::{Role, code, collective, completion};
 
 /// A stop further from the end than this was followed by something else.
@@ -97,7 +98,13 @@ pub(super) fn last_words(evidence: &TerminationEvidence) -> Option<TerminationFi
     let words = log.log.ending.last_words.as_ref()?;
     let said_at = words.written.at;
     let mut progress = evidence.logs.iter().flat_map(|log| &log.log.ending.progress);
-    let was_followed = progress.any(|moment| said_at.is_some_and(|said_at| moment.at > Some(said_at)));
+    // What is read together with it may have been written before it.
+    let was_followed = progress.any(|moment| {
+        moment
+            .at
+            .zip(said_at)
+            .is_some_and(|(at, said_at)| at.as_micros() - said_at.as_micros() > AT_ONCE_MICROS)
+    });
     let mut finding = TerminationFinding::new(Reason::Unknown, FactRule::LastWords, Confidence::Guess);
     finding.items.push(line_item(log.stream, words.line_number, &words.text));
     (!was_followed).then_some(finding)
@@ -250,13 +257,44 @@ pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bo
         let traceback = stream.log.last_traceback.as_ref().filter(|end| !end.is_aside);
         placed.iter().filter(|found| found.stream == Some(stream.stream)).any(|found| {
             let is_last = found.line_number + AFTERWORD_LINES > stream.log.line_count;
-            let was_thrown = matches!(found.role, Role::Cause | Role::Exception)
-                && traceback.is_some_and(|end| {
-                    end.line_number < found.line_number
-                        && found.line_number <= end.line_number + MESSAGE_LINES
-                });
+            let was_thrown =
+                traceback.is_some_and(|end| is_end_of(end, found)) && !is_followed(found, evidence);
             let is_report = matches!(found.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
             is_last && found.is_open() && (was_thrown || is_report)
         })
     })
+}
+
+/// Whether the traceback ends with this exception.
+fn is_end_of(traceback: &TracebackEnd, found: &Placed<'_>) -> bool {
+    matches!(found.role, Role::Cause | Role::Exception)
+        && traceback.line_number < found.line_number
+        && found.line_number <= traceback.line_number + MESSAGE_LINES
+}
+
+/// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may have been written before.
+fn is_followed(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+    let is_later = |log: &&StreamLog| {
+        let last = log.log.ending.last_line.and_then(|last| last.at);
+        Some(log.stream) != found.stream && last.zip(found.at).is_some_and(|(last, at)| last > at)
+    };
+    let closes_well = |log: &StreamLog| {
+        let last = log.log.last_lines.iter().rfind(|line| !line.trim().is_empty());
+        let words = last.map(|line| line.to_ascii_lowercase()).unwrap_or_default();
+        !log.log.ending.ends_with_progress()
+            && !["fail", "error", "abort", "exit code", "exit status"].iter().any(|word| words.contains(word))
+    };
+    evidence.logs.iter().filter(is_later).any(closes_well)
+}
+
+/// The exception of the last traceback of a stream, with the frame that raised it, where nothing shows whether it was handled.
+pub(super) fn unsettled(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let (found, thrown) = evidence.logs.iter().find_map(|log| {
+        let end = log.log.last_traceback.as_ref()?;
+        let is_its = |found: &&Placed<'_>| found.stream == Some(log.stream) && is_end_of(end, found);
+        let found = placed.iter().filter(is_its).find(|found| found.is_open())?;
+        Some((found, found.finding(Confidence::Guess)))
+    })?;
+    let frame = found.hit.raised_at.as_ref().map(|frame| frame_item(*found, frame));
+    Some(TerminationFinding { items: thrown.items.into_iter().chain(frame).collect(), ..thrown })
 }

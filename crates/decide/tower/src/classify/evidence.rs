@@ -1,10 +1,13 @@
 //! Everything that is known about an end, as plain data.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use trackway_core::{LaunchKind, Step, TerminationReason as Reason, Timestamp};
 use trackway_formats::record::RankEnd;
 
 use super::rule::FactRule;
+use super::settings;
 use crate::scan::LogEvidence;
 
 /// Which of the script's streams.
@@ -204,6 +207,9 @@ pub struct TerminationEvidence {
     /// Why the promotion rule of the run's ladder refuses this rung, with the numbers; `None`: it does not.
     #[serde(default)]
     pub rung_refused: Option<String>,
+    /// Values that the log says cannot be read and that files of settings have ([`Self::take_settings`]).
+    #[serde(default)]
+    pub rejected_settings: Vec<String>,
 }
 
 impl TerminationEvidence {
@@ -217,5 +223,17 @@ impl TerminationEvidence {
     #[must_use]
     pub fn of_launch(kind: LaunchKind) -> Self {
         Self { is_launch: true, ..Self::new(kind) }
+    }
+
+    /// Takes the texts of the files of settings that the command names, which are read only where the log rejects a value. The logs come first.
+    pub fn take_settings(&mut self, texts: impl FnOnce() -> Vec<String>) {
+        let hits = self.logs.iter().flat_map(|log| &log.log.hits);
+        let rejected: BTreeSet<&str> = hits.filter_map(settings::rejected_value).collect();
+        if rejected.is_empty() {
+            return;
+        }
+        let texts = texts();
+        let is_set = |value: &&str| texts.iter().any(|text| settings::has_value(text, value));
+        self.rejected_settings = rejected.into_iter().filter(is_set).map(str::to_owned).collect();
     }
 }

@@ -32,6 +32,11 @@ static BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s.])(?:(?:{of_logic})(?::|$)|{of_shapes})")).expect("a fixed pattern")
 });
 
+/// Whether the line names an exception that follows from the code and its data.
+pub(super) fn is_of_logic(text: &str) -> bool {
+    BY_CODE.is_match(text)
+}
+
 /// What is refused to a process: it has no right, or its files are not what they were said to be.
 static BY_REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     let of_files = "PermissionError|FileNotFoundError|FileExistsError|IsADirectoryError|NotADirectoryError";
@@ -47,7 +52,7 @@ pub fn thrown(reason: Reason, evidence: &[EvidenceItem]) -> Option<&str> {
     let decided = evidence.first()?;
     let is_printed = matches!(decided.source, EvidenceSource::Log | EvidenceSource::ErrorFile);
     let text = decided.text.trim();
-    let is_of_code = || BY_CODE.is_match(text) && !text.contains("NoneType");
+    let is_of_code = || is_of_logic(text) && !text.contains("NoneType");
     let lasts = match reason {
         StorageError => BY_REFUSAL.is_match(text),
         CodeError | CheckpointError | EvaluatorError | Unknown => is_of_code() || BY_REFUSAL.is_match(text),

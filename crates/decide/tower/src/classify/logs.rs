@@ -8,24 +8,29 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::allocation::is_absurd_allocation;
+use super::by_hand;
+use super::checkpoint_key;
 use super::ended;
 use super::evidence::{Stream, TerminationEvidence};
 use super::exit_code::ended_by_sigkill;
 use super::failed_child;
-use super::finding::{SecondaryFinding, TerminationFinding};
+use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
 use super::lasting::{self, is_code_type};
-use super::placed::{Placed, frame_item, item};
+use super::placed::{Placed, chained, frame_item, item};
 use super::settings;
 use super::torn;
 use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase};
 use crate::signatures::{
-    Role, checkpoint, code, collective, data, early_stop, network, node, numeric, operator, scheduler,
+    Role, checkpoint, code, collective, data, early_stop, memory_host, network, node, numeric, operator,
+    scheduler,
 };
 
 /// Evidence lines listed for one reason.
 const MAX_ITEMS: usize = 4;
 /// Lines over which one message may run.
 const SAME_MESSAGE_LINES: u64 = 3;
+/// Lines between an exception and the line that joins another one to it.
+const CHAINED_LINES: u64 = 3;
 /// Lines between an exception and its repetition by a runtime.
 const SAME_ERROR_LINES: u64 = 30;
 /// Skipped updates from which on they are no longer usual.
@@ -53,6 +58,8 @@ pub(super) struct LogReading {
     /// Whether a stream ends with the traceback of the main program or with a launcher's report of a failed child, and nothing states a
     /// normal end.
     pub(super) ends_badly: bool,
+    /// A traceback of which nothing shows whether it was handled, with its frame.
+    pub(super) traceback: Option<TerminationFinding>,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
 }
@@ -64,7 +71,10 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     });
     let mut placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
     drop_aftermath(&mut placed, evidence);
+    by_hand::drop_words(&mut placed);
+    checkpoint_key::drop_others(&mut placed);
     let torn = torn::reading(evidence);
+    let unread = torn.clone().filter(torn::names_an_exception);
     let cause = strongest(&placed);
     let failed_child = cause.and_then(|(found, _)| failed_child::instead_of(found, &placed));
     let telling: Vec<_> =
@@ -85,7 +95,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     LogReading {
         cause: failed_child.or_else(|| {
             let (found, strength) = cause?;
-            let named = finding(found, strength, &placed);
+            let named = finding(found, strength, &placed, &evidence.rejected_settings);
             Some(if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named })
         }),
         weak,
@@ -97,6 +107,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         lost_loss,
         has_doubts: ended::has_doubts(&placed, &telling, evidence),
         ends_badly: ended::badly(&placed, evidence),
+        traceback: ended::unsettled(&placed, evidence).or(unread),
         others,
     }
 }
@@ -379,15 +390,6 @@ fn is_soft(hit: &Hit) -> bool {
         || (hit.reason == Reason::Cancelled && hit.role == Role::Cause)
 }
 
-fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
-    first.order < second.order
-        && placed.iter().any(|found| {
-            found.role == Role::Chain
-                && found.order > first.order
-                && (found.order < second.order || found.is_on_line_of(&second))
-        })
-}
-
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
 /// first open one.
 fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
@@ -421,9 +423,14 @@ fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     hang.or_else(|| placed.iter().find(read)).copied()
 }
 
-fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> TerminationFinding {
+fn finding(
+    found: Placed<'_>,
+    strength: Strength,
+    placed: &[Placed<'_>],
+    rejected_settings: &[String],
+) -> TerminationFinding {
     let mut hit = found.hit.clone();
-    if settings::are_at_fault(&hit) {
+    if settings::are_at_fault(&hit, rejected_settings) {
         hit.reason = Reason::CodeError;
     }
     // A chained traceback prints the exception twice: before its frames and after them.
@@ -441,6 +448,7 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Term
     finding.is_platform_statement = found.role == Role::Verdict;
     finding.items.push(item(found));
     finding.items.extend(raised_at(found, placed).map(|frame| frame_item(found, frame)));
+    finding.items.extend(raised_before(found, placed));
     let same = placed
         .iter()
         .filter(|other| other.order != found.order && other.reason == found.reason && is_causal(other.hit));
@@ -461,6 +469,25 @@ fn raised_at<'a>(found: Placed<'a>, placed: &[Placed<'a>]) -> Option<&'a OwnFram
         same.find_map(|other| other.hit.raised_at.as_ref())
     };
     of_worker.or_else(on_line)
+}
+
+/// The exception of another reason that was being handled when this one was raised, or that this one was raised from: a `finally` that fails hides
+/// what it follows.
+fn raised_before(found: Placed<'_>, placed: &[Placed<'_>]) -> Option<EvidenceItem> {
+    let before = |limit: u64| {
+        placed.iter().filter(move |other| other.stream == found.stream && other.line_number < limit)
+    };
+    let is_thrown = |other: &&Placed<'_>| matches!(other.role, Role::Cause | Role::Exception);
+    let chain = before(found.line_number).rfind(|other| other.role == Role::Chain)?;
+    let last = before(found.line_number).rfind(is_thrown)?;
+    let is_next =
+        last.line_number < chain.line_number && chain.line_number <= last.line_number + CHAINED_LINES;
+    let on_line = || placed.iter().filter(|other| other.is_on_line_of(last));
+    if !is_next || on_line().any(|other| other.reason == found.reason) {
+        return None;
+    }
+    let how = if chain.text.contains("direct cause") { "because of" } else { "while handling" };
+    Some(EvidenceItem { text: format!("{how} {}", last.shown()), ..item(*last) })
 }
 
 /// Numbers that are lost break what computes with them: an exception of no family after them has them as its cause.
@@ -535,6 +562,7 @@ fn is_reader_type(text: &str) -> bool {
 
 fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Confidence {
     match strength {
+        Strength::Open if was_only_killed(found, placed) => Confidence::Guess,
         Strength::Open if is_proved(found, placed) => Confidence::Certain,
         Strength::Open => Confidence::Likely,
         Strength::Exception if is_code_type(&found.text) => Confidence::Likely,
@@ -542,6 +570,16 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
         Strength::Consequence if found.reason == Reason::Hang => Confidence::Likely,
         Strength::Consequence => Confidence::Guess,
     }
+}
+
+/// Whether SIGKILL ended a worker of a loader and nothing says that memory ran out: anything may have sent it.
+fn was_only_killed(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
+    let states_memory = |other: &Placed<'_>| {
+        other.reason == Reason::HostOom && other.is_open() && other.signature != memory_host::LOADER_WORKER
+    };
+    found.signature == memory_host::LOADER_WORKER
+        && found.text.to_ascii_lowercase().contains("signal: killed")
+        && !placed.iter().any(states_memory)
 }
 
 /// Whether the log admits no other reading: an authority states it or it was thrown, it has no other meaning, and nothing else is in the log

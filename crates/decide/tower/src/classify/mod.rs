@@ -18,6 +18,8 @@
 //! refuses is reported as that.
 
 mod allocation;
+mod by_hand;
+mod checkpoint_key;
 mod ended;
 mod evidence;
 mod exit_code;
@@ -233,6 +235,10 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 }
 
 #[cfg(test)]
+mod by_hand_tests;
+#[cfg(test)]
+mod checkpoint_key_tests;
+#[cfg(test)]
 mod ending_tests;
 #[cfg(test)]
 mod exit_tests;
@@ -241,8 +247,12 @@ mod frame_tests;
 #[cfg(test)]
 mod mistaken_tests;
 #[cfg(test)]
+mod settings_tests;
+#[cfg(test)]
 mod sibling_tests;
 #[cfg(test)]
 mod systems_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traceback_tests;

@@ -12,7 +12,7 @@ use crate::signatures::{Role, collective};
 /// Progress so long after an error was made by a run that continued, not by a sibling that was about to be ended.
 const CLEARLY_LATER_MICROS: i64 = 1_000_000;
 /// What is closer together was written at once: a process that ends writes what it had kept back of its output.
-const AT_ONCE_MICROS: i64 = 50_000;
+pub(super) const AT_ONCE_MICROS: i64 = 50_000;
 /// So many moments of progress count whenever they were.
 const MANY_MOMENTS: usize = 5;
 /// So many count if the last is clearly later.
@@ -22,6 +22,8 @@ const SOME_MOMENTS: usize = 2;
 struct ProgressTimes {
     /// In order, one for all that was written at once.
     printed: Vec<Timestamp>,
+    /// In order, one for all that was read at once, and the last result; of an attempt that ended well.
+    ended_well: Vec<Timestamp>,
     recorded: Option<Timestamp>,
 }
 
@@ -47,17 +49,33 @@ impl ProgressTimes {
         let lines = evidence.logs.iter().flat_map(|log| &log.log.ending.progress);
         let mut printed: Vec<Timestamp> = lines.filter_map(|moment| moment.at).collect();
         printed.sort_unstable();
+        printed.dedup();
+        let results = evidence.logs.iter().filter_map(|log| log.log.ending.last_result?.at);
+        let ended_well = match evidence.exit_code {
+            Some(0) => printed.iter().copied().chain(results).collect(),
+            _ => Vec::new(),
+        };
         printed.dedup_by(|next, kept| next.as_micros() - kept.as_micros() < AT_ONCE_MICROS);
-        Self { printed, recorded: evidence.progress.last_step_at }
+        Self { printed, ended_well, recorded: evidence.progress.last_step_at }
     }
 
     fn show_survival_of(&self, at: Timestamp) -> bool {
         let is_clear = |progress: Timestamp| progress.as_micros() - at.as_micros() > CLEARLY_LATER_MICROS;
         let later = self.printed.iter().filter(|printed| **printed > at).count();
         let last_is_clear = || self.printed.last().is_some_and(|last| is_clear(*last));
-        later >= MANY_MOMENTS
+        self.continued_to_a_good_end(at)
+            || later >= MANY_MOMENTS
             || (later >= SOME_MOMENTS && last_is_clear())
             || self.recorded.is_some_and(is_clear)
+    }
+
+    /// Whether work was done between it and exit code 0. What is read together first may have been written before it: only the next is surely later, or
+    /// what comes after a while.
+    fn continued_to_a_good_end(&self, at: Timestamp) -> bool {
+        let mut later = self.ended_well.iter().filter(|done| **done > at);
+        let is_apart = |done: &Timestamp| done.as_micros() - at.as_micros() > AT_ONCE_MICROS;
+        let first = later.next();
+        first.is_some_and(is_apart) || later.any(|done| Some(done) != first)
     }
 }
 

@@ -54,6 +54,16 @@ impl Placed<'_> {
     }
 }
 
+/// Whether `second` is part of a chain of exceptions that `first` began.
+pub(super) fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
+    first.order < second.order
+        && placed.iter().any(|found| {
+            found.role == Role::Chain
+                && found.order > first.order
+                && (found.order < second.order || found.is_on_line_of(&second))
+        })
+}
+
 /// As evidence of a verdict.
 pub(super) fn item(found: Placed<'_>) -> EvidenceItem {
     let source = if found.stream.is_some() { EvidenceSource::Log } else { EvidenceSource::ErrorFile };

@@ -53,6 +53,11 @@ pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Op
     {
         return Some(exited(other));
     }
+    if let Some(traceback) = &log.traceback {
+        let rule = FactRule::ExitZeroAfterTraceback;
+        let finding = TerminationFinding::new(Reason::Completed, rule, Confidence::Likely);
+        return Some(exited(TerminationFinding { items: traceback.items.clone(), ..finding }));
+    }
     let confidence = if log.has_doubts { Confidence::Likely } else { Confidence::Certain };
     Some(exited(TerminationFinding::new(Reason::Completed, FactRule::ExitZero, confidence)))
 }

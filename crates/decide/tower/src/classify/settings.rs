@@ -1,4 +1,5 @@
-//! Whether an unreadable or absent file is one of the settings: those are the code's matter, and no repair of the data helps.
+//! Whether an unreadable or absent file, or a value that cannot be read, is one of the settings: those are the code's matter, and no repair of
+//! the data helps.
 
 use std::sync::LazyLock;
 
@@ -25,7 +26,13 @@ static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
 /// What settings are kept in, and their usual names: of a value, not of a file.
 static VALUES: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"\bargs\b|params\b|options\b|\bopts?\b|environ|getenv|argv|\b(lr|learning_rate|batch_size|epochs|seed)\b",
+        r"\bargs\b|params\b|options\b|\bopts?\b|environ|getenv|argv|json\.load\(|\b(lr|learning_rate|batch_size|epochs|seed)\b",
+    )
+});
+/// A conversion of what is kept there, whatever the code around it names.
+static CONVERTED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"\b(float|int)\(\s*(self\.)?((\w+_)?(cfg|config|conf|settings|hparams|hyper_?params|params|args|opts?|environ|getenv)\b|(os\.environ|os\.getenv|sys\.argv|yaml\.\w+\(|tomllib\.\w+\())",
     )
 });
 /// What code that reads data names, and lines of a file of records.
@@ -34,13 +41,22 @@ static DATA: LazyLock<Regex> = LazyLock::new(|| {
         r"data|\b(train|valid|val|test|dev)([_./-]|\b)|rows?\b|records?\b|samples?\b|\blines?\b|jsonl|corpus|shard|annot|labels?\b|examples?\b|caption|instances?\b|documents?\b|articles?\b|manifest|index|image|\bfor \w+ in\b|loads\(\w\b",
     )
 });
+/// Functions that train or test: their names say nothing of what a line of them reads.
+static TRAINS: LazyLock<Regex> = LazyLock::new(|| compiled(r"\b(train|valid|val|test|dev)(_\w+)?\b"));
+/// The value that cannot be read, as the message quotes it.
+static REJECTED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r#"(?:string to (?:float|int)|int\(\)[^\n'"]*base \d+|parse string)\b[^\n'"]*(?:'([^'\n]+)'|"([^"\n]+)")"#,
+    )
+});
 /// The file that is not there, as the message names it.
 static ABSENT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?:directory|found)\W{1,4}['"]?([^'"\n]+\.(?:json|ya?ml|toml|ini|cfg))\b"#));
 
 /// Whether the error is one of the settings. A JSON file that code of the user reads outside of the data's loading may be either: then it is the
-/// settings, since a run that waits for a repair of its data would wait in vain.
-pub(super) fn are_at_fault(hit: &Hit) -> bool {
+/// settings, since a run that waits for a repair of its data would wait in vain. `rejected`: values that files of settings have and that the log
+/// rejects.
+pub(super) fn are_at_fault(hit: &Hit, rejected: &[String]) -> bool {
     let is_in = |phase| hit.phases.contains(&phase);
     let in_worker = hit.text.contains("DataLoader worker");
     if hit.reason != Reason::DataError || is_in(Phase::LoadSample) || in_worker {
@@ -59,13 +75,43 @@ pub(super) fn are_at_fault(hit: &Hit) -> bool {
             reads_settings || SETTINGS.is_match(path) || !(reads_data || DATA.is_match(path))
         }),
         data::JSON => reads_settings || (code.is_some() && !reads_data),
-        data::DELIMITED_TEXT => (reads_settings || speaks_of(&VALUES)) && !reads_data,
+        data::DELIMITED_TEXT => {
+            let is_set = || rejected_value(hit).is_some_and(|value| rejected.iter().any(|one| one == value));
+            let in_reader = is_in(Phase::LoadData);
+            let of_rows = code.map_or(in_reader, |code| reads_rows(code, in_reader));
+            speaks_of(&CONVERTED) || ((reads_settings || speaks_of(&VALUES) || is_set()) && !of_rows)
+        }
         _ => false,
     }
 }
 
+/// Whether code that converts a value has it from data: by its line, or by the function around it, unless that reads settings. `in_reader`: a frame
+/// looks like a reader of data, as that function may.
+fn reads_rows(code: &str, in_reader: bool) -> bool {
+    let (function, line) = code.split_once(": ").unwrap_or((code, ""));
+    let of_settings = SETTINGS.is_match(function);
+    let of_data = || in_reader || DATA.is_match(&TRAINS.replace_all(function, ""));
+    DATA.is_match(line) || (!of_settings && of_data())
+}
+
+/// The value that the line says cannot be read.
+pub(super) fn rejected_value(hit: &Hit) -> Option<&str> {
+    let found = REJECTED.captures(&hit.text).filter(|_| hit.signature == data::DELIMITED_TEXT)?;
+    Some(found.get(1).or_else(|| found.get(2))?.as_str())
+}
+
+/// Whether a file of settings has the value: behind a key, or behind a sign of assignment.
+pub(super) fn has_value(text: &str, value: &str) -> bool {
+    let is_before = |letter: char| letter.is_whitespace() || ":='\"".contains(letter);
+    let is_behind = |letter: char| letter.is_whitespace() || "'\",#}".contains(letter);
+    text.match_indices(value).any(|(place, found)| {
+        let (before, behind) = (&text[..place], &text[place + found.len()..]);
+        before.chars().next_back().is_some_and(is_before) && behind.chars().next().is_none_or(is_behind)
+    })
+}
+
 /// Function and code of the frame of the user that raised it, without the file: `train.py` says nothing of what is read.
-fn own_code(hit: &Hit) -> Option<&str> {
+pub(super) fn own_code(hit: &Hit) -> Option<&str> {
     let text = &hit.raised_at.as_ref()?.text;
     Some(text.split_once(" in ").map_or("", |(_, code)| code))
 }

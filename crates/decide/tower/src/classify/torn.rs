@@ -46,6 +46,11 @@ pub(super) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
     Some(finding)
 }
 
+/// Whether the reading has the line of an exception, and not only a frame: stacks are printed of healthy processes too.
+pub(super) fn names_an_exception(reading: &TerminationFinding) -> bool {
+    reading.items.first().is_some_and(|item| EXCEPTION.is_match(&item.text))
+}
+
 /// Whether the run continued after it: after its header, or after the exception that it ends with.
 fn was_dealt_with(end: &TracebackEnd, hits: &[Hit]) -> bool {
     let header =

@@ -14,7 +14,7 @@ impl Case<'_> {
         }
         if history.data_manifest_now == last.data_manifest {
             let why = format!(
-                "`{}`: nothing is launched until the data manifest or the schema contract changes",
+                "`{}`: nothing is launched until its data, schema, rules or code changes",
                 last.reason
             );
             return Some(stop(DecisionRule::DataUnchanged, why, FinalState::Blocked));
@@ -73,7 +73,10 @@ impl Case<'_> {
         };
         let Some(entry) = plan.get(next) else {
             let why = if plan.is_empty() {
-                format!("`{}` is retried only with a changed plan, and the run file names none", last.reason)
+                format!(
+                    "`{0}` is retried only with a changed plan, and `retry.{0}.plan` has none",
+                    last.reason
+                )
             } else {
                 format!("`{}`: all {} entries of the plan are used", last.reason, plan.len())
             };

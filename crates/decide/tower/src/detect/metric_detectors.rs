@@ -17,6 +17,16 @@ use super::rank::Rank;
 use super::role::Role;
 use super::rules::{Rule, Rules};
 use super::validation::Validation;
+use crate::began_again::BeganAgain;
+
+/// What a value is, if it is a loss.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LossKind {
+    /// It is the main training loss of its rank.
+    pub is_main: bool,
+    /// It falls while the model learns.
+    pub falls: bool,
+}
 
 /// What the detectors of a metric changed, as few of them do.
 pub(super) type Changes = Vec<(Detector, DetectorChange)>;
@@ -29,6 +39,8 @@ pub(super) struct MetricDetectors {
     pub place: usize,
     /// Its values are losses of batches from before they are trained on.
     pub is_progressive: bool,
+    /// Whether another training of the script began with its last value.
+    pub again: BeganAgain,
     non_finite: NonFinite,
     state: State,
 }
@@ -53,14 +65,17 @@ fn main_loss(
     rules: &Rules,
     sample: Sample,
     rank: &mut Rank,
+    falls: bool,
     changes: &mut Changes,
 ) {
     use Detector as D;
     let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
     let [spiked, shifted] = loss.take(spike, shift, sample);
-    changes.extend(on(rules, D::LossSpike, |_| spiked));
-    changes.extend(on(rules, D::LossShift, |_| shifted));
-    changes.extend(on(rules, D::Plateau, |rule| plateau.take(rule, sample)));
+    if falls {
+        changes.extend(on(rules, D::LossSpike, |_| spiked));
+        changes.extend(on(rules, D::LossShift, |_| shifted));
+        changes.extend(on(rules, D::Plateau, |rule| plateau.take(rule, sample)));
+    }
     changes.extend(on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss)));
     (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
     (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
@@ -91,22 +106,24 @@ impl MetricDetectors {
             _ => State::None,
         };
         let is_progressive = metric == PROGRESSIVE_LOSS;
-        Self { role, metric: metric.into(), place, is_progressive, non_finite: NonFinite::default(), state }
+        let (again, non_finite) = (BeganAgain::default(), NonFinite::default());
+        Self { role, metric: metric.into(), place, is_progressive, again, non_finite, state }
     }
 
-    /// Takes a value. `main`: it is the main training loss of its rank.
+    /// Takes a value.
     pub(super) fn take(
         &mut self,
         rules: &Rules,
         sample: Sample,
         rank: &mut Rank,
-        main: bool,
+        loss: LossKind,
         memory_limit_bytes: Option<f64>,
     ) -> Changes {
         let mut changes = Changes::new();
-        changes.extend(on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, main)));
+        changes
+            .extend(on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, loss.is_main)));
         if sample.value.is_finite() {
-            self.finite(rules, sample, rank, main, memory_limit_bytes, &mut changes);
+            self.finite(rules, sample, rank, loss, memory_limit_bytes, &mut changes);
         }
         changes
     }
@@ -135,13 +152,15 @@ impl MetricDetectors {
         rules: &Rules,
         sample: Sample,
         rank: &mut Rank,
-        main: bool,
+        loss: LossKind,
         memory_limit_bytes: Option<f64>,
         changes: &mut Changes,
     ) {
         use Detector as D;
         match (&mut self.state, self.role) {
-            (State::Loss(state), _) if main => main_loss(state, rules, sample, rank, changes),
+            (State::Loss(state), _) if loss.is_main => {
+                main_loss(state, rules, sample, rank, loss.falls, changes);
+            }
             (State::Validation(state), _) => {
                 changes.extend(on(rules, D::ValidationDivergence, |rule| {
                     state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)

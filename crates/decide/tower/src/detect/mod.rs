@@ -37,10 +37,11 @@ use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
 use trackway_formats::record::RESIDENT_BYTES;
 
+use crate::reinforcement::is_of_reinforcement;
 use crate::runbook::symptom_of_detector;
 use anomaly::{Anomaly, DetectorChange, Sample};
 pub use cursor::{DataCursor, DataPlace};
-use metric_detectors::MetricDetectors;
+use metric_detectors::{LossKind, MetricDetectors};
 use rank::Rank;
 use ranks::{Agreement, Stragglers};
 pub use resident::MemorySample;
@@ -87,6 +88,8 @@ pub struct Detectors {
     steps: Option<(Step, Step)>,
     /// Nothing of the attempt that began was seen yet.
     begins: bool,
+    /// A metric says that its losses need not fall.
+    is_of_reinforcement: bool,
 }
 
 /// A look of a detector at a value of a metric of a rank.
@@ -125,6 +128,7 @@ impl Detectors {
     /// Begins to watch a metric of a rank; the same one again gives the same answer. What no detector looks at costs
     /// nothing.
     pub fn watch(&mut self, rank: u32, metric: &str) -> WatchId {
+        self.is_of_reinforcement |= is_of_reinforcement(metric);
         let Some(role) = role_of(metric) else { return WatchId::NONE };
         if let Some(watch) = self.by_name.get(&(rank, Box::from(metric))) {
             return *watch;
@@ -181,7 +185,9 @@ impl Detectors {
         if self.watched.len() <= watch.0 as usize {
             return;
         }
+        self.note_training(watch, step, value);
         self.note_step(step);
+        let falls = !self.is_of_reinforcement;
         let watched = &mut self.watched[watch.0 as usize];
         let rank = &mut self.ranks[watched.place];
         if rank.hang.alive(step, at_seconds) {
@@ -189,7 +195,8 @@ impl Detectors {
         }
         let sample = Sample { step, value };
         let main = rank.main_loss.is_some_and(|(_, main)| main == watch.0);
-        let changes = watched.take(&self.rules, sample, rank, main, self.memory_limit_bytes);
+        let loss = LossKind { is_main: main, falls };
+        let changes = watched.take(&self.rules, sample, rank, loss, self.memory_limit_bytes);
         for (detector, change) in changes {
             self.tell(self.look(detector, watch, sample), change, firings);
         }
@@ -215,6 +222,16 @@ impl Detectors {
             self.forget();
         }
         self.steps = Some(self.steps.map_or((step, step), |(first, last)| (first.min(step), last.max(step))));
+    }
+
+    /// A loss that is back where it began while the steps begin again is that of another training of the script.
+    fn note_training(&mut self, watch: WatchId, step: Step, value: f64) {
+        let watched = &mut self.watched[watch.0 as usize];
+        let is_of_first_rank = matches!(watched.role, Role::Loss(_)) && watched.place == 0;
+        if is_of_first_rank && watched.again.take(step, value) {
+            self.forget();
+            self.watched[watch.0 as usize].again.take(step, value);
+        }
     }
 
     /// What the batches of all ranks show.

@@ -684,3 +684,26 @@ fn the_documentation_has_every_detector() {
         assert_eq!(found, wanted, "run with TRACKWAY_BLESS=1");
     }
 }
+
+/// Proves that the beginning of another training in the same script is not taken for a jump of the loss, that one is found where steps begin again with each epoch;
+/// and that no level is watched where a reward says that the loss need not fall.
+#[test]
+fn another_training_of_the_script_begins_without_a_finding() {
+    let grid = |rates: &[f64]| {
+        let values = rates.iter().flat_map(|rate| {
+            (1..=60).map(move |step| (step, vec![(0, "loss", 6.7 * (-rate * (step - 1) as f64).exp())]))
+        });
+        fired(&stream(values.collect::<Vec<_>>()))
+    };
+    assert_eq!(grid(&[0.3, 0.05, 0.004]), []);
+    let jumps = |place: u64| if place >= 215 { 9.0 } else { 0.3 + 2.0 * (-(place as f64) / 50.0).exp() };
+    let by_epoch = (0..300).map(|place| (place % 40 + 1, vec![(0, "loss", jumps(place))]));
+    assert!(!stream(by_epoch).is_empty());
+    for (name, expected) in [("reward", 0), ("rows", 1)] {
+        let rises = (0..200).map(|step| {
+            let loss = if step < 100 { 1.0 + 0.01 * (step % 7) as f64 } else { 20.0 };
+            (step, vec![(0, name, step as f64), (0, "loss", loss)])
+        });
+        assert_eq!(stream(rises).len().min(1), expected, "{name}");
+    }
+}

@@ -22,6 +22,8 @@ pub struct KnownNumbers {
     pub has_baseline: bool,
     /// Why numbers will have no interval, by their names.
     pub without_interval: BTreeMap<String, String>,
+    /// Why numbers that such an evaluation measures will not be measured this time, by their names; they are not among the others.
+    pub unmeasured: BTreeMap<String, String>,
 }
 
 impl KnownNumbers {
@@ -41,6 +43,11 @@ impl KnownNumbers {
             |begin: &&str| number.name.strip_prefix(*begin).is_some_and(|rest| rest.parse::<f64>().is_ok());
         self.names.contains(of_spots.as_ref().unwrap_or(&number.name))
             || !self.is_complete && NUMBERED.iter().any(is_numbered)
+    }
+
+    /// Why a number will not be measured although it could be.
+    fn why_unmeasured(&self, number: &Number) -> Option<&str> {
+        self.unmeasured.get(&number.name).map(String::as_str).filter(|_| !number.baseline)
     }
 
     /// The name that was probably meant.
@@ -100,6 +107,11 @@ fn without_interval(check: &str, text: &str, number: &Number, known: &KnownNumbe
 }
 
 fn unknown(check: &str, text: &str, number: &Number, known: &KnownNumbers, severity: Severity) -> Finding {
+    if let Some(why) = known.why_unmeasured(number) {
+        let message = format!("the gate `{text}` names `{}`, which will not be measured: {why}", number.name);
+        let action = "evaluate more rows, or remove the gate";
+        return Finding::new(check, severity, message).about(&number.name).action(action);
+    }
     let nearest = known.nearest(number);
     let severity = match (known.is_complete, &nearest) {
         (true, _) => severity,
@@ -149,6 +161,7 @@ mod tests {
             is_complete,
             has_baseline: true,
             without_interval: [("latency_seconds".to_owned(), "with 9 rows".to_owned())].into(),
+            unmeasured: BTreeMap::new(),
         }
     }
 
@@ -164,6 +177,19 @@ mod tests {
         let action = "evaluate more rows, or judge the number alone: `value(latency_seconds)`";
         assert_eq!(found("latency_seconds < 0.1", &known), [(Severity::Warn, action.to_owned())]);
         assert_eq!(found("value(latency_seconds) < 0.1", &known), []);
+    }
+
+    /// Proves that a gate over a number that will not be measured blocks with the reason, in whatever form it names it, once.
+    #[test]
+    fn a_gate_over_what_will_not_be_measured_blocks() {
+        let unmeasured = [("latency_seconds".to_owned(), "the test set has 9 rows".to_owned())].into();
+        let known = KnownNumbers { unmeasured, without_interval: BTreeMap::new(), ..known(true) };
+        for gate in ["value(latency_seconds) < 1", "latency_seconds < 1"] {
+            let found = unknown_numbers("evaluate.gates", &[gate.to_owned()], &known, Severity::Block);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].severity, Severity::Block);
+            assert!(found[0].message.ends_with("not be measured: the test set has 9 rows"), "{found:?}");
+        }
     }
 
     /// Proves that every form of a number that will be measured is known, and that a mistake in a name blocks with the nearest name.

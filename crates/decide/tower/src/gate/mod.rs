@@ -20,7 +20,7 @@ mod measured;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
@@ -188,6 +188,11 @@ fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Resul
         let slice = name.strip_prefix(over).and_then(|name| name.strip_suffix(metric));
         slice.and_then(|slice| slice.strip_suffix('.')).is_some_and(|slice| !slice.is_empty())
     };
+    // What was not measured may be the most extreme of all.
+    let mut unmeasured = evidence.inconclusive.iter().filter(|_| !number.baseline);
+    if let Some((name, why)) = unmeasured.find(|(name, _)| of_slice(name)) {
+        return Err(format!("`{name}` cannot be judged: {why}"));
+    }
     let slices: Vec<(&String, &Measured)> = numbers.iter().filter(|(name, _)| of_slice(name)).collect();
     if slices.is_empty() {
         return Err(match over {
@@ -257,10 +262,51 @@ fn decided(
     Ok(Found { range, support: measured.support() })
 }
 
-/// The command that tests gates against a model that knows nothing: the predictions of an evaluation, shuffled.
+/// The facts of a model: whatever it predicts, they stay.
+const FACTS: [&str; 6] =
+    ["size_bytes", "weights_bytes", "training_seconds", "gpu_seconds", "cost_usd", "latency_seconds"];
+
+/// The commands that test gates: against a model that knows nothing, the predictions of an evaluation shuffled; and those over a fact of the
+/// model against one where it is twice or half what they allow.
 #[must_use]
 pub fn how_to_verify(rules: &[String], evaluation_id: &str) -> String {
-    test_command(rules, &format!("shuffled:{evaluation_id}"))
+    let is_of_fact = |rule: &&String| fact_of(rule).is_some();
+    let (of_facts, of_predictions): (Vec<&String>, Vec<&String>) = rules.iter().partition(is_of_fact);
+    let owned = |rules: Vec<&String>| rules.into_iter().cloned().collect::<Vec<_>>();
+    let mut commands = Vec::new();
+    if !of_predictions.is_empty() {
+        commands.push(test_command(&owned(of_predictions), &format!("shuffled:{evaluation_id}")));
+    }
+    if !of_facts.is_empty() {
+        let sets: BTreeSet<String> = of_facts
+            .iter()
+            .filter_map(|rule| Some(format!("--set {} ", worse(rule, fact_of(rule)?))))
+            .collect();
+        let sets: String = sets.into_iter().collect();
+        commands.push(format!(
+            "trackway gates fixture {evaluation_id} --name 'a bad model' {sets}--out bad.json"
+        ));
+        commands.push(test_command(&owned(of_facts), "bad.json"));
+    }
+    commands.join("; ")
+}
+
+/// The fact that a gate is over.
+fn fact_of(rule: &str) -> Option<&'static str> {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '.';
+    let mut words = rule.split(|char: char| !is_word(char));
+    words.find_map(|word| FACTS.into_iter().find(|fact| *fact == word))
+}
+
+/// A number that the gate must not accept, where it is `NAME OPERATOR NUMBER`.
+fn worse(rule: &str, fact: &str) -> String {
+    let limit = rule.split_whitespace().last().and_then(|word| word.parse::<f64>().ok());
+    let value = match limit {
+        Some(limit) if rule.contains('<') => (2.0 * limit).to_string(),
+        Some(limit) if rule.contains('>') => (limit / 2.0).to_string(),
+        _ => "VALUE".into(),
+    };
+    format!("{fact}={value}")
 }
 
 /// The commands that test gates against a number which shuffled predictions leave as it is.

@@ -289,7 +289,8 @@ fn a_moved_number_keeps_its_width() {
     assert_eq!(moved.value(), Some(0.5));
 }
 
-/// Proves that the command which tests gates has each as one word of a shell, and the evaluation whose predictions are shuffled.
+/// Proves that the command which tests gates has each as one word of a shell, and the evaluation whose predictions are shuffled, and that a fact of
+/// the model, which they do not change, is set to a worse number.
 #[test]
 fn a_gate_is_tested_by_a_command() {
     let rules = ["min(slice.recall) >= 0.3".to_owned(), "slice.`it's`.recall > 0.5".to_owned()];
@@ -297,4 +298,27 @@ fn a_gate_is_tested_by_a_command() {
         super::how_to_verify(&rules, "evl_1"),
         r"trackway gates test --gate 'min(slice.recall) >= 0.3' --gate 'slice.`it'\''s`.recall > 0.5' --bad shuffled:evl_1"
     );
+    let rules = ["size_bytes <= 1e6".to_owned(), "accuracy > 0.5".to_owned()];
+    assert_eq!(
+        super::how_to_verify(&rules, "evl_1"),
+        "trackway gates test --gate 'accuracy > 0.5' --bad shuffled:evl_1; \
+         trackway gates fixture evl_1 --name 'a bad model' --set size_bytes=2000000 --out bad.json; \
+         trackway gates test --gate 'size_bytes <= 1e6' --bad bad.json"
+    );
+}
+
+/// Proves that an extreme over all probes decides nothing if one of them was not measured, with its reason; the baseline is not concerned.
+#[test]
+fn an_extreme_needs_every_probe() {
+    let measured = GateEvidence {
+        numbers: numbers(&[("probe.age.shuffle.flipped", between(0.1, 0.05, 0.15))]),
+        ..GateEvidence::default()
+    };
+    assert_eq!(judged("max(probe.flipped) < 0.5", &measured).verdict, Pass);
+    let unmeasured = [("probe.age.missing.flipped".to_owned(), "it ended with `ValueError`".to_owned())];
+    let one_is_open = GateEvidence { inconclusive: unmeasured.into(), ..measured };
+    let found = judged("max(probe.flipped) < 0.5", &one_is_open);
+    let why = "`probe.age.missing.flipped` cannot be judged: it ended with `ValueError`";
+    assert_eq!((found.verdict, found.why.as_str()), (Inconclusive, why));
+    assert_eq!(judged("probe.age.shuffle.flipped < 0.5", &one_is_open).verdict, Pass);
 }

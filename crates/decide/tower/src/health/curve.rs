@@ -2,6 +2,8 @@
 
 use trackway_core::Step;
 
+use crate::began_again::BeganAgain;
+
 /// Times the first value that a value is far above it.
 pub(super) const FAR_ABOVE: f64 = 5.0;
 /// Blocks of one curve at most.
@@ -53,7 +55,7 @@ impl Part {
     }
 }
 
-/// The finite values of one metric of one rank, in the order in which they came.
+/// The finite values of one metric of one rank, in the order in which they came: of several trainings of one script those of the last one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
     blocks: Vec<Part>,
@@ -68,17 +70,26 @@ pub struct Curve {
     pub range: Option<(f64, f64)>,
     /// The first value that was far above the first one.
     pub rose: Option<(Step, f64)>,
+    /// The value before that one.
+    pub before_rise: Option<f64>,
+    /// Trainings before this one, in the same script.
+    pub trainings_before: u64,
+    again: BeganAgain,
 }
 
 impl Curve {
     /// Takes a value; one that is not finite is left out.
     pub fn take(&mut self, step: Step, value: f64) {
+        if self.again.take(step, value) {
+            let (again, trainings_before) = (std::mem::take(&mut self.again), self.trainings_before + 1);
+            *self = Self { again, trainings_before, ..Self::default() };
+        }
         if !value.is_finite() {
             return;
         }
         let (_, first) = *self.first.get_or_insert((step, value));
-        if value > FAR_ABOVE * first {
-            self.rose.get_or_insert((step, value));
+        if value > FAR_ABOVE * first && self.rose.is_none() {
+            (self.rose, self.before_rise) = (Some((step, value)), self.last.map(|(_, value)| value));
         }
         if self.start.count < START_VALUES {
             self.start.push(step, value);
@@ -128,19 +139,47 @@ impl Curve {
     /// The least mean of so many values in a row, by blocks; none: there are fewer.
     #[must_use]
     pub fn least_of(&self, count: u64) -> Option<Part> {
-        let starts = (0..self.blocks.len()).map(|start| gathered(self.blocks[start..].iter(), count));
-        let whole = starts.filter(|part| part.count >= count);
-        whole.min_by(|one, other| one.mean.total_cmp(&other.mean))
+        self.parts_of(count).min_by(|one, other| one.mean.total_cmp(&other.mean))
+    }
+
+    /// The greatest mean of so many values in a row, by blocks; none: there are fewer.
+    #[must_use]
+    pub fn greatest_of(&self, count: u64) -> Option<Part> {
+        self.parts_of(count).max_by(|one, other| one.mean.total_cmp(&other.mean))
+    }
+
+    fn parts_of(&self, count: u64) -> impl Iterator<Item = Part> {
+        let starts = (0..self.blocks.len()).map(move |start| gathered(self.blocks[start..].iter(), count));
+        starts.filter(move |part| part.count >= count)
     }
 
     /// The first step of the last blocks whose means are all above this.
     #[must_use]
     pub fn above_since(&self, level: f64) -> Option<Step> {
-        let above = self.blocks.iter().rev().take_while(|block| block.mean > level).count();
-        let before = self.blocks.len() - above;
+        self.since(|mean| mean > level)
+    }
+
+    /// The first step of the last blocks whose means are all below this.
+    #[must_use]
+    pub fn below_since(&self, level: f64) -> Option<Step> {
+        self.since(|mean| mean < level)
+    }
+
+    fn since(&self, is_so: impl Fn(f64) -> bool) -> Option<Step> {
+        let held = self.blocks.iter().rev().take_while(|block| is_so(block.mean)).count();
+        let before = self.blocks.len() - held;
         match before.checked_sub(1).and_then(|place| self.blocks.get(place)) {
-            Some(block) => (above > 0).then_some(block.last_step + 1),
+            Some(block) => (held > 0).then_some(block.last_step + 1),
             None => self.first.map(|(step, _)| step),
+        }
+    }
+
+    /// Which training of its script the curve is of, for a sentence; nothing where there is one.
+    #[must_use]
+    pub fn which(&self) -> String {
+        match self.trainings_before {
+            0 => String::new(),
+            before => format!(", in the last of the {} trainings that this script printed", before + 1),
         }
     }
 

@@ -5,6 +5,7 @@ use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
 use super::curve::{Curve, FAR_ABOVE, Part};
+use super::names::may_be_of_classes;
 use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK};
 
 /// Values that a look at a whole curve needs.
@@ -27,6 +28,9 @@ const ACCURACIES_MIN: u64 = 5;
 const EXPLODED_BETWEEN: f64 = 1000.0;
 /// Values of a loss that show that it exploded.
 const EXPLODED_VALUES_MIN: u64 = 5;
+/// Times the first loss that one is at most that begins again at another level, and the part of its first value there below which it has fallen since.
+const ANOTHER_LEVEL: f64 = 1000.0;
+const FELL_SINCE: f64 = 0.7;
 /// The fraction of a loss at the beginning by which it must have fallen before it can go back, and that many standard errors.
 const LEARNED: f64 = 0.3;
 const LEARNED_ERRORS: f64 = 4.0;
@@ -53,7 +57,12 @@ pub struct EarlierEnd {
     pub last_value: f64,
 }
 
-fn finding(found_by: &str, health: Health, first_step: Option<u64>, evidence: String) -> HealthFinding {
+pub(super) fn finding(
+    found_by: &str,
+    health: Health,
+    first_step: Option<u64>,
+    evidence: String,
+) -> HealthFinding {
     HealthFinding { found_by: found_by.into(), health, first_step, evidence }
 }
 
@@ -73,11 +82,12 @@ fn flat(curve: &Curve) -> Option<(Part, Part)> {
 pub(super) fn unlearned(name: &str, curve: &Curve) -> Option<HealthFinding> {
     let (begin, end) = flat(curve)?;
     let evidence = format!(
-        "`{name}` began at {} and is {} at the end, over {} values to step {}",
+        "`{name}` began at {} and is {} at the end, over {} values to step {}{}",
         number(begin.mean),
         number(end.mean),
         curve.count(),
-        end.last_step
+        end.last_step,
+        curve.which()
     );
     Some(finding("plateau", Health::Suspect, curve.first.map(|(step, _)| step), evidence))
 }
@@ -93,7 +103,7 @@ pub(super) fn chance_level(
         .filter(|(_, curve)| curve.count() >= ACCURACIES_MIN)
         .map(|(name, curve)| (*name, curve.tail(END)))
         .collect();
-    let (_, end) = flat(loss)?;
+    let (_, end) = flat(loss).filter(|_| may_be_of_classes(name))?;
     let by_loss = (2..=CLASSES_MAX).find(|classes| {
         let guess = f64::from(*classes).ln();
         (end.mean - guess).abs() < NEAR_GUESS * guess
@@ -105,10 +115,11 @@ pub(super) fn chance_level(
         Health::Broken,
         loss.first.map(|(step, _)| step),
         format!(
-            "`{name}` stays at {}, and a guess among {by_loss} classes has {}{}",
+            "`{name}` stays at {}, and a guess among {by_loss} classes has {}{}{}",
             number(end.mean),
             number(f64::from(by_loss).ln()),
-            beside.unwrap_or_default()
+            beside.unwrap_or_default(),
+            loss.which()
         ),
     ))
 }
@@ -123,15 +134,46 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
     }
     let is_above = end.mean > FAR_ABOVE * first;
     let is_no_better = greatest > EXPLODED_BETWEEN * first && end.mean > 0.9 * first;
-    (is_above || is_no_better).then(|| {
-        let evidence = format!(
-            "`{name}` began at {}, was {} at most and is {} at the end",
-            number(first),
-            number(greatest),
-            number(end.mean)
-        );
-        finding(LOSS_EXPLODED, Health::Broken, curve.rose.map(|(step, _)| step), evidence)
-    })
+    if !is_above && !is_no_better {
+        return None;
+    }
+    let began = format!(
+        "`{name}` began at {}, was {} at most and is {} at the end{}",
+        number(first),
+        number(greatest),
+        number(end.mean),
+        curve.which()
+    );
+    let (health, evidence) = match another_level(curve) {
+        Some((step, value)) => (
+            Health::Suspect,
+            format!(
+                "{began}; it rose to {} at once, at step {step}, and has fallen since: it may be another loss",
+                number(value)
+            ),
+        ),
+        None => (Health::Broken, began),
+    };
+    Some(finding(LOSS_EXPLODED, health, curve.rose.map(|(step, _)| step), evidence))
+}
+
+/// Where a loss rose far at once, from as low as it ever began, and from where it has only fallen since: as where a script trains another model. A loss
+/// that explodes is higher still, or rises on.
+pub(super) fn another_level(curve: &Curve) -> Option<(u64, f64)> {
+    let ((_, first), (_, greatest), (step, value)) = (curve.first?, curve.range?, curve.rose?);
+    let rose_at_once = curve.before_rise? <= first && greatest <= value && value < ANOTHER_LEVEL * first;
+    let (end, newest) = (curve.tail(0.2).mean, curve.tail(0.1).mean);
+    (rose_at_once && newest <= end && end < FELL_SINCE * value).then_some((step, value))
+}
+
+/// Whether a curve ends lower than it began, for certain.
+pub(super) fn fell(curve: &Curve) -> bool {
+    let (begin, end) = (curve.start, curve.last_values(curve.start.count));
+    let fall = begin.mean - end.mean;
+    // What falls has a wide beginning.
+    let error = LEARNED_ERRORS / 2.0 * begin.error().hypot(end.error());
+    let is_long = curve.count() >= 2 * begin.count;
+    is_long && begin.mean > 0.0 && fall > (LEARNED * begin.mean).max(error)
 }
 
 /// A loss that fell and ends more than half of the way back to where it began, by means of many values: a spike is over by the end, a warm restart
@@ -147,13 +189,16 @@ pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
     let is_back = end.mean - 2.0 * end.error() > level && newest.mean > level;
     (has_learned && is_back).then(|| {
         let evidence = format!(
-            "`{name}` began at {}, was {} at best, by step {}, and is {} at the end, over {} values to step {}",
+            "`{name}`, by means of values in a row: {} over the first {}, {} over the best {}, to step {}, and {} over the last {}, to step {}{}",
             number(begin.mean),
+            begin.count,
             number(best.mean),
+            best.count,
             best.last_step,
             number(end.mean),
             end.count,
-            end.last_step
+            end.last_step,
+            curve.which()
         );
         finding(LOSS_WENT_BACK, Health::Suspect, curve.above_since(level), evidence)
     })

@@ -6,6 +6,8 @@
 
 mod curve;
 mod looks;
+mod names;
+mod scores;
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +19,14 @@ use trackway_formats::rehearsal::loss_rank;
 
 pub use curve::{Curve, Part};
 pub use looks::EarlierEnd;
+use names::{
+    held_out_measure, is_accuracy, is_learning_rate, is_loss, is_part_of_loss, is_score, training_measure,
+};
 
 use crate::loss_level::falls_while_learning;
+use crate::reinforcement::is_of_reinforcement;
 use crate::symptom_of_detector;
-use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK, LossRecord};
+use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK, LossRecord, TENSORS};
 
 /// Metrics whose curves are kept.
 const CURVES_MAX: usize = 1024;
@@ -28,39 +34,47 @@ const CURVES_MAX: usize = 1024;
 const NAMED_MAX: usize = 8;
 /// Findings that a report holds.
 const FINDINGS_MAX: usize = 32;
+/// Curves of parts of a loss that are kept.
+const PARTS_MAX: usize = 16;
+/// The name of the finding that weights never changed.
+const UNMOVED_WEIGHTS: &str = "unmoved_weights";
 
-/// The curves of an attempt by which it is judged: losses and accuracies, of the first rank that recorded each.
+/// The curves of an attempt by which it is judged: losses, accuracies and other scores, of the first rank that recorded each.
 #[derive(Debug, Clone, Default)]
 pub struct Curves {
     by_name: BTreeMap<String, (u32, Curve)>,
+    /// Parts of a loss that are recorded beside it.
+    parts: BTreeMap<String, (u32, Curve)>,
+    /// A metric says that its losses need not fall.
+    is_of_reinforcement: bool,
+    /// Since which step the learning rate is 0; none: it is not, or was not recorded.
+    rate_is_zero_since: Option<Step>,
 }
 
 impl Curves {
     /// Takes a value.
     pub fn take(&mut self, rank: u32, metric: &str, step: Step, value: f64) {
-        if let Some((first, curve)) = self.by_name.get_mut(metric) {
-            if *first == rank {
-                curve.take(step, value);
-            }
-            return;
-        }
-        if self.by_name.len() < CURVES_MAX && (is_loss(metric) || is_accuracy(metric)) {
-            let mut curve = Curve::default();
-            curve.take(step, value);
-            self.by_name.insert(metric.to_owned(), (rank, curve));
+        let is_judged = |metric: &str| is_loss(metric) || is_score(metric);
+        take(&mut self.by_name, CURVES_MAX, is_judged, (rank, metric), (step, value));
+        take(&mut self.parts, PARTS_MAX, is_part_of_loss, (rank, metric), (step, value));
+        self.is_of_reinforcement |= is_of_reinforcement(metric);
+        if is_learning_rate(metric) {
+            let since = self.rate_is_zero_since.unwrap_or(step);
+            self.rate_is_zero_since = (value == 0.0).then_some(since);
         }
     }
 
     /// Values of this metric come from another writer from now on.
     pub fn forget(&mut self, metric: &str) {
         self.by_name.remove(metric);
+        self.parts.remove(metric);
     }
 
     /// The curve of the training loss: of several the one whose name is the likeliest; none of those that need not fall.
     #[must_use]
     pub fn training_loss(&self) -> Option<(&str, &Curve)> {
-        let losses =
-            self.by_name.iter().filter(|(name, _)| loss_rank(name) > 0 && falls_while_learning(name));
+        let falls = |name: &str| loss_rank(name) > 0 && falls_while_learning(name);
+        let losses = self.by_name.iter().filter(|(name, _)| !self.is_of_reinforcement && falls(name));
         losses
             .max_by_key(|(name, (_, curve))| (loss_rank(name), curve.count()))
             .map(|(name, (_, curve))| (&**name, curve))
@@ -69,9 +83,30 @@ impl Curves {
     /// From which step on the training loss has exploded, and its value there; none: it has not.
     #[must_use]
     pub fn exploded_from(&self) -> Option<(Step, f64)> {
-        let (name, loss) = self.training_loss()?;
-        looks::exploded(name, loss)?;
+        let (name, loss) = self.training_loss().filter(|_| !self.has_part_that_fell())?;
+        looks::exploded(name, loss).filter(|found| found.health == Health::Broken)?;
         loss.rose
+    }
+
+    /// That a part of the loss is learned: where the whole of it rises, another part was given more weight.
+    fn has_part_that_fell(&self) -> bool {
+        self.parts.values().any(|(_, curve)| looks::fell(curve))
+    }
+
+    /// That the whole of the loss may rise while the model learns.
+    fn need_not_fall(&self) -> bool {
+        self.is_of_reinforcement || self.has_part_that_fell()
+    }
+
+    /// That something was learned, by the loss or by a score.
+    fn shows_learning(&self) -> bool {
+        let has_risen = self.named().any(|(name, curve)| is_score(name) && scores::rose(curve));
+        has_risen || self.training_loss().is_some_and(|(_, loss)| looks::fell(loss))
+    }
+
+    /// The first step of any curve.
+    fn first_step(&self) -> Option<Step> {
+        self.by_name.values().filter_map(|(_, curve)| Some(curve.first?.0)).min()
     }
 
     /// That the model guesses, by its training loss and its accuracies.
@@ -84,6 +119,34 @@ impl Curves {
     fn named(&self) -> impl Iterator<Item = (&str, &Curve)> {
         self.by_name.iter().map(|(name, (_, curve))| (&**name, curve))
     }
+}
+
+/// Takes a value into the curves of those metrics that are kept, of the first rank that recorded each.
+fn take(
+    curves: &mut BTreeMap<String, (u32, Curve)>,
+    most: usize,
+    is_kept: impl Fn(&str) -> bool,
+    (rank, metric): (u32, &str),
+    (step, value): (Step, f64),
+) {
+    if let Some((first, curve)) = curves.get_mut(metric) {
+        if *first == rank {
+            curve.take(step, value);
+        }
+    } else if curves.len() < most && is_kept(metric) {
+        let mut curve = Curve::default();
+        curve.take(step, value);
+        curves.insert(metric.to_owned(), (rank, curve));
+    }
+}
+
+/// Two checkpoints of an attempt that hold the same weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unmoved {
+    /// The step of the first one that is left.
+    pub first_step: Step,
+    /// That of the last one.
+    pub last_step: Step,
 }
 
 /// What is known of an attempt that has ended.
@@ -103,10 +166,18 @@ pub struct HealthEvidence<'a> {
     pub losses: &'a LossRecord,
     /// What detectors found that was not over at the end.
     pub standing: &'a [Firing],
-    /// What shows that its weights never changed.
-    pub unmoved: Option<String>,
+    /// Its first and its last checkpoint, where they hold the same weights.
+    pub unmoved: Option<Unmoved>,
     /// Where earlier good runs of the name ended, by the same loss.
     pub earlier: &'a [EarlierEnd],
+}
+
+impl HealthEvidence<'_> {
+    /// That the loss rose at once to another level from which it falls: it may be another one.
+    fn other_loss(&self) -> Option<HealthFinding> {
+        let (name, loss) = self.curves.training_loss().filter(|_| self.from_the_beginning)?;
+        looks::exploded(name, loss).filter(|found| found.health == Health::Suspect)
+    }
 }
 
 /// Judges an attempt.
@@ -128,16 +199,12 @@ pub fn judge(evidence: &HealthEvidence<'_>) -> (Health, HealthReport) {
 }
 
 fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
-    let mut found: Vec<HealthFinding> = evidence.standing.iter().map(of_firing).collect();
-    found.extend(stopped(evidence));
-    let unmoved = evidence.unmoved.clone();
-    found.extend(unmoved.map(|evidence| HealthFinding {
-        found_by: "unmoved_weights".into(),
-        health: Health::Broken,
-        first_step: None,
-        evidence,
-    }));
     let curves = evidence.curves;
+    let mut found: Vec<HealthFinding> =
+        evidence.standing.iter().filter(|one| is_of_falling(one, evidence)).map(of_firing).collect();
+    found.extend(stopped(evidence));
+    found.extend(unmoved(evidence));
+    let falls = curves.training_loss().filter(|_| !curves.has_part_that_fell());
     if let Some(loss) = curves.training_loss() {
         if evidence.from_the_beginning {
             let guesses = curves.chance_level().map(|found| match evidence.on_all_data {
@@ -145,15 +212,28 @@ fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
                 false => HealthFinding { health: Health::Suspect, ..found },
             });
             found.extend(guesses.or_else(|| looks::unlearned(loss.0, loss.1)));
-            found.extend(looks::exploded(loss.0, loss.1));
-            found.extend(looks::went_back(loss.0, loss.1));
+            found.extend(falls.and_then(|loss| looks::exploded(loss.0, loss.1)));
+            let own = falls.filter(|_| evidence.other_loss().is_none());
+            found.extend(own.and_then(|loss| looks::went_back(loss.0, loss.1)));
         }
         found.extend(looks::unlike_earlier(loss.0, loss.1, evidence.earlier));
+    }
+    let of_scores: Vec<Named<'_>> = curves.named().filter(|(name, _)| is_score(name)).collect();
+    found.extend(of_scores.iter().filter_map(|(name, curve)| scores::went_back(name, curve)));
+    if evidence.from_the_beginning && evidence.on_all_data {
+        found.extend(scores::unmoving(&of_scores));
     }
     found.extend(pairs(curves).filter_map(|(pair, is_loss)| looks::gap(pair, is_loss)));
     // What a look found already is not said twice.
     found.extend(lost(evidence));
     found
+}
+
+/// Whether a finding is not that a loss rose which need not fall, or that may be another one.
+fn is_of_falling(firing: &Firing, evidence: &HealthEvidence<'_>) -> bool {
+    let is_of_level =
+        matches!(firing.detector, Detector::LossSpike | Detector::LossShift | Detector::Plateau);
+    !is_of_level || !(evidence.curves.need_not_fall() || evidence.other_loss().is_some())
 }
 
 /// A finding that is not over: non-finite values and what is critical have spoiled the weights.
@@ -166,6 +246,35 @@ fn of_firing(firing: &Firing) -> HealthFinding {
         first_step: Some(firing.first_step),
         evidence: firing.evidence.clone(),
     }
+}
+
+/// Weights that did not change over most of the attempt never did. Over a part of it they may rest after they have learned, or because the learning
+/// rate is 0.
+fn unmoved(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
+    let (found, curves) = (evidence.unmoved?, evidence.curves);
+    let begin = match evidence.from_the_beginning {
+        true => curves.first_step().unwrap_or(0),
+        false => curves.first_step().unwrap_or(found.first_step),
+    };
+    // The metrics may count epochs where checkpoints count steps.
+    let all_steps = evidence.last_step.unwrap_or(0).max(found.last_step).saturating_sub(begin);
+    let spans_most = (found.last_step - found.first_step).saturating_mul(2) >= all_steps;
+    let rests = curves.rate_is_zero_since.is_some_and(|since| since <= found.last_step);
+    if !spans_most && (rests || curves.shows_learning()) {
+        return None;
+    }
+    let (first, last) = (found.first_step, found.last_step);
+    let (health, seen) = match spans_most {
+        true => (
+            Health::Broken,
+            format!("the weights in the checkpoints of step {first} and of step {last} are the same"),
+        ),
+        false => {
+            (Health::Suspect, format!("the weights did not change between step {first} and step {last}"))
+        }
+    };
+    let found_by = UNMOVED_WEIGHTS.into();
+    Some(HealthFinding { found_by, health, first_step: None, evidence: seen })
 }
 
 /// Losses at the last step that are not to be trusted.
@@ -212,7 +321,8 @@ type Named<'c> = (&'c str, &'c Curve);
 /// Curves of training and of held-out data that are the same measure, and whether it is a loss.
 fn pairs(curves: &Curves) -> impl Iterator<Item = ((Named<'_>, Named<'_>), bool)> {
     curves.named().filter_map(move |held_out| {
-        let measure = held_out_measure(held_out.0)?;
+        let measure =
+            held_out_measure(held_out.0).filter(|_| is_loss(held_out.0) || is_accuracy(held_out.0))?;
         let loss = measure == "loss";
         let train = match loss {
             true => curves.training_loss(),
@@ -220,32 +330,6 @@ fn pairs(curves: &Curves) -> impl Iterator<Item = ((Named<'_>, Named<'_>), bool)
         }?;
         Some(((train, held_out), loss))
     })
-}
-
-const HELD_OUT: [&str; 7] = ["val", "valid", "validation", "eval", "test", "dev", "holdout"];
-
-/// The measure of a metric on held-out data: `val_accuracy` is one of `accuracy`.
-fn held_out_measure(name: &str) -> Option<&str> {
-    let (word, measure) = name.split_once(['_', '/', '-'])?;
-    HELD_OUT.contains(&word).then_some(measure)
-}
-
-/// The measure of a metric on training data.
-fn training_measure(name: &str) -> Option<&str> {
-    match name.split_once(['_', '/', '-']) {
-        Some(("train" | "training", measure)) => Some(measure),
-        Some((word, _)) if HELD_OUT.contains(&word) => None,
-        _ => Some(name),
-    }
-}
-
-fn is_loss(name: &str) -> bool {
-    loss_rank(name) > 0 || held_out_measure(name).is_some_and(|measure| measure.ends_with("loss"))
-}
-
-fn is_accuracy(name: &str) -> bool {
-    let measure = held_out_measure(name).or_else(|| training_measure(name)).unwrap_or(name);
-    matches!(measure, "accuracy" | "acc" | "balanced_accuracy" | "top1" | "acc1")
 }
 
 /// What to try about a finding: of a detector what its runbook says.
@@ -261,10 +345,19 @@ pub fn advice(found_by: &str) -> &'static str {
         "generalization_gap" => {
             "it knows its examples by heart: stop earlier, take more data or regularize; check that both are prepared alike"
         }
-        "unmoved_weights" => {
-            "the optimizer holds other parameters than those that are saved, or all are frozen: compare `model.parameters()` with its groups"
+        UNMOVED_WEIGHTS => {
+            "the optimizer holds other parameters than those that are saved, all are frozen, or the learning rate is 0: compare `model.parameters()` with its groups"
+        }
+        scores::WENT_BACK_NAME => {
+            "compare the checkpoint of its best step with the last one; look at the data and the learning rate of the step from which on it is lower"
+        }
+        scores::UNMOVING => {
+            "see whether the model answers the same to every input, as one that always names the largest class, and whether the metric is computed again each time"
         }
         "unlike_earlier_runs" => "see what changed since the last good run",
+        TENSORS => {
+            "look for the update that made the weights NaN or infinite: clip the gradients, leave an update out where they are not finite, and print their norm"
+        }
         _ => match found_by.parse::<Detector>() {
             Ok(detector) => symptom_of_detector(detector).try_first,
             Err(_) => "see why it was stopped",

@@ -1,6 +1,7 @@
 use trackway_core::SplitMix64;
 
 use super::*;
+use crate::detect::Detectors;
 use crate::trust::SAFE_AFTER;
 
 /// Noise of about one, the same in every run.
@@ -13,26 +14,53 @@ fn noise(step: u64) -> f64 {
 
 /// The verdict over metrics, each given as a function of the step.
 fn judged(steps: u64, every: u64, metrics: &[(&str, &dyn Fn(u64) -> f64)]) -> (Health, Vec<String>) {
+    let steps: Vec<u64> = (1..=steps).filter(|step| step % every == 0).collect();
+    let earlier = [EarlierEnd { run: "run A".into(), last_step: steps[steps.len() - 1], last_value: 0.4 }];
+    let (health, report) = reported(&steps, None, &earlier, metrics);
+    (health, report.findings.into_iter().map(|finding| finding.found_by).collect())
+}
+
+/// What metrics show, given as functions of the step, at these steps in this order; detectors saw them as well.
+fn reported(
+    steps: &[u64],
+    unmoved: Option<Unmoved>,
+    earlier: &[EarlierEnd],
+    metrics: &[(&str, &dyn Fn(u64) -> f64)],
+) -> (Health, HealthReport) {
+    let values = steps.iter().map(|step| (*step, metrics.iter().map(|(name, value)| (*name, value(*step)))));
+    reported_of(values, unmoved, earlier, false)
+}
+
+fn reported_of<'m>(
+    values: impl Iterator<Item = (u64, impl Iterator<Item = (&'m str, f64)>)>,
+    unmoved: Option<Unmoved>,
+    earlier: &[EarlierEnd],
+    with_detectors: bool,
+) -> (Health, HealthReport) {
     let (mut curves, mut losses) = (Curves::default(), LossRecord::new(SAFE_AFTER, true));
-    for step in (1..=steps).filter(|step| step % every == 0) {
-        for (name, value) in metrics {
-            curves.take(0, name, step, value(step));
-            losses.take(0, name, step, value(step));
+    let (mut detectors, mut firings, mut last_step) = (Detectors::default(), Vec::new(), 0);
+    for (step, values) in values {
+        last_step = last_step.max(step);
+        for (name, value) in values {
+            curves.take(0, name, step, value);
+            losses.take(0, name, step, value);
+            let watch = detectors.watch(0, name);
+            detectors.take(watch, step, value, step as f64, &mut firings);
         }
     }
     losses.finish();
-    let (health, report) = judge(&HealthEvidence {
+    let standing = detectors.standing();
+    judge(&HealthEvidence {
         reason: TerminationReason::Completed,
-        last_step: Some(steps),
+        last_step: Some(last_step),
         from_the_beginning: true,
         on_all_data: true,
         curves: &curves,
         losses: &losses,
-        standing: &[],
-        unmoved: None,
-        earlier: &[EarlierEnd { run: "run A".into(), last_step: steps, last_value: 0.4 }],
-    });
-    (health, report.findings.into_iter().map(|finding| finding.found_by).collect())
+        standing: if with_detectors { &standing } else { &[] },
+        unmoved,
+        earlier,
+    })
 }
 
 /// Proves that trainings that go well are ok, however often they print: those that converge at once, that are noisy, that overfit a little, that
@@ -143,4 +171,167 @@ fn a_loss_that_comes_back_down_did_not_go_back() {
     for name in ["g_loss", "policy_loss", "value_loss"] {
         assert!(!judged(500, 1, &[(name, &rises)]).1.contains(&"loss_went_back".into()), "{name}");
     }
+}
+
+/// The verdict over several trainings of one script, whose steps begin again, with what detectors saw.
+fn judged_grid(trainings: &[&dyn Fn(u64) -> f64], name: &str, steps: u64) -> (Health, HealthReport) {
+    let all = trainings.iter().flat_map(|at| (1..=steps).map(move |step| (step, at(step))));
+    reported_of(all.map(|(step, value)| (step, [(name, value)].into_iter())), None, &[], true)
+}
+
+/// Proves that of several trainings in one script the last one decides, that the sentence says so, and that the beginning of each is not taken for a
+/// jump of the one before.
+#[test]
+fn the_last_training_of_a_script_decides() {
+    let at = |rate: f64| move |step: u64| 6.7 * (-rate * (step - 1) as f64).exp() + 1e-4 * noise(step).abs();
+    let (fast, middle, slow) = (at(0.3), at(0.05), at(0.004));
+    let (health, report) = judged_grid(&[&fast, &middle, &slow], "loss", 60);
+    assert_eq!((health, &report.findings[..]), (Health::Ok, &[][..]));
+    let flat = |step: u64| 6.7 + 0.001 * noise(step);
+    let (health, report) = judged_grid(&[&fast, &middle, &flat], "loss", 60);
+    assert_eq!((health, &*report.findings[0].found_by), (Health::Suspect, "plateau"));
+    let evidence = &report.findings[0].evidence;
+    assert!(evidence.contains("in the last of the 3 trainings that this script printed"), "{evidence}");
+    let lost = |step: u64| if step > 20 { f64::NAN } else { 5.0 };
+    assert_eq!(judged_grid(&[&lost, &middle], "loss", 60).0, Health::Ok);
+    assert_eq!(judged_grid(&[&middle, &lost], "loss", 60).0, Health::Broken);
+    let folds = |step: u64| 1.0 - 0.5 * (-(step as f64) / 8.0).exp();
+    assert_eq!(judged_grid(&[&folds, &folds, &folds], "val_acc", 30).0, Health::Ok);
+}
+
+/// Proves that a loss which is at another level at once, and falls from there, is suspect, as it may be that of another model in the same script, and
+/// that it does not make checkpoints unsafe; and that one which stays there exploded.
+#[test]
+fn a_second_phase_is_not_taken_for_an_explosion() {
+    let phases = |step: u64| match step {
+        ..=40 => 0.05 + 0.06 * 0.8_f64.powf(step as f64),
+        _ => 1.0 + 1.6 * 0.95_f64.powf((step - 41) as f64),
+    };
+    let stays = |step: u64| if step > 40 { 2.6 } else { phases(step) };
+    let judged = |at: &dyn Fn(u64) -> f64| {
+        let values = (1..=100).map(|step| (step, [("loss", at(step))].into_iter()));
+        reported_of(values, None, &[], true)
+    };
+    let (health, report) = judged(&phases);
+    assert_eq!((health, report.findings.len()), (Health::Suspect, 1), "{report:?}");
+    assert!(
+        report.findings.iter().any(|found| found.evidence.contains("it may be another loss")),
+        "{report:?}"
+    );
+    assert_eq!(judged(&stays).0, Health::Broken);
+    let exploded_from = |at: &dyn Fn(u64) -> f64| {
+        let mut curves = Curves::default();
+        (1..=100).for_each(|step| curves.take(0, "loss", step, at(step)));
+        curves.exploded_from().map(|(step, _)| step)
+    };
+    assert_eq!((exploded_from(&phases), exploded_from(&stays)), (None, Some(41)));
+}
+
+/// Proves that losses which need not fall are not judged by their level: beside a reward, beside a part that is learned while another part gets more
+/// weight, and, by that of a guess, a loss of numbers.
+#[test]
+fn losses_that_need_not_fall_are_not_judged() {
+    let all = |metrics: &[(&'static str, &dyn Fn(u64) -> f64)]| {
+        let values = (1..=100).map(|step| (step, metrics.iter().map(move |(name, at)| (*name, at(step)))));
+        let (health, report) = reported_of(values, None, &[], true);
+        (health, report.findings.into_iter().map(|found| found.found_by).collect::<Vec<_>>())
+    };
+    let rises = |step: u64| 0.5 + 0.05 * step as f64 + 0.05 * noise(step);
+    let (reward, weighted) =
+        (|step: u64| 2.0 * step as f64, |step: u64| 1.0 / step as f64 + (step as f64 / 80.0).min(1.0) * 9.0);
+    let recon = |step: u64| 1.0 / step as f64;
+    assert_eq!(all(&[("reward", &reward), ("loss", &rises)]), (Health::Ok, Vec::new()));
+    assert_eq!(all(&[("loss", &rises)]).0, Health::Broken);
+    assert_eq!(all(&[("loss", &weighted), ("recon", &recon)]), (Health::Ok, Vec::new()));
+    assert_eq!(all(&[("loss", &weighted), ("recon", &rises)]).0, Health::Broken);
+    let guess = |step: u64| 2_f64.ln() + 0.002 * noise(step);
+    for (name, expected) in [("mse_loss", "plateau"), ("loss", "chance_level")] {
+        assert_eq!(all(&[(name, &guess)]).1, [expected], "{name}");
+    }
+}
+
+/// Proves that weights which did not change over most of an attempt are broken whatever was learned, and that over a small part of it they are suspect
+/// only where nothing was learned and the learning rate was not 0.
+#[test]
+fn weights_that_rest_at_the_end_are_not_broken() {
+    let (falls, flat) =
+        (|step: u64| 2.0 * 0.95_f64.powf(step as f64) + 0.1, |step: u64| 2.0 + 0.2 * noise(step));
+    let (zero_at_end, constant) = (|step: u64| if step >= 60 { 0.0 } else { 0.1 }, |_: u64| 0.1);
+    type At<'c> = &'c dyn Fn(u64) -> f64;
+    let table: [(Step, At<'_>, At<'_>, Option<Health>); 6] = [
+        (10, &falls, &constant, Some(Health::Broken)),
+        (10, &flat, &zero_at_end, Some(Health::Broken)),
+        (70, &falls, &constant, None),
+        (70, &falls, &zero_at_end, None),
+        (70, &flat, &zero_at_end, None),
+        (70, &flat, &constant, Some(Health::Suspect)),
+    ];
+    for (first_step, loss, rate, expected) in table {
+        let found = Some(Unmoved { first_step, last_step: 80 });
+        let steps: Vec<u64> = (1..=80).collect();
+        let (_, report) = reported(&steps, found, &[], &[("loss", loss), ("lr", rate)]);
+        let found = report.findings.iter().find(|found| found.found_by == UNMOVED_WEIGHTS);
+        assert_eq!(found.map(|found| found.health), expected, "{first_step} {report:?}");
+        if expected == Some(Health::Suspect) {
+            assert_eq!(found.unwrap().evidence, "the weights did not change between step 70 and step 80");
+        }
+    }
+}
+
+/// Proves that an accuracy, or another score, that was high and fell for good is found: broken where it is back at its beginning or next to a guess,
+/// suspect where half of the way is lost, and neither for noise, a fit by heart, one bad epoch, nor a reward.
+#[test]
+fn a_score_that_fell_for_good_is_found() {
+    let learns = |step: u64| 1.0 - 0.5 * (-(step as f64) / 10.0).exp();
+    let lost = |step: u64| if step > 40 { 0.5 + 0.002 * noise(step) } else { learns(step) };
+    let in_part = |step: u64| if step > 40 { 0.72 + 0.002 * noise(step) } else { learns(step) };
+    for name in ["val_acc", "train_acc", "accuracy", "f1", "eval_auc", "mAP"] {
+        assert_eq!(
+            judged(60, 1, &[(name, &lost)]),
+            (Health::Broken, vec!["score_went_back".into()]),
+            "{name}"
+        );
+        assert_eq!(judged(60, 1, &[(name, &in_part)]).0, Health::Suspect, "{name}");
+    }
+    assert_eq!(judged(600, 10, &[("val_acc", &|step| lost(step / 10))]).0, Health::Broken);
+    let (_, report) = reported(&(1..=60).collect::<Vec<_>>(), None, &[], &[("val_acc", &lost)]);
+    assert_eq!(report.findings[0].first_step, Some(41));
+    let tuned = |step: u64| if step > 40 { 0.1 } else { 0.93 + 0.002 * noise(step) };
+    assert_eq!(judged(60, 1, &[("val_acc", &tuned)]).0, Health::Broken);
+    type At<'c> = &'c dyn Fn(u64) -> f64;
+    let healthy: [(&str, At<'_>); 5] = [
+        ("rises", &learns),
+        ("noisy", &|step| (learns(step) + 0.12 * noise(step)).clamp(0.0, 1.0)),
+        ("by heart", &|step| learns(step) - (step as f64 / 1000.0).min(0.1)),
+        ("an epoch", &|step| if (30..36).contains(&step) { 0.5 } else { learns(step) }),
+        ("at the end", &|step| if step > 57 { 0.5 } else { learns(step) }),
+    ];
+    for (name, at) in &healthy {
+        for (steps, every) in [(60, 1), (200, 1), (2000, 1), (2000, 20)] {
+            let at = |step: u64| if *name == "at the end" { at(step.min(60)) } else { at(step) };
+            if *name != "at the end" || steps == 60 {
+                let found = judged(steps, every, &[("val_acc", &at)]);
+                assert_eq!(found, (Health::Ok, Vec::new()), "{name} {steps} {every}");
+            }
+        }
+    }
+    assert_eq!(judged(60, 1, &[("reward", &lost)]).0, Health::Unknown);
+}
+
+/// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect or another score moves.
+#[test]
+fn a_score_that_never_moves_is_suspect() {
+    let (falls, constant) = (|step: u64| 0.6 / step as f64 + 0.3, |_: u64| 0.894);
+    let found = judged(30, 1, &[("loss", &falls), ("accuracy", &constant), ("val_accuracy", &constant)]);
+    assert_eq!(found, (Health::Suspect, vec!["score_never_moved".into()]));
+    let moves = |step: u64| 0.8 + step as f64 / 1000.0;
+    for metrics in [
+        &[("accuracy", &constant as &dyn Fn(u64) -> f64), ("val_accuracy", &moves)][..],
+        &[("val_accuracy", &constant)],
+        &[("accuracy", &|_| 1.0)],
+        &[("accuracy", &|_| 99.8)],
+    ] {
+        assert_eq!(judged(30, 1, metrics).0, Health::Ok, "{}", metrics[0].0);
+    }
+    assert_eq!(judged(19, 1, &[("accuracy", &constant)]).0, Health::Ok);
 }

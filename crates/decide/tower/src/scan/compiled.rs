@@ -97,6 +97,11 @@ impl Compiled {
         (!ruled_out).then_some(matched)
     }
 
+    /// Whether the signature's words are in `code`, where nothing rules them out.
+    pub(super) fn has_words(&self, index: u16, code: &[u8]) -> bool {
+        self.signatures[usize::from(index)].pattern.is_match(code)
+    }
+
     /// Appends every literal of `lowered`, in order of position within each lane and lanes in order.
     pub(super) fn find_literals(&self, lowered: &[u8], found: &mut Vec<Found>) {
         let lane_bytes = lowered.len() / LANES;

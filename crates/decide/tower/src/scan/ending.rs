@@ -30,6 +30,12 @@ pub struct StreamEnding {
     /// The very last line, if it is a sentence: what `sys.exit("...")` leaves.
     #[serde(default)]
     pub last_words: Option<LastWords>,
+    /// The last line that is not empty.
+    #[serde(default)]
+    pub last_line: Option<Moment>,
+    /// The last line that gives a result of the work.
+    #[serde(default)]
+    pub last_result: Option<Moment>,
 }
 
 /// When a line was written.
@@ -53,28 +59,39 @@ pub struct LastWords {
 }
 
 impl StreamEnding {
+    /// Whether the last line is one of progress.
+    pub(crate) fn ends_with_progress(&self) -> bool {
+        let place = |moment: &Moment| moment.byte_offset;
+        self.last_line.as_ref().map(place) == self.progress.last().map(place) && self.last_line.is_some()
+    }
+
     /// Every place of which a caller may know the time.
     pub(super) fn moments(&mut self) -> impl Iterator<Item = &mut Moment> {
-        self.progress.iter_mut().chain(self.last_words.as_mut().map(|words| &mut words.written))
+        let words = self.last_words.as_mut().map(|words| &mut words.written);
+        self.progress.iter_mut().chain(words).chain(&mut self.last_line).chain(&mut self.last_result)
     }
 
     /// With the places of its lines in the stream, of which `tail` are the last bytes.
     pub(super) fn placed(mut self, tail: &[u8], byte_count: u64) -> Self {
         let mut byte_offset = byte_count - tail.len() as u64;
-        let mut last = Moment::default();
+        let mut last = None;
         for piece in tail.split_inclusive(|byte| *byte == b'\n') {
             let moment = Moment { byte_offset, at: None };
             if !piece.trim_ascii().is_empty() {
-                last = moment;
+                last = Some(moment);
             }
             if line::is_progress(&String::from_utf8_lossy(piece)) {
                 self.progress.push(moment);
             }
+            if RESULT_VALUE.is_match(piece) {
+                self.last_result = Some(moment);
+            }
             byte_offset += piece.len() as u64;
         }
         if let Some(words) = &mut self.last_words {
-            words.written = last;
+            words.written = last.unwrap_or_default();
         }
+        self.last_line = last;
         self
     }
 }

@@ -81,6 +81,9 @@ pub struct Hit {
     /// Where in code of the user an exception or a cause was raised: the innermost such frame of the traceback that encloses it.
     #[serde(default)]
     pub raised_at: Option<OwnFrame>,
+    /// Whether the script wrote the words itself: a statement of the user raises the exception, and has them or is of values.
+    #[serde(default)]
+    pub is_by_hand: bool,
     /// When the line was written, if known.
     pub at: Option<Timestamp>,
 }

@@ -188,20 +188,20 @@ impl LogScanner {
                 self.traceback.see(line, place.line_number, place.behind);
                 continue;
             };
-            let signature = Compiled::get().signature(*index);
             if let Some(matched) = Compiled::get().confirm(*index, line) {
-                self.take_hit(signature, line, place, &matched);
+                self.take_hit(*index, line, place, &matched);
             }
         }
     }
 
     fn take_hit(
         &mut self,
-        signature: &'static Signature,
+        index: u16,
         line: &[u8],
         Place { line_number, byte_offset, behind }: Place<'_>,
         matched: &Range<usize>,
     ) {
+        let signature = Compiled::get().signature(index);
         let matched_at = matched.start;
         if signature.role == Role::Handled {
             self.take_marker(signature.name, line, line_number);
@@ -225,6 +225,9 @@ impl LogScanner {
         };
         let is_raised = matches!(signature.role, Role::Exception | Role::Cause);
         let raised_at = is_raised.then(|| self.traceback.own_frame_at(line_number)).flatten();
+        let has_words = |code: &str| Compiled::get().has_words(index, code.as_bytes());
+        let by_hand = self.traceback.raised_by_hand(line_number, line);
+        let is_by_hand = by_hand.is_some_and(|by_hand| by_hand.is_of_values || has_words(by_hand.code));
         let position = byte_offset + matched_at as u64;
         let series = self.series.entry(signature.name).or_default();
         if series.kept > 0 && position <= series.last_offset {
@@ -243,6 +246,7 @@ impl LogScanner {
             handling,
             phases,
             raised_at,
+            is_by_hand,
             at: None,
         };
         self.sequence += 1;

@@ -125,6 +125,27 @@ static CALLS: [(Phase, Pattern); 4] = [
     ),
 ];
 
+/// A statement that raises an exception, or that asserts.
+static RAISE: Pattern = Pattern::new(r"(?-i:(?:^|[:;] ?)(?:raise ([A-Za-z_][\w.]*)|assert\b))");
+
+/// Classes that mean what the machine, the network or a device reported, also where a script raises them; the last word of their names.
+static REPORTS: Pattern = Pattern::new(
+    r"(?-i:^(OSError|IOError|EnvironmentError|\w*MemoryError|PermissionError|File\w+Error|(IsA|NotA)DirectoryError|BlockingIOError|\w*Connect\w*Error|BrokenPipeError|TimeoutError|InterruptedError|SystemExit|KeyboardInterrupt)$)",
+);
+
+/// Classes of values, keys and types: what they say is of what the script was given, in whatever words.
+static OF_VALUES: Pattern = Pattern::new(
+    r"(?-i:^(ValueError|KeyError|TypeError|IndexError|LookupError|AssertionError|AttributeError|NameError|NotImplementedError)$)",
+);
+
+/// An exception that a statement of the user raised itself.
+pub(super) struct ByHand<'a> {
+    /// The code of the statement.
+    pub(super) code: &'a str,
+    /// Whether its class says that it is of values, whatever its words are.
+    pub(super) is_of_values: bool,
+}
+
 /// Follows the tracebacks of a stream, one frame line at a time.
 #[derive(Debug, Default)]
 pub(super) struct TracebackState {
@@ -190,6 +211,21 @@ impl TracebackState {
     pub(super) fn own_frame_at(&self, line_number: u64) -> Option<OwnFrame> {
         self.current.as_ref().filter(|open| encloses(open, line_number))?;
         self.own_frame.clone()
+    }
+
+    /// The statement that raised the exception in `line`, if it is in code of the user, without a frame below it, and its class is one that
+    /// scripts raise: neither one by which the machine reports nor one of a package.
+    pub(super) fn raised_by_hand(&self, line_number: u64, line: &[u8]) -> Option<ByHand<'_>> {
+        let open = self.current.as_ref().filter(|open| encloses(open, line_number))?;
+        let innermost = self.own_frame.as_ref().filter(|own| own.line_number == open.line_number)?;
+        let (_, code) = innermost.text.split_once(": ")?;
+        let raised = RAISE.captures(code.as_bytes())?;
+        let name = raised.get(1).map_or(b"AssertionError".as_slice(), |name| name.as_bytes());
+        let is_of_package = memchr::memchr_iter(b'.', name).count() > 1;
+        let class = name.rsplit(|byte| *byte == b'.').next().unwrap_or(name);
+        let is_other =
+            is_of_package || REPORTS.is_match(class) || memchr::memmem::find(line, class).is_none();
+        (!is_other).then(|| ByHand { code, is_of_values: OF_VALUES.is_match(class) })
     }
 
     /// The line of the last frame seen; 0 before the first.

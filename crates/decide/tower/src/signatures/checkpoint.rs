@@ -8,6 +8,8 @@ use super::{RuleName, Signature, cause, hint};
 pub(crate) const UNREADABLE_ARCHIVE: RuleName = RuleName("checkpoint.unreadable_archive");
 /// A checkpoint is not there, because it never was or because what should have written it failed.
 pub(crate) const ABSENT_FILE: RuleName = RuleName("checkpoint.absent_file");
+/// What a checkpoint holds is not what the script expects.
+pub(crate) const TRAINING_STATE: RuleName = RuleName("checkpoint.training_state");
 /// An HDF5 file cannot be read.
 pub(crate) const HDF5_WEIGHTS: RuleName = RuleName("checkpoint.hdf5_weights");
 
@@ -41,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"truncated file: eof|file signature not found|layer count mismatch|load(ing)? (a )?weights? file containing \d+|weight count mismatch|into a model with \d+ layers|unable to (synchronously )?open file \([^)]*(truncated|signature|unable to read)|shape mismatch in layer|expects \d+ weight\(s\), but|variables during loading",
     ),
     cause(
-        "checkpoint.training_state",
+        TRAINING_STATE.as_str(),
         CheckpointError,
         r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|(is|are) missing|missing key|does not match|doesn'?t match|not equal|differs? from|not the same|has shape|does not exist|not found|does not contain|is empty|wrong|contains only)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save|deserialize)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
     )

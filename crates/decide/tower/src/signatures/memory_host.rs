@@ -2,7 +2,10 @@
 
 use trackway_core::TerminationReason::{HostOom, Unknown};
 
-use super::{Signature, cause, consequence, hint, verdict};
+use super::{RuleName, Signature, cause, consequence, hint, verdict};
+
+/// A worker of a loader was killed by a signal.
+pub(crate) const LOADER_WORKER: RuleName = RuleName("host_oom.loader_worker");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
@@ -40,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .conclusive(),
     cause(
-        "host_oom.loader_worker",
+        LOADER_WORKER.as_str(),
         HostOom,
         r"dataloader worker \(pid[^)]*\) is killed by signal: (killed|bus error)",
     ),

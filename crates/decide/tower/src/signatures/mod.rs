@@ -16,7 +16,7 @@ mod evaluator;
 mod exception_names;
 pub(crate) mod markers;
 mod memory_device;
-mod memory_host;
+pub(crate) mod memory_host;
 pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod numeric;

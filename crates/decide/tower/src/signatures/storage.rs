@@ -61,8 +61,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.file_lock",
         StorageError,
-        r"unable to lock file|no locks available|errno 37\b|database is locked|unable to open database file|database disk image is malformed|database or disk is full|BlockingIOError: \[Errno 11\][^\n]*\x27|disk i/o error|file too large|errno 27\b",
+        r"unable to lock file|no locks available|errno 37\b|database is locked|unable to open database file|database disk image is malformed|database or disk is full|BlockingIOError: \[Errno 11\][^\n]*\x27|disk i/o error",
     ),
+    cause("storage.file_size", StorageError, r"file too large|errno 27\b|\bEFBIG\b"),
     cause(
         "storage.permission",
         StorageError,

@@ -176,7 +176,7 @@ pub struct HowArgs {
     /// Fail unless this version is in production now (`none`: no version)
     #[arg(long, value_name = "VERSION|none")]
     pub expect: Option<String>,
-    /// Copy its files to DIR/vN and point DIR/current to them
+    /// Copy its files to DIR/vN and point DIR/current to them; for production only
     #[arg(long, value_name = "DIR")]
     pub deploy: Option<PathBuf>,
     /// Reason, recorded in the history

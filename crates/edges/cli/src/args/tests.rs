@@ -83,6 +83,7 @@ fn every_proposed_command_works_in_its_state() {
                 committed_step: is(1).then_some(40),
                 last_step: is(2).then_some(49),
                 may_have_ranks: is(3),
+                uses_sdk: is(5),
                 reads_none: is(2),
                 resume_arguments: if is(3) {
                     vec!["--resume".to_owned(), "{path}".to_owned()]
@@ -105,6 +106,10 @@ fn every_proposed_command_works_in_its_state() {
                             "to continue: trackway rollback {run_id} --to-step 20 && trackway resume {run_id}"
                         )
                     }),
+                warnings: Vec::new(),
+                has_snapshots: is(5),
+                nothing_changed: is(2),
+                reads_checkpoints: is(3),
                 lacks_run_file: is(0) && kind == LaunchKind::Train,
             };
             let is_doubted = facts.health.is_some() && reason.is_some_and(TerminationReason::is_success);

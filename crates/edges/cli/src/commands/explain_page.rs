@@ -49,7 +49,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     listed(printer, "Pre-flight", &page.preflight, preflight);
     page.parent_diff.iter().for_each(|diff| difference(printer, diff));
-    listed(printer, "Same config, data and seed", &page.same_inputs, same_inputs);
+    listed(printer, same_inputs_title(&page.same_inputs), &page.same_inputs, same_inputs);
     listed(printer, "Found while it ran", &page.detections, detections);
     listed(printer, "Diagnosed", &page.diagnoses, explain_diagnosis::diagnoses);
     timeline(printer, &page.timeline);
@@ -369,6 +369,14 @@ pub(super) fn difference(printer: Printer, diff: &Diff) {
     more(printer, diff.changes.len().saturating_sub(CHANGES_MAX));
     for unknown in &diff.unknown {
         fact(printer, "not known", &unknown.why);
+    }
+}
+
+/// What is said to be the same: files may differ that no run file names.
+fn same_inputs_title(runs: &[SameInputsRun]) -> &'static str {
+    match runs.iter().all(SameInputsRun::has_same_files) {
+        true => "Same config, data and seed",
+        false => "Same run-file settings",
     }
 }
 

@@ -48,6 +48,7 @@ fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
         table: table(&args.table, read),
         format: args.batches,
         patience_seconds: None,
+        keeps_errors: false,
         settings: ProbeSettings {
             parts: if args.only.is_empty() { ProbePart::ALL.to_vec() } else { args.only.clone() },
             repeats: args.repeats,

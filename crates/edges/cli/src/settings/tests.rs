@@ -122,3 +122,13 @@ fn every_setting_is_documented() {
         assert!(page.contains(&format!("| `{key}` |")), "{key}");
     }
 }
+
+/// Proves that root alone is warned of a home, and only of that of another user.
+#[test]
+fn root_is_warned_of_the_home_of_another_user() {
+    for (user, owner, expected) in
+        [(0, 1000, Some(1000)), (0, 0, None), (1000, 1000, None), (1000, 0, None), (1000, 1001, None)]
+    {
+        assert_eq!(other_owner(user, owner), expected, "user {user}, home of {owner}");
+    }
+}

@@ -274,6 +274,35 @@ fn a_bare_command_gets_its_checkpoints_adopted() {
     assert!(ended.stderr.contains("adopt = [\"out/checkpoint-*\"]"), "{}", ended.stderr);
 }
 
+/// Prints steps that begin again in each epoch of 30, saves after each epoch, and continues with the next one. The first attempt is killed in
+/// epoch 5.
+const BY_EPOCHS: &str = r#"
+import glob, os, pickle, signal, time
+saved = sorted(glob.glob("epoch_*.pkl"))
+begin = pickle.load(open(saved[-1], "rb"))["epoch"] + 1 if saved else 1
+for epoch in range(begin, 7):
+    for step in (10, 20, 30):
+        time.sleep(0.1)
+        print(f"epoch {epoch} step {step} loss {1 / (epoch * step):.4f}", flush=True)
+        if epoch == 5 and not saved:
+            os.kill(os.getpid(), signal.SIGKILL)
+    with open(f"epoch_{epoch}.pkl", "wb") as file:
+        pickle.dump({"epoch": epoch, "weights": [0.5 * epoch], "optimizer": [0.1]}, file)
+"#;
+
+/// Proves that steps which begin again in each epoch are counted over the whole training: checkpoints have the steps after which they were written, and an attempt that
+/// continues with the next epoch did continue.
+#[test]
+fn steps_of_epochs_are_those_of_the_training() {
+    let home = Home::new();
+    home.write("train.py", BY_EPOCHS);
+    home.write("own.toml", &format!("{}{RETRY}", FILE.replace("out/checkpoint-*", "epoch_*.pkl")));
+    run(&home);
+    assert_eq!(attempts(&home), [(Value::Null, json!(10), json!(120)), (json!(120), json!(130), json!(180))]);
+    assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
+    assert_eq!(messages(&home, "checkpoint_moved_aside"), Vec::<String>::new());
+}
+
 /// Proves that the curve of a run that continued keeps each step once: those of the first attempt up to the checkpoint, and those of the second
 /// after it.
 #[test]
@@ -615,6 +644,38 @@ for step in range(1, 7):
     assert_eq!(states(&home), expected);
     let explained = home.trackway(&["checkpoint", "explain", "t", "--step", "6"]).stdout;
     assert!(explained.contains("its tensor `w` holds NaN"), "{explained}");
+}
+
+/// Proves that a NaN in the tensors of a checkpoint after which no loss was recorded makes it unsafe, whatever the script said at its end, and that the
+/// one before it stays safe.
+#[test]
+fn a_nan_that_no_loss_shows_is_found_in_the_values() {
+    let script = r#"
+import json, struct, sys, time
+for step in range(1, 4):
+    print(f"batch {step} of 3 done", flush=True)
+    if step < 2: continue
+    header = json.dumps({"__metadata__": {"step": str(step)}, "w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    value = float("nan") if step > 2 else 1.0
+    open(f"m-{step}.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + struct.pack("<ff", 0.5, value))
+    time.sleep(3.5)
+sys.exit(sys.argv[1])
+"#;
+    for last_words in ["Loss is nan, stopping training", "that was all"] {
+        let home = Home::new();
+        home.write("t.py", script);
+        home.write("t.toml", &format!("[run]\nname = \"t\"\ncommand = [\"python3\", \"t.py\", \"{last_words}\"]\n[checkpoint]\nadopt = [\"m-*.safetensors\"]\nkeep = {{ last = 5 }}\n[retry]\nunknown = {{ attempts = 0 }}\n"));
+        let ended = home.trackway(&["run", "t.toml", "--skip-preflight", "--why", "a test"]);
+        assert_eq!(ended.code, 4, "{}", ended.stderr);
+        assert_eq!(
+            home.sql("select name from metric_summaries where name like '%loss%'"),
+            Vec::<Value>::new()
+        );
+        assert_eq!(states(&home)[0], (json!(3), json!("unsafe")), "{last_words}: {}", ended.stderr);
+        assert!(states(&home).iter().all(|(step, state)| *step == 3 || state != "unsafe"), "{last_words}");
+        let explained = home.trackway(&["checkpoint", "explain", "t", "--step", "3"]).stdout;
+        assert!(explained.contains("tensor `w` holds NaN"), "{explained}");
+    }
 }
 
 /// Proves that a checkpoint which was there before, and that the script does not read, is not called its beginning: neither looking for checkpoints nor

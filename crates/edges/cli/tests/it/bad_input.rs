@@ -1,6 +1,9 @@
 //! What a user sees after a mistake.
 
-use crate::harness::Home;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::harness::{Home, answer};
 
 /// Exit code, stdout and stderr as one text, with the temporary folder's path taken out.
 pub(crate) fn transcript(home: &Home, arguments: &[&str]) -> String {
@@ -35,6 +38,20 @@ fn a_run_file_that_is_not_utf8_has_line_and_caret() {
         .unwrap();
     insta::assert_snapshot!(transcript(&home, &["run", "latin.toml"]));
     assert_nothing_ran(&home);
+}
+
+/// Proves that a word of a command which is not UTF-8 is refused before anything starts, with a hint that works: a pattern of a shell.
+#[test]
+fn a_word_of_a_command_that_is_not_utf8_has_a_hint() {
+    let home = Home::new();
+    let name = OsStr::from_bytes(b"data-\xff.csv");
+    std::fs::write(home.path().join(name), "x,y\n").unwrap();
+    let refused = answer(home.command(&["run", "--", "cat"]).arg(name).output().unwrap());
+    let hint = "a shell can name such a file by a pattern: trackway run -- sh -c '";
+    assert!(refused.code == 2 && refused.stderr.contains(hint), "{}: {}", refused.code, refused.stderr);
+    assert_nothing_ran(&home);
+    let by_pattern = home.trackway(&["run", "--", "sh", "-c", "cat data-*.csv"]);
+    assert_eq!(by_pattern.code, 0, "{}", by_pattern.stderr);
 }
 
 /// Proves that something the run file requests and this version does not do is refused by name, not skipped.

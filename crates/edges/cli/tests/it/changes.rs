@@ -65,7 +65,9 @@ fn an_edited_script_and_configuration_are_named() {
     let first = text.lines().position(|line| line.starts_with("Changed since the last good run"));
     assert!(first.is_some_and(|place| place <= 3), "{text}");
     assert!(!text.contains("no difference") && !text.contains("same last value"), "{text}");
-    assert!(text.contains("not known   code that the script imports: not in a git repository"), "{text}");
+    assert!(text.contains("\nSame run-file settings\n") && !text.contains("Same config, data"), "{text}");
+    let unknown = "not known   files outside the folders of the command and its script, ";
+    assert!(text.contains(unknown), "{text}");
     let ids: Vec<String> = home
         .sql("select run_id from runs order by created_at")
         .iter()
@@ -170,23 +172,68 @@ fn trained_in_git(files: &[(&str, &str)], code: i32) -> Home {
     home
 }
 
-/// Proves that a change which git does not see is never called no difference, and that a deleted file is not called absent.
+/// Proves that a file which git ignores is compared, that without a change the rest is said not to be looked at, and that a deleted file is not called
+/// absent.
 #[test]
-fn what_git_ignores_is_not_called_unchanged() {
+fn what_git_ignores_is_compared() {
     let script = "import json\nprint('step 1 loss', json.load(open('local.json'))['loss'])\n";
     let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n";
     let files =
         [("t.py", script), ("r.toml", run_file), ("gone.txt", "1\n"), ("local.json", "{\"loss\": 1}")];
     let home = trained_in_git(&files, 0);
-    home.write("local.json", "{\"loss\": 2}");
     run(&home, 0);
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("no difference in what can be compared"), "{page}");
-    assert!(page.contains("ignored by git, or of installed packages: not looked at"), "{page}");
+    assert!(page.contains("or of installed packages: not looked at"), "{page}");
+    home.write("local.json", "{\"loss\": 2}");
+    run(&home, 0);
+    let found = changes(&home.json(&["explain", "last"])["since_last_good"]);
+    assert_eq!(found, ["file local.json: loss 1 2"]);
     std::fs::remove_file(home.path().join("gone.txt")).unwrap();
     run(&home, 0);
     let found = changes(&home.json(&["explain", "last"])["since_last_good"]);
     assert_eq!(found, ["uncommitted gone.txt as committed deleted"]);
+}
+
+/// Proves without a repository that files which a script opens and its command does not name are compared, with the keys of settings and the columns
+/// and lines of tables, that outputs of a run are no change, and that repaired data opens a run that it blocked while a comment and unused code do not.
+#[test]
+fn files_that_no_command_names_are_compared() {
+    let home = Home::new();
+    let script = "import csv, json\nc = json.load(open('config.json'))\n\
+        rows = list(csv.DictReader(open('data/train.csv')))\n\
+        open('results.json', 'a').write(json.dumps(c) + '\\n')\n\
+        total = sum(float(row['x']) for row in rows)\nprint('step 1 loss', c['lr'] * total)\n";
+    home.write("train.py", script);
+    home.write("run.sh", "python3 -B train.py\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"r\"\ncommand = [\"bash\", \"run.sh\"]\n[retry]\nunknown = { attempts = 0 }\n",
+    );
+    let ended = |settings: &str, data: &str, code: i32| {
+        home.write("config.json", settings);
+        std::fs::create_dir_all(home.path().join("data")).unwrap();
+        home.write("data/train.csv", data);
+        run(&home, code);
+        home.json(&["explain", "last"])
+    };
+    ended("{\"lr\": 0.1}", "x,y\n1,2\n", 0);
+    let page = ended("{\"lr\": 5.0}", "x,y\n1,2\n3,4\n", 0);
+    let found = changes(&page["since_last_good"]);
+    assert_eq!(found, ["file config.json: lr 0.1 5.0", "file data/train.csv 2 3 lines"]);
+    let page = ended("{\"lr\": 5.0}", "xx,y\n1,2\n3,4\n", 4);
+    assert_eq!(page["since_last_good"]["changes"][0]["key"], "data/train.csv: header", "{page}");
+    let page = ended("{\"lr\": 5.0}", "x,y\nabc,2\n", 4);
+    assert_eq!(page["run"]["state"], "blocked", "{page}");
+    home.write("train.py", &format!("# a comment\n{script}"));
+    home.write("plot_unrelated.py", "print(1)\n");
+    home.write("README.md", "one\n");
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    home.write("data/train.csv", "x,y\n1,2\n");
+    let opened = home.trackway(&["resume", "last"]);
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert!(opened.stderr.contains("`data/train.csv`"), "{}", opened.stderr);
 }
 
 /// The words of an error about data, as a script ends with them.
@@ -208,7 +255,8 @@ fn documents_and_settings_open_no_blocked_run() {
     home.write("README.md", "two\n");
     let refused = home.trackway(&["resume", "last"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("but for documents and the run file"), "{}", refused.stderr);
+    let unchanged = "but for documents, comments and the run file";
+    assert!(refused.stderr.contains(unchanged), "{}", refused.stderr);
     home.write("r.toml", &run_file.replace("0.1", "0.2"));
     let refused = home.trackway(&["resume", "last"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
@@ -229,6 +277,70 @@ fn documents_and_settings_open_no_blocked_run() {
         "{}",
         opened.stderr
     );
+}
+
+/// Proves that after a data error neither a document nor the run file lets a new run on the same data through, and that code does.
+#[test]
+fn documents_and_settings_let_no_new_run_through() {
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"-B\", \"t.py\"]\nenvironment = { LR = \"0.1\" }\n\
+                    [data.train]\npath = \"t.csv\"\n";
+    let model = format!("why = '{DATA_ERROR}'\n");
+    let files = [
+        ("t.py", "import model\nraise RuntimeError(model.why)\n"),
+        ("r.toml", run_file),
+        ("t.csv", "a,b\n1,2\n"),
+        ("model.py", model.as_str()),
+        ("README.md", "one\n"),
+    ];
+    let home = trained_in_git(&files, 4);
+    for (name, text) in [("README.md", "two\n"), ("r.toml", run_file.replace("0.1", "0.2").as_str())] {
+        home.write(name, text);
+        let refused = home.trackway(&["run", home.path().join("r.toml").to_str().unwrap()]);
+        assert_eq!(refused.code, 3, "{name}: {}", refused.stderr);
+        let why = "neither the data nor its schema, rules or code changed since";
+        assert!(refused.stderr.contains(why), "{name}: {}", refused.stderr);
+    }
+    home.write("model.py", &model.replace("line 3", "line 4"));
+    run(&home, 4);
+    assert_eq!(home.sql("select * from training_attempts").len(), 2);
+}
+
+/// Proves that what the evidence of a failure names comes first: a column that was renamed, and a value of the settings, which is not taken for data; that
+/// a script without Trackway's package is not to be rehearsed; and that a run which its data blocked says what it waits for.
+#[test]
+fn what_a_failure_names_comes_first() {
+    let script = "import csv, sys\n\
+        c = dict(line.strip().split(': ') for line in open(sys.argv[1]))\n\
+        for row in csv.DictReader(open('d.csv')): float(row['x'])\n\
+        scale = float(c['scale'])\n\
+        print('step 1 loss', scale)\n";
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\", \"c.yaml\"]\n[data.train]\npath = \"d.csv\"\n\
+        [retry]\nunknown = { attempts = 0 }\n";
+    let home = Home::new();
+    home.write("t.py", script);
+    home.write("r.toml", run_file);
+    let ended = |settings: &str, data: &str, code: i32| {
+        home.write("c.yaml", settings);
+        home.write("d.csv", data);
+        let answer = home.trackway(&["run", "--skip-preflight", "--why", "a test", "r.toml"]);
+        assert_eq!(answer.code, code, "{}", answer.stderr);
+        home.json(&["explain", "last"])
+    };
+    let (settings, data) = ("scale: 0.1\n", "x,label\n1,0\n2,1\n");
+    ended(settings, data, 0);
+    let page = ended(settings, "xx,label\n1,0\n2,1\n", 4);
+    let first = &page["since_last_good"]["changes"][0];
+    assert_eq!((&first["before"], &first["after"]), (&"\"x\"".into(), &"\"xx\"".into()), "{page}");
+    assert_eq!(first["fits_because"], "the evidence names it");
+    assert!(!page["next_actions"].to_string().contains("trackway rehearse"), "{page}");
+    let page = ended("scale: 0,1\n", data, 4);
+    assert_eq!(page["termination"]["reason"], "code_error", "{page}");
+    assert_eq!(page["since_last_good"]["changes"][0]["key"], "c.yaml: scale", "{page}");
+    assert!(page["next_actions"].to_string().contains("correct the setting"), "{page}");
+    let page = ended(settings, "x,label\nabc,0\n2,1\n", 4);
+    assert_eq!(page["run"]["state"], "blocked", "{page}");
+    let short = home.trackway(&["explain", "last", "--short"]).stdout;
+    assert!(short.contains(": blocked (not retried until its data, its code"), "{short}");
 }
 
 /// Proves without a repository that a file which the evidence names opens a blocked run once it was repaired, though the command does not
@@ -252,7 +364,7 @@ fn a_repaired_file_that_the_evidence_names_opens_a_blocked_run() {
     home.write("table.txt", "good\n");
     let opened = home.trackway(&["resume", "last"]);
     assert_eq!(opened.code, 0, "{}", opened.stderr);
-    assert!(opened.stderr.contains("`table.txt` (written after it ended)"), "{}", opened.stderr);
+    assert!(opened.stderr.contains(": `table.txt`)"), "{}", opened.stderr);
 }
 
 /// Proves that an error of an evaluation inside the script is the training's: its code must change, and no evaluator is launched.

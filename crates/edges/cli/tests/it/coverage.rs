@@ -490,6 +490,7 @@ fn no_rows_are_no_pass() {
 fn a_run_needs_rows_and_others_to_judge_by() {
     let home = Home::new();
     home.write("empty.csv", "a,b\n");
+    home.write("nothing.csv", "");
     home.write("t.csv", &table("a,b", 300, |row| format!("{row}.5,{}", label(row))));
     std::fs::copy(home.path().join("t.csv"), home.path().join("copy.csv")).unwrap();
     let run = |data: &str| {
@@ -498,6 +499,10 @@ fn a_run_needs_rows_and_others_to_judge_by() {
     };
     for (data, expected) in [
         ("[data.train]\npath = \"empty.csv\"\n", "the table has no rows"),
+        (
+            "[data.train]\npath = \"t.csv\"\nlabel = \"b\"\n[data.test]\npath = \"nothing.csv\"\nlabel = \"b\"\n",
+            "the table has no rows",
+        ),
         (
             "[data.train]\npath = \"t.csv\"\nlabel = \"b\"\n[data.test]\npath = \"copy.csv\"\n",
             "the test file `copy.csv` is identical to the training file `t.csv`",

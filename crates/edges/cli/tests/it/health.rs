@@ -39,6 +39,8 @@ fn what_completed_is_not_taken_for_good() {
     let flat = "line = f'step {step} loss {0.31 + 0.002 * n:.6f}'";
     let overfit = "line = f'step {step} loss {0.02 / step:.6f} val_loss {4.0 + step / 1000:.5f}'";
     let silent = "line = f'fitted {step}'";
+    let grid = "line = f'step {(step - 1) % 60 + 1} loss {6.7 * math.exp(-0.05 * ((step - 1) % 60)):.5f}'";
+    let fell = "line = f'step {step} train_acc {0.5 if step > 40 else 1 - 0.5 * math.exp(-step / 8):.4f}'";
     let cases = [
         (script(300, 1, falls), "ok", ""),
         (script(300, 10, falls), "ok", ""),
@@ -47,6 +49,8 @@ fn what_completed_is_not_taken_for_good() {
         (script(300, 10, flat), "suspect", "plateau"),
         (script(300, 10, overfit), "suspect", "generalization_gap"),
         (script(300, 10, silent), "unknown", ""),
+        (script(180, 1, grid), "ok", ""),
+        (script(60, 1, fell), "broken", "score_went_back"),
     ];
     for (text, health, found_by) in cases {
         let home = Home::new();
@@ -69,6 +73,7 @@ fn what_completed_is_not_taken_for_good() {
         let short = home.trackway(&["explain", "last", "--short"]).stdout;
         assert!(short.contains(&format!("health      {health}")), "{short}");
         assert_eq!(short.contains(&format!(", attempt 1, {health}")), !is_good, "{short}");
+        assert_eq!(short.contains(&format!(", but {health}: ")), !is_good, "{short}");
         assert_eq!(home.trackway(&["verify", "--all"]).code, 0);
     }
 }

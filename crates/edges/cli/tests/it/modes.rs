@@ -223,3 +223,33 @@ fn a_stopped_shim_hears_the_stop() {
     eventually("the end", || supervisor.try_wait().unwrap());
     assert_ne!(home.sql("select state from runs where name = 'long'")[0]["state"], "running");
 }
+
+/// Proves that root reads whose home it found in a folder above, once; nothing of one that `--home` names, and nothing of that of root.
+#[test]
+fn root_hears_whose_home_it_found() {
+    if !geteuid().is_root() {
+        println!("skipped: for root only");
+        return;
+    }
+    let home = Home::new();
+    let found = home.path().join(".trackway");
+    let below = home.path().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        answer(command.env_remove("TRACKWAY_HOME").current_dir(&below).output().unwrap())
+    };
+    let path = found.to_str().unwrap();
+    let made = run(&["run", "--home", path, "--", "true"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let own = run(&["runs"]);
+    assert!(own.code == 0 && !own.stderr.contains("root works in"), "{}", own.stderr);
+    std::os::unix::fs::chown(&found, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+    for arguments in [&["runs"][..], &["doctor"]] {
+        let other = run(arguments);
+        let said = other.stderr.lines().filter(|line| line.contains("root works in the home of")).count();
+        assert!(said == 1 && other.stderr.contains("--home"), "{arguments:?}: {}", other.stderr);
+    }
+    let named = run(&["runs", "--home", path]);
+    assert!(named.code == 0 && !named.stderr.contains("root works in"), "{}", named.stderr);
+}

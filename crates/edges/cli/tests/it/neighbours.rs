@@ -143,6 +143,41 @@ fn a_training_of_the_users_own_is_left_alone() {
     must_be_there(&home, "out-a.log");
 }
 
+/// Writes two checkpoints through names in the folder it is given, each of which has a second name in `out` before it is written to.
+const LINKS: &str = r#"
+import json, os, struct, sys, time
+
+os.makedirs("out")
+for step in (1, 2):
+    print(f"step {step} loss 0.5", flush=True)
+    header = json.dumps({"__metadata__": {"step": str(step)}, "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})
+    name = f"{sys.argv[1]}/{step}"
+    with open(name, "wb") as file:
+        os.link(name, f"out/m-{step}.safetensors")
+        file.write(struct.pack("<Q", len(header)) + header.encode() + struct.pack("<f", step))
+    time.sleep(2.5)
+"#;
+
+/// Proves that a checkpoint which the script wrote by a name elsewhere, and of which a hard link is where its checkpoints are, is its own by what the
+/// kernel says, if it names writers, and not only by the absence of others.
+#[test]
+fn a_hard_link_of_what_was_written_elsewhere_is_seen() {
+    let (home, elsewhere) = (Home::new(), Home::new());
+    home.write("links.py", LINKS);
+    let folder = elsewhere.path().display().to_string();
+    let run_file = format!(
+        "[run]\nname = \"links\"\ncommand = [\"python3\", \"links.py\", \"{folder}\"]\n[checkpoint]\nadopt = [\"out/m-*.safetensors\"]\n"
+    );
+    home.write("links.toml", &run_file);
+    let ended = home.trackway(&["run", "links.toml", "--skip-preflight", "--why", "a test"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let record = files_below(&home.state()).into_iter().find(|path| path.ends_with("writers.json")).unwrap();
+    let record: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+    let own = record["own"].as_array().unwrap();
+    assert_eq!(own.len(), 2, "{record}");
+    assert!(!kernel_names_writers() || own.iter().all(|one| one["by"] == "kernel"), "{record}");
+}
+
 /// Proves that a second run which names the same checkpoints is refused before it starts, with the first run's name, and that a dead one holds nothing.
 #[test]
 fn two_runs_cannot_name_the_same_checkpoints() {

@@ -141,6 +141,34 @@ fn a_killed_run_has_a_post_mortem() {
     assert_eq!(body(&printed.stdout), body(&markdown), "the alias prints the same text");
 }
 
+/// Proves that the text of an explanation names the steps that were lost in all attempts of a run, of an attempt that lost none, too, and that it says
+/// so where they are not all of the attempt that is explained.
+#[test]
+fn steps_lost_in_all_attempts_are_explained() {
+    for (kill_count, of_last, of_first) in [
+        (1, "5 steps that do not count, in all attempts\n", "5 steps that do not count\n"),
+        (2, "10 steps that do not count, in all attempts\n", "10 steps that do not count, in all attempts\n"),
+    ] {
+        let home = Home::new();
+        let script = format!(
+            "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; for i in 1 2 3 4 5; do echo \"step $i: loss=0.$((9-i))\"; done\n\
+             [ $n -ge {kill_count} ] || kill -9 $$\n"
+        );
+        home.write("t.sh", &script);
+        home.write(
+            "t.toml",
+            "[run]\nname = \"t\"\ncommand = [\"sh\", \"t.sh\"]\n[retry]\nunknown = { attempts = 2, backoff = \"0s\" }\n",
+        );
+        let ended = home.trackway(&["run", "t.toml"]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        for (attempt, expected) in [("t", of_last), ("t/1", of_first)] {
+            let text = home.trackway(&["explain", attempt]).stdout;
+            let cost = text.split_once("\nCost\n").unwrap().1;
+            assert!(cost.contains(expected), "{kill_count} {attempt}: {text}");
+        }
+    }
+}
+
 /// Proves that a post-mortem names changed settings and the plan that was tried, that lost steps of a script whose checkpoints Trackway
 /// does not see are those that the next attempt trained again, and are not known without one; and that an amendment counters the reason.
 #[test]

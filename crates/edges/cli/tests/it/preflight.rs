@@ -282,14 +282,15 @@ fn labels_that_disagree_block_the_launch() {
     assert!(text.contains("launched without pre-flight: in a hurry"), "{text}");
 }
 
-/// Proves that a test set without rows blocks the launch as it ends `data check` and `data leakage`, and is named.
+/// Proves that a test set without rows blocks the launch, and leakage checks alone, as it ends `data check` and `data leakage`, and is named.
 #[test]
 fn an_empty_test_set_blocks_the_launch() {
     let home = Home::new();
     run_file(&home, "");
     home.write("test.csv", "age,spent,plan,stays\n");
     let leakage = ["data", "leakage", "--train", "train.csv", "--test", "test.csv", "--label", "stays"];
-    for arguments in [&["data", "check", "test.csv"][..], &leakage[..], &["run", "run.toml"][..]] {
+    let only = ["preflight", "run.toml", "--only", "leakage"];
+    for arguments in [&["data", "check", "test.csv"][..], &leakage[..], &only[..], &["run", "run.toml"][..]] {
         let answer = home.trackway(arguments);
         assert_eq!(answer.code, 3, "{arguments:?}: {}", answer.stderr);
     }

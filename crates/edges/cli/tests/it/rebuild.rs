@@ -160,6 +160,32 @@ fn runs_on_the_same_data_are_made_again() {
     assert_eq!((&again["failed"], &again["other_count"]), (&Value::Array(Vec::new()), &0.into()), "{again}");
 }
 
+/// Proves that a change of data is shown with the numbers of its files where the ledger that had their list was lost.
+#[test]
+fn changed_data_keeps_the_number_of_its_files() {
+    let home = Home::new();
+    home.write("ok", "");
+    home.write("d.csv", "x,y\n1,2\n3,4\n");
+    home.write(
+        "r.toml",
+        "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"cat d.csv; test -e ok\"]\n\
+         [data.train]\npath = \"d.csv\"\n[retry]\nunknown = { attempts = 1, backoff = \"0s\" }\n",
+    );
+    let run = || home.trackway(&["run", "r.toml", "--skip-preflight", "--why", "a test"]).code;
+    assert_eq!(run(), 0);
+    std::fs::remove_file(home.path().join("ok")).unwrap();
+    home.write("d.csv", "x,y\n1,2\n3,4\n5,6\n");
+    assert_eq!(run(), 4);
+    lose(&home);
+    home.json(&["doctor", "rebuild"]);
+    let text = home.trackway(&["explain", "last"]).stdout;
+    assert!(
+        text.contains("2 rows, 12 bytes in 1 file, ") && text.contains("3 rows, 16 bytes in 1 file, "),
+        "{text}"
+    );
+    assert!(!text.contains("0 files"), "{text}");
+}
+
 /// Proves that a kept row which the ledger has otherwise is reported, and that the ledger's stays.
 #[test]
 fn a_row_that_differs_is_reported() {

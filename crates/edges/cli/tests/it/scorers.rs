@@ -175,3 +175,28 @@ fn the_model_of_an_evaluation_is_probed() {
     );
     assert!(off["notes"].to_string().contains("the model was not probed"), "{}", off["notes"]);
 }
+
+/// Proves that a model that ends over a value that only a probe sends is evaluated, at the first launch: the probe has the line of the error,
+/// the log has none, and a gate over all probes is inconclusive with the reason.
+#[test]
+fn a_probe_that_the_model_does_not_answer_is_its_result() {
+    let fragile = MODEL.replace(
+        "  case \"$step,$age\" in",
+        "  [ -n \"$age\" ] || { printf 'Traceback (most recent call last):\\nValueError: no age\\n' >&2; exit 1; }\n  case \"$step,$age\" in",
+    );
+    let home = home(&fragile, "gates = [\"value(max(probe.flipped)) < 1\", \"accuracy >= 0.5\"]");
+    let (code, receipt) = evaluate(&home, &[]);
+    assert_eq!((code, &receipt["state"]), (5, &json!("completed")), "{receipt}");
+    let launches = receipt["launches"].as_array().unwrap();
+    assert_eq!(
+        (launches.len(), &launches[0]["termination_reason"]),
+        (1, &json!("completed")),
+        "{launches:?}"
+    );
+    let why = receipt["gates"][0]["why"].as_str().unwrap();
+    assert_eq!(receipt["gates"][0]["verdict"], "inconclusive", "{why}");
+    assert!(why.contains("`age` missing (an empty field)") && why.contains("`ValueError: no age`"), "{why}");
+    assert_eq!(receipt["gates"][1]["verdict"], "pass", "{receipt}");
+    let log = home.trackway(&["logs", launches[0]["attempt_id"].as_str().unwrap()]);
+    assert!(!log.stdout.contains("Traceback"), "{}", log.stdout);
+}

@@ -98,6 +98,26 @@ fn every_file_with_a_hash_is_looked_at() {
     assert_eq!((code, differing(&report).contains(&"manifest")), (7, true), "{report}");
 }
 
+/// Proves that an entry of a log of checkpoints that is gone or damaged is found: readers see nothing after it.
+#[test]
+fn a_log_that_ends_too_early_is_found() {
+    let home = trained(GOOD, "");
+    for entry in ["log/00000001.json", "log/00000002.json"] {
+        let file = file_of(&home, entry);
+        let before = std::fs::read(&file).unwrap();
+        let mut flipped = before.clone();
+        flipped[before.len() / 2] ^= 1;
+        std::fs::write(&file, flipped).unwrap();
+        let (code, report) = verified(&home);
+        assert!(code == 7 && report["differs"].to_string().contains("log entry"), "{entry}: {report}");
+        std::fs::remove_file(&file).unwrap();
+        let (code, report) = verified(&home);
+        assert!(code == 7 && report["differs"].to_string().contains("is missing"), "{entry}: {report}");
+        std::fs::write(&file, before).unwrap();
+    }
+    assert_eq!(verified(&home).0, 0);
+}
+
 /// Proves that what `trackway gc` deleted is not missing.
 #[test]
 fn what_was_deleted_on_purpose_is_not_missing() {
@@ -162,7 +182,7 @@ fn kept_copies_are_looked_at() {
         assert_eq!((code, differing(&report)), (7, vec!["kept"]), "{part}: {report}");
         std::fs::write(&file, before).unwrap();
     }
-    for part in ["ledger/receipt-", "ledger/evaluation-"] {
+    for part in ["ledger/receipt-", "ledger/evaluation-", "ledger/attempt-", "ledger/run.json"] {
         let file = file_of(&home, part);
         let before = std::fs::read(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
@@ -194,6 +214,33 @@ fn a_deleted_receipt_hides_nothing() {
     let (code, report) = verified(&home);
     let kept = report["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "kept").unwrap();
     assert_eq!((code, &kept["unknown_count"]), (0, &json!(1)), "{report}");
+}
+
+/// Proves that a receipt which was not kept before a kill is a difference that names its repair, that the repair says nothing of the files of the
+/// attempt, and that a ledger which is made from it has the digest that was sealed.
+#[test]
+fn a_receipt_that_was_not_kept_is_kept_by_the_repair() {
+    let home = Home::new();
+    home.run_script(&["--skip-preflight", "--why", "a test"], "echo 'step 1 loss 0.5'");
+    let sealed = "select attempt_id, receipt_sha256, sealed_at, exit_code from training_attempts";
+    let ends = "select run_id, state, attempt_count from runs";
+    let before = (home.sql(sealed), home.sql(ends));
+    // What a kill between the seal and the copy leaves.
+    std::fs::remove_file(file_of(&home, "ledger/receipt-")).unwrap();
+    let (code, report) = verified(&home);
+    let why = report["differs"][0]["why"].as_str().unwrap();
+    assert!(code == 7 && why.contains("`trackway doctor rebuild`"), "{report}");
+    let rebuilt = home.json(&["doctor", "rebuild"]);
+    assert!(rebuilt["missing"].to_string().contains("the hashes of its files at the seal"), "{rebuilt}");
+    let (code, report) = verified(&home);
+    let files = report["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "files").unwrap();
+    assert_eq!((code, &files["hold_count"], &files["unknown_count"]), (0, &json!(0), &json!(1)), "{report}");
+    for part in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.state().join(format!("ledger.db{part}")));
+    }
+    let rebuilt = home.json(&["doctor", "rebuild"]);
+    assert_eq!((&rebuilt["receipt_count"], &rebuilt["failed"]), (&json!(1), &json!([])), "{rebuilt}");
+    assert_eq!((home.sql(sealed), home.sql(ends)), before);
 }
 
 /// Proves that the rows which a failed evaluation left are looked at, although no receipt names them.

@@ -32,6 +32,31 @@ fn the_default_keeps_two_copies_and_every_model() {
     assert_eq!(kept_by_default(&world.view()), None);
 }
 
+/// Proves that older copies whose distance doubles stay while an attempt runs, and that all stay once values are lost that were finite before.
+#[test]
+fn good_copies_stay_while_an_attempt_runs() {
+    let steps = |lost_from: u64| {
+        let mut world = World::new();
+        let mut adopter = world.adopter(1, &["out/model-*.safetensors"]);
+        for step in 1..=20_u64 {
+            let value: f32 = if step >= lost_from { f32::NAN } else { step as f32 };
+            let header = r#"{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+            let mut file = (header.len() as u64).to_le_bytes().to_vec();
+            file.extend(header.as_bytes());
+            file.extend([step as f32, value].iter().flat_map(|value| value.to_le_bytes()));
+            write(&world.work(&format!("out/model-{step}.safetensors")), &file);
+            world.last_step = Some(step);
+            assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1, "{step}");
+        }
+        let view = world.view();
+        let there = view.list().into_iter().filter(|info| info.state.is_whole());
+        there.map(|info| info.step).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(99), [8, 16, 18, 19, 20]);
+    let kept = steps(12);
+    assert!(kept.ends_with(&(11..=20).collect::<Vec<_>>()), "{kept:?}");
+}
+
 /// Proves that a model which the script commits with `run.save_model` does not keep its framework's checkpoints from being adopted, that the
 /// default retention of these does not delete the model, and that a retry continues from the newest of them.
 #[test]

@@ -22,6 +22,7 @@ use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
 use super::adopting::{Adopting, PrintedSteps};
+use super::course::KeptCourse;
 use super::ending::{Ending, Step, Tree};
 use super::left::{Done, Work, recorded_bytes};
 use super::metrics::OutputMetrics;
@@ -98,7 +99,10 @@ impl<'a> Attempt<'a> {
         };
         let reading = {
             let (steps, records, redactor) = (steps.clone(), records.clone(), Arc::clone(redactor));
-            Reading::begin(move || OutputMetrics::new(steps.clone(), records.clone(), Arc::clone(&redactor)))
+            let kept = KeptCourse::of(&launch);
+            Reading::begin(move || {
+                OutputMetrics::new(steps.clone(), kept.clone(), records.clone(), Arc::clone(&redactor))
+            })
         };
         let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
         shim.write(&files).doing("write shim.json")?;
@@ -158,7 +162,8 @@ impl<'a> Attempt<'a> {
                 self.event_files = events::follow(written, self.shim.started_at, self.records.clone());
                 let (folder, devices) = (self.files.folder().to_owned(), self.launch.devices.clone());
                 self.telemetry = telemetry::begin(folder, devices, self.records.clone());
-                self.opened_files = watch.and_then(|watch| OpenedFiles::begin(watch, self.records.clone()));
+                self.opened_files =
+                    watch.and_then(|watch| OpenedFiles::begin(watch, pid, self.records.clone()));
             }
             Err((error, at)) => {
                 let program = argv.first().map(shown_word).unwrap_or_default();

@@ -13,6 +13,7 @@ use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
 
 use super::adopting::PrintedSteps;
+use super::course::KeptCourse;
 use super::side::Records;
 
 /// So many times, at each of the first outputs, it checks whether the script writes a record itself: most record a
@@ -34,6 +35,7 @@ pub(super) struct OutputMetrics {
     /// Of each name whether its values may be secret by it.
     suspicious: HashMap<String, bool>,
     steps: PrintedSteps,
+    kept: KeptCourse,
     records: Records,
     reader: PrintedReader,
     writer: Option<SegmentWriter>,
@@ -46,13 +48,16 @@ pub(super) struct OutputMetrics {
 
 impl OutputMetrics {
     /// Nothing is written before the first metric.
-    pub fn new(steps: PrintedSteps, records: Records, redactor: Arc<Redactor>) -> Self {
+    pub fn new(steps: PrintedSteps, kept: KeptCourse, records: Records, redactor: Arc<Redactor>) -> Self {
+        let mut reader = PrintedReader::default();
+        reader.count_on(kept.course());
         Self {
             redactor,
             suspicious: HashMap::new(),
             steps,
+            kept,
             records,
-            reader: PrintedReader::default(),
+            reader,
             writer: None,
             found: Vec::new(),
             values: 0,
@@ -67,6 +72,7 @@ impl OutputMetrics {
         let found = &mut self.found;
         self.reader.push(output, printed, |metrics| found.push(metrics));
         self.write_found(at);
+        self.kept.keep(self.reader.course(), self.records.clock.monotonic_micros());
     }
 
     /// Ends the segment in order. How many values were found.
@@ -74,6 +80,7 @@ impl OutputMetrics {
         let found = &mut self.found;
         self.reader.finish(|metrics| found.push(metrics));
         self.write_found(self.records.clock.now());
+        self.kept.keep(self.reader.course(), i64::MAX);
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }

@@ -14,6 +14,7 @@
 
 mod adopting;
 mod attempt;
+mod course;
 mod ending;
 mod events;
 mod left;
@@ -22,6 +23,7 @@ mod metrics;
 mod oom;
 mod opened;
 mod output;
+mod readers;
 mod reading;
 mod reserve;
 mod saves;

@@ -4,7 +4,7 @@
 //! A script may train on other files than the run file names, whose hash the receipt holds, and continue from another checkpoint than was
 //! planned. The kernel reports every open of a watched file (inotify), in any language and by any name of the file. It does not
 //! say by whom; the open files of the attempt's processes show it, unless the file was closed again before they could be
-//! looked at.
+//! looked at. Who reads a checkpoint is found by [`super::readers`].
 //!
 //! A checkpoint counts as opened when it is read, before it is written to: a script that overwrites `ckpt.pt` does not continue from it.
 
@@ -20,12 +20,14 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use nix::unistd::Pid;
 use trackway_adopt::{Candidate, Commits, Committed, Patterns, Place};
 use trackway_core::closed_list;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentWriter};
 
+use super::readers::{By, Readers};
 use super::side::{Records, SideThread};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
@@ -34,6 +36,11 @@ use crate::process::own_descendants;
 const PLACES_MAX: usize = 4096;
 /// How often the open files of the attempt's processes are looked at for one data set.
 const LOOKS_MAX: u32 = 32;
+/// The same for one checkpoint: others may read it, too.
+const CHECKPOINT_LOOKS_MAX: u32 = 512;
+/// How often it is noted how much the attempt has read, and for how long: then it has begun.
+const NOTE_EVERY: Duration = Duration::from_millis(100);
+const NOTES_MAX: u32 = 600;
 /// At most so many checkpoints are watched, the newest ones.
 const CHECKPOINTS_MAX: usize = 64;
 /// Files up to so many bytes are compared with what was committed before the script starts, as it may write them again at once; larger ones when they are
@@ -76,14 +83,22 @@ impl Subject {
     }
 
     /// What the kernel is to report.
-    fn mask(&self) -> AddWatchFlags {
+    fn mask(&self, reads_are_named: bool) -> AddWatchFlags {
+        // A mapped file is closed, if it is never read.
+        let reads = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_ACCESS | AddWatchFlags::IN_CLOSE_NOWRITE;
         match self {
             Self::Data { .. } => AddWatchFlags::IN_OPEN,
-            // A mapped file is closed, if it is never read.
-            Self::Checkpoint { .. } => {
-                AddWatchFlags::IN_ACCESS | AddWatchFlags::IN_CLOSE_NOWRITE | AddWatchFlags::IN_MODIFY
-            }
+            Self::Checkpoint { .. } if reads_are_named => AddWatchFlags::IN_MODIFY,
+            Self::Checkpoint { .. } => reads | AddWatchFlags::IN_MODIFY,
         }
+    }
+
+    fn looks_max(&self) -> u32 {
+        if self.is_checkpoint() { CHECKPOINT_LOOKS_MAX } else { LOOKS_MAX }
+    }
+
+    fn is_checkpoint(&self) -> bool {
+        matches!(self, Self::Checkpoint { .. })
     }
 }
 
@@ -96,8 +111,9 @@ pub(super) struct OpenedFiles {
 }
 
 impl OpenedFiles {
-    /// Begins to wait. `None` when no thread can be had: then nothing is known.
-    pub fn begin(mut watch: Watch, records: Records) -> Option<Self> {
+    /// Begins to wait for what `main` and the processes below it open. `None` when no thread can be had: then nothing is known.
+    pub fn begin(mut watch: Watch, main: Pid, records: Records) -> Option<Self> {
+        watch.readers.started(main);
         let (stop, stopped) = UnixStream::pair().ok()?;
         let work = move |_: &Receiver<()>| {
             let mut writer = records.writer(Origin::Telemetry);
@@ -123,6 +139,7 @@ pub(super) struct Watch {
     known: Option<(Commits, Patterns)>,
     /// What each watched file or folder is of.
     owners: HashMap<WatchDescriptor, Vec<usize>>,
+    readers: Readers,
 }
 
 /// One data set or checkpoint.
@@ -132,6 +149,10 @@ struct Watched {
     /// Device and inode of its files, or of its folders.
     inodes: BTreeSet<(u64, u64)>,
     by_folder: bool,
+    /// What is watched.
+    paths: Vec<PathBuf>,
+    /// Whether a process of the attempt had it open at some look.
+    is_held: bool,
     /// Whether every file is watched: only then it is known that none was opened.
     complete: bool,
     opener: Opener,
@@ -155,7 +176,8 @@ impl Watch {
             return None;
         }
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-        let mut watch = Self { inotify, sets: Vec::new(), known, owners: HashMap::new() };
+        let readers = Readers::of(launch);
+        let mut watch = Self { inotify, sets: Vec::new(), known, owners: HashMap::new(), readers };
         watched.into_iter().for_each(|(subject, places)| watch.add(subject, &places));
         Some(watch)
     }
@@ -167,14 +189,18 @@ impl Watch {
             subject,
             inodes: BTreeSet::new(),
             by_folder,
+            paths: Vec::new(),
+            is_held: false,
             complete: paths.len() <= PLACES_MAX,
             opener: Opener::None,
             looks: 0,
         };
         for path in paths.iter().take(PLACES_MAX) {
-            let watched = self.inotify.add_watch(path, set.subject.mask());
+            let is_named = set.subject.is_checkpoint() && self.readers.watch(path);
+            let watched = self.inotify.add_watch(path, set.subject.mask(is_named));
             match (watched, fs::metadata(path)) {
                 (Ok(descriptor), Ok(found)) => {
+                    set.paths.push(path.clone());
                     set.inodes.insert((found.dev(), found.ino()));
                     self.owners.entry(descriptor).or_default().push(place);
                 }
@@ -185,22 +211,44 @@ impl Watch {
     }
 
     fn run(&mut self, stopped: &UnixStream, writer: &mut SegmentWriter) {
-        let mut ended = false;
+        let (mut ended, mut notes) = (false, 0);
         while !ended && !self.owners.is_empty() {
+            let is_noting = notes < NOTES_MAX && !self.readers.are_named() && self.awaits_readers();
+            let timeout = if is_noting { NOTE_EVERY.as_millis() as u16 } else { 0 };
+            let timeout = if is_noting { PollTimeout::from(timeout) } else { PollTimeout::NONE };
             let waited = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut waiting = [waited(self.inotify.as_fd()), waited(stopped.as_fd())];
+            let mut waiting = vec![waited(stopped.as_fd()), waited(self.inotify.as_fd())];
+            waiting.extend(self.readers.as_fd().map(waited));
             // An interrupted wait only means that the loop looks again.
-            poll(&mut waiting, PollTimeout::NONE).ok();
-            ended = waiting[1].any().unwrap_or(true);
-            self.take(writer);
+            let is_quiet = poll(&mut waiting, timeout) == Ok(0);
+            ended = waiting[0].any().unwrap_or(true);
+            if is_quiet {
+                notes += 1;
+                self.readers.note();
+            } else {
+                self.take(writer);
+            }
         }
         for set in self.sets.iter().filter(|set| set.opener == Opener::None && set.complete) {
             record(writer, set);
         }
     }
 
+    /// Whether it is open who reads a checkpoint.
+    fn awaits_readers(&self) -> bool {
+        self.sets.iter().any(|set| set.subject.is_checkpoint() && set.opener != Opener::Attempt)
+    }
+
     fn take(&mut self, writer: &mut SegmentWriter) {
+        self.take_named(writer);
         while let Ok(events) = self.inotify.read_events() {
+            let opened = events.iter().any(|event| !event.mask.contains(AddWatchFlags::IN_IGNORED));
+            // Of all that happened since: one look.
+            let held =
+                if opened && self.waits_for_holders() { self.readers.open_files() } else { Vec::new() };
+            for set in self.sets.iter_mut().filter(|set| set.subject.is_checkpoint() && !set.is_held) {
+                set.is_held = held.iter().any(|link| is_of(set, link));
+            }
             for event in events {
                 if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
                     self.sets.iter_mut().for_each(|set| set.complete = false);
@@ -218,34 +266,87 @@ impl Watch {
                 for place in self.owners.get(&event.wd).cloned().unwrap_or_default() {
                     match event.mask.contains(AddWatchFlags::IN_MODIFY) {
                         true => self.leave(place),
-                        false => self.opened(place, event.name.as_ref(), writer),
+                        false => self.opened(place, &event, writer),
                     }
                 }
             }
         }
     }
 
-    fn opened(&mut self, place: usize, name: Option<&OsString>, writer: &mut SegmentWriter) {
+    /// Takes what the kernel says of who read.
+    fn take_named(&mut self, writer: &mut SegmentWriter) {
+        let Self { readers, sets, .. } = self;
+        let mut read: Vec<(usize, Opener)> = Vec::new();
+        let is_whole = readers.take(|link, by| {
+            let opener = opener_of(by);
+            let of = |(place, set): (usize, &Watched)| {
+                let is_new = set.subject.is_checkpoint() && opener > set.opener;
+                (is_new && is_of(set, link)).then_some(place)
+            };
+            let places: Vec<usize> = sets.iter().enumerate().filter_map(of).collect();
+            for place in places {
+                sets[place].opener = opener;
+                read.push((place, opener));
+            }
+        });
+        if !is_whole {
+            sets.iter_mut().filter(|set| set.subject.is_checkpoint()).for_each(|set| set.complete = false);
+        }
+        for (place, opener) in read {
+            self.note_opened(place, opener, writer);
+        }
+    }
+
+    /// Whether it matters which files the attempt's processes have open.
+    fn waits_for_holders(&self) -> bool {
+        !self.readers.are_named() && self.awaits_readers()
+    }
+
+    fn opened(&mut self, place: usize, event: &InotifyEvent, writer: &mut SegmentWriter) {
         let set = &mut self.sets[place];
-        if set.by_folder && name.is_none() {
+        if set.by_folder && event.name.is_none() {
             return;
         }
         set.looks += 1;
-        let opener = if is_open_in_attempt(set) { Opener::Attempt } else { Opener::Unknown };
+        let opener = match &set.subject {
+            Subject::Data { .. } if is_open_in_attempt(set) => Opener::Attempt,
+            Subject::Data { .. } => Opener::Unknown,
+            // It is read later, if at all.
+            Subject::Checkpoint { .. } if event.mask.contains(AddWatchFlags::IN_OPEN) => Opener::None,
+            Subject::Checkpoint { .. } => {
+                let by = By::guessed(set.is_held, self.readers.grown(), set.bytes_of(event.name.as_ref()));
+                if event.mask.contains(AddWatchFlags::IN_CLOSE_NOWRITE) {
+                    self.readers.note();
+                }
+                opener_of(by)
+            }
+        };
         if opener > set.opener {
             set.opener = opener;
-            if let Some((commits, patterns)) = &self.known {
-                set.subject.is_read(commits, patterns);
-            }
-            record(writer, set);
+            self.note_opened(place, opener, writer);
         }
         // Nothing more can be learned, and a file that is opened for each row should not wake anything again.
-        if set.opener == Opener::Attempt || set.looks >= LOOKS_MAX {
+        if self.sets[place].looks >= self.sets[place].subject.looks_max() {
+            self.leave(place);
+        }
+    }
+
+    /// Records who opened it, and leaves it if that is all there is to know.
+    fn note_opened(&mut self, place: usize, opener: Opener, writer: &mut SegmentWriter) {
+        let set = &mut self.sets[place];
+        if let Some((commits, patterns)) = &self.known {
+            set.subject.is_read(commits, patterns);
+        }
+        record(writer, set);
+        if opener == Opener::Attempt {
             self.leave(place);
         }
     }
 
     fn leave(&mut self, place: usize) {
+        if self.sets[place].subject.is_checkpoint() {
+            self.sets[place].paths.iter().for_each(|path| self.readers.leave(path));
+        }
         let (inotify, mut unused) = (&self.inotify, Vec::new());
         for (descriptor, owners) in &mut self.owners {
             owners.retain(|owner| *owner != place);
@@ -257,6 +358,26 @@ impl Watch {
             self.owners.remove(&descriptor);
             inotify.rm_watch(descriptor).ok();
         }
+    }
+}
+
+impl Watched {
+    /// The size of what was read: of one of its files, or of the one that it is.
+    fn bytes_of(&self, name: Option<&OsString>) -> u64 {
+        let at = |path: &PathBuf| match name {
+            Some(name) => path.join(name),
+            None => path.clone(),
+        };
+        let sizes = self.paths.iter().filter_map(|path| fs::metadata(at(path)).ok()).map(|found| found.len());
+        sizes.min().unwrap_or(0)
+    }
+}
+
+fn opener_of(by: By) -> Opener {
+    match by {
+        By::Attempt => Opener::Attempt,
+        By::Other => Opener::None,
+        By::Unknown => Opener::Unknown,
     }
 }
 
@@ -343,7 +464,8 @@ mod tests {
     fn what_is_deleted_was_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
-        let mut watch = Watch { inotify, sets: Vec::new(), known: None, owners: HashMap::new() };
+        let readers = Readers::without_kernel();
+        let mut watch = Watch { inotify, sets: Vec::new(), known: None, owners: HashMap::new(), readers };
         let paths = ["deleted", "read"].map(|name| folder.path().join(name));
         for path in &paths {
             fs::write(path, "state").unwrap();

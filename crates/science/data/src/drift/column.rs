@@ -100,13 +100,13 @@ pub(super) fn compare(before: &ColumnProfile, after: &ColumnProfile, role: Role)
         distances: judged.distances,
         missing: missing(before, after),
         only_spelling: cells::only_spelling(&new_values, &removed_values),
-        new_values: shown(new_values),
-        removed_values: shown(removed_values),
+        new_values: shown(&before.name, new_values),
+        removed_values: shown(&before.name, removed_values),
     })
 }
 
-fn shown(values: Vec<ValueCount>) -> Vec<ValueCount> {
-    values.into_iter().map(|it| ValueCount { value: hidden(it.value), ..it }).collect()
+fn shown(column: &str, values: Vec<ValueCount>) -> Vec<ValueCount> {
+    values.into_iter().map(|it| ValueCount { value: hidden(column, it.value), ..it }).collect()
 }
 
 impl ColumnDrift {

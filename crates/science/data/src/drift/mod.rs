@@ -106,6 +106,14 @@ pub struct SchemaChange {
     pub current: Option<ColumnType>,
 }
 
+impl SchemaChange {
+    /// Whether what was made for the reference does not fit any more: a column that it has is gone or of another type.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.reference.is_some()
+    }
+}
+
 /// Compares two profiles, column by column. `label` is the target column, if there is one: its shift is reported
 /// separately from that of the features.
 #[must_use]
@@ -169,7 +177,7 @@ impl DriftReport {
     /// its label has other values, or at least [`DRIFTED_SHARE_BLOCKS`] of its features drifted.
     #[must_use]
     pub fn blocks(&self) -> bool {
-        let is_lost = self.schema_changes.iter().any(|change| change.reference.is_some());
+        let is_lost = self.schema_changes.iter().any(SchemaChange::blocks);
         let label = self.columns.iter().find(|column| column.role == Role::Label);
         let has_other_labels = label.is_some_and(|label| label.drifted && !label.new_values.is_empty());
         let features = self.columns.iter().filter(|column| column.role == Role::Feature).count();

@@ -65,7 +65,7 @@ impl Columns {
             match test.columns().iter().find(|other| other.name == column.name) {
                 None => not_compared.push(format!("`{}` is not on the test side", column.name)),
                 Some(other) if !comparable(column.kind, other.kind) => not_compared.push(format!(
-                    "`{}` is {:?} on one side and {:?} on the other",
+                    "`{}` is {} on one side and {} on the other",
                     column.name, column.kind, other.kind
                 )),
                 Some(_) => features.push(column.name.clone()),

@@ -59,12 +59,11 @@ impl Leakage {
         let overlap = &self.overlap;
         let shared = shared_rows(&overlap.rows, overlap.train.rows_read, roles, (train, test));
         let mut findings: Vec<Finding> = shared.into_iter().collect();
-        if overlap.train.rows_read == 0 {
-            findings.push(
-                Finding::new(NO_ROWS, Severity::Block, "the training side has no rows")
-                    .action("check whether its export or a filter failed"),
-            );
-        }
+        let sides = [("training", overlap.train.rows_read), ("test", overlap.test.rows_read)];
+        findings.extend(sides.into_iter().filter(|(_, rows)| *rows == 0).map(|(side, _)| {
+            Finding::new(NO_ROWS, Severity::Block, format!("the {side} side has no rows"))
+                .action("check whether its export or a filter failed")
+        }));
         findings.extend(
             self.same_files.first().map(|(one, other)| same_files(self.same_files.len(), one, other)),
         );

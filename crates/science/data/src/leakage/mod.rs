@@ -40,7 +40,7 @@ pub use target::{FeaturePower, PairPower, TargetPower};
 const ROWS: &str = "leakage.rows";
 /// A file of the test side is, byte by byte, one of the training side.
 const SAME_FILE: &str = "leakage.same_file";
-/// The training side has no rows.
+/// A side has no rows.
 const NO_ROWS: &str = "leakage.no_rows";
 /// Every row of the test side is in the training side.
 const ALL_ROWS: &str = "leakage.all_rows";

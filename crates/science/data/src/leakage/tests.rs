@@ -98,7 +98,7 @@ fn columns_that_differ() {
     writer.close().unwrap();
     let found = overlap(folder.path(), ["train.csv", "test.parquet"], &Roles::default()).unwrap();
     assert_eq!(found.rows.shared_rows, 1);
-    assert_eq!(found.not_compared, ["`w` is Int on one side and Text on the other"]);
+    assert_eq!(found.not_compared, ["`w` is int on one side and text on the other"]);
     let error = overlap(folder.path(), ["train.csv", "test.parquet"], &roles("vv", "", "")).unwrap_err();
     assert!(error.to_string().contains("label column `vv` is not in"), "{error}");
 }

@@ -15,7 +15,7 @@ mod scan;
 
 pub use counts::{PersonalCounts, PersonalFinding};
 pub use kind::{PersonalKind, PersonalMatch};
-pub use scan::{mask, masked, masked_cut, masked_json, masked_value, scan_text};
+pub use scan::{mask, masked, masked_cell, masked_cut, masked_json, masked_value, scan_text};
 
 #[cfg(test)]
 mod tests;

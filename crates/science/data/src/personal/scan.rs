@@ -166,6 +166,12 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The same for a value of a column; of a column that holds secrets every value is hidden.
+#[must_use]
+pub fn masked_cell(column: &str, text: &str) -> String {
+    SECRETS.cell(column, &masked(text)).into_owned()
+}
+
 fn without_personal(text: &str) -> Cow<'_, str> {
     let mut hidden = Cow::Borrowed(text);
     scan_text(text, &mut |found| {

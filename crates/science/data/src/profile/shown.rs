@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::number::NumberForm;
-use crate::personal::masked;
+use crate::personal::{masked, masked_cell};
 
 /// A value as it is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -43,10 +43,10 @@ pub struct ValueCount {
     pub count: u64,
 }
 
-/// A value as it may be shown: personal data in it is hidden.
-pub(crate) fn hidden(value: Value) -> Value {
+/// A value of a column as it may be shown: personal data and secrets in it are hidden.
+pub(crate) fn hidden(column: &str, value: Value) -> Value {
     match value {
-        Value::Text(text) => Value::Text(masked(&text).into_owned()),
+        Value::Text(text) => Value::Text(masked_cell(column, &text)),
         // As long as a payment card's.
         Value::Int(number) if number >= 1_000_000_000_000 => match masked(&number.to_string()) {
             std::borrow::Cow::Borrowed(_) => value,

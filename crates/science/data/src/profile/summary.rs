@@ -9,7 +9,7 @@ use super::number::{NumberForm, NumberProfile, Order};
 use super::quantiles::QUANTILE_RANK_ERROR;
 use super::shown::{Value, ValueCount, hidden, shown};
 use crate::infer::ColumnType;
-use crate::personal::masked;
+use crate::personal::masked_cell;
 use crate::read::CellFaults;
 
 /// How many of the most frequent values a summary shows.
@@ -139,18 +139,19 @@ impl ColumnProfile {
         let bounds = numbers.and_then(|numbers| numbers.bounds.map(|bounds| (numbers.form, bounds)));
         let is_time = numbers.is_some_and(|numbers| numbers.form == NumberForm::Time);
         let (first_text, last_text) = self.text_bounds().unzip();
+        let as_shown = |value: Value| hidden(&self.name, value);
         ColumnSummary {
             name: self.name.clone(),
             kind: self.kind,
             rows: self.rows,
             null_count: self.null_count,
-            faults: without_personal_data(self.faults.clone()),
+            faults: without_personal_data(&self.name, self.faults.clone()),
             // A sketch may estimate more than there can be.
             distinct_estimate: distinct.min(self.value_count()),
             distinct_is_exact: is_exact,
             distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },
-            min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text).map(hidden),
-            max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text).map(hidden),
+            min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text).map(as_shown),
+            max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text).map(as_shown),
             mean: moments.filter(|_| !is_time).map(|moments| moments.mean).or_else(|| self.true_share()),
             stddev: moments.filter(|_| !is_time).and_then(|moments| moments.stddev()),
             skewness: moments.and_then(|moments| moments.skewness()),
@@ -160,7 +161,7 @@ impl ColumnProfile {
                 .quantile_sketch()
                 .map_or(QUANTILE_RANK_ERROR, super::Quantiles::rank_error),
             histogram: numbers.and_then(histogram),
-            top_values: shown_values(self.top_values(TOP_VALUES)),
+            top_values: shown_values(&self.name, self.top_values(TOP_VALUES)),
             count_error: values.map_or(0, |values| values.error()),
             nan_count: numbers.map_or(0, |numbers| numbers.nan),
             infinite_count: numbers
@@ -225,12 +226,12 @@ impl ColumnProfile {
     }
 }
 
-fn shown_values(values: Vec<ValueCount>) -> Vec<ValueCount> {
-    values.into_iter().map(|it| ValueCount { value: hidden(it.value), ..it }).collect()
+fn shown_values(column: &str, values: Vec<ValueCount>) -> Vec<ValueCount> {
+    values.into_iter().map(|it| ValueCount { value: hidden(column, it.value), ..it }).collect()
 }
 
-fn without_personal_data(mut faults: CellFaults) -> CellFaults {
-    faults.examples.iter_mut().for_each(|fault| fault.detail = masked(&fault.detail).into_owned());
+fn without_personal_data(column: &str, mut faults: CellFaults) -> CellFaults {
+    faults.examples.iter_mut().for_each(|fault| fault.detail = masked_cell(column, &fault.detail));
     faults
 }
 

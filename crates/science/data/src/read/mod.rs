@@ -148,6 +148,12 @@ impl SourceFile {
         }
     }
 
+    /// Whether it stores a column as strings: a Parquet file has types, while the values of a text file have theirs.
+    pub(crate) fn stores_as_text(&self, column: &str) -> bool {
+        let is_text = |it: &Column| it.name == column && it.kind == ColumnType::Text;
+        matches!(self.kind, FileKind::Parquet(_)) && self.columns.iter().any(is_text)
+    }
+
     /// Whether it has no byte.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self.kind, FileKind::Empty)

@@ -34,7 +34,7 @@ impl Bound {
             (_, ColumnType::Timestamp) => {
                 Err("the column is a time; write the bound as \"2026-01-31\"".into())
             }
-            (_, kind) => Err(format!("min and max are for numbers and times, and the column is {kind:?}")),
+            (_, kind) => Err(format!("min and max are for numbers and times, and the column is {kind}")),
         }
     }
 }

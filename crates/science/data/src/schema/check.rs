@@ -12,7 +12,7 @@ use super::keys::{fingerprints, referenced};
 use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
 use crate::error::DataError;
 use crate::hashed::Keys;
-use crate::infer::Column;
+use crate::infer::{Column, ColumnType};
 use crate::limits::EXAMPLES_MAX;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, Source};
@@ -518,11 +518,13 @@ impl Report {
         let rows = coverage.rows_read;
         self.rules_checked += 1 + rules.asked();
         let faults = &coverage.columns[index];
-        if faults.misfits > 0 {
+        if faults.misfits == 0 {
+            self.stored_as_text(rules, severity, source);
+        } else {
             let examples = faults.examples.iter().map(|it| (it.place, it.detail.clone())).collect();
             let found = Found { count: faults.misfits, examples };
             let message =
-                format!("{} of {rows} values of `{name}` are not of type {:?}", faults.misfits, rules.kind);
+                format!("{} of {rows} values of `{name}` are not of type {}", faults.misfits, rules.kind);
             self.add("type", severity, name, &found, source, message);
         }
         let share = state.nothing as f64 / rows.max(1) as f64;
@@ -547,6 +549,20 @@ impl Report {
             );
             self.add("references", severity, name, found, source, message);
         }
+    }
+
+    /// A script gets strings from such a column, even if all of them can be read as what the schema requires.
+    fn stored_as_text(&mut self, rules: &ColumnRules, severity: Severity, source: &Source) {
+        if !matches!(rules.kind, ColumnType::Int | ColumnType::Float | ColumnType::Bool) {
+            return;
+        }
+        let (name, files) = (&rules.name, source.files());
+        let Some(file) = files.iter().find(|file| file.stores_as_text(name)) else { return };
+        let message =
+            format!("`{name}` is stored as {} in `{}`, not as {}", ColumnType::Text, file.path, rules.kind);
+        let action = "convert the column where the file is written";
+        let finding = Finding::new("schema.type", severity, message).about(name).action(action);
+        self.findings.push(finding);
     }
 
     fn repeats(&mut self, planned: &Planned<'_>, found: &Found, source: &Source) {

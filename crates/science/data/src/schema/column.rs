@@ -69,7 +69,7 @@ impl Compiled {
         let is_text = rules.kind == ColumnType::Text;
         if !is_text && (rules.regex.is_some() || rules.length_min.is_some() || rules.length_max.is_some()) {
             return Err(wrong(format!(
-                "regex and lengths are for strings, but the column is {:?}",
+                "regex and lengths are for strings, but the column is {}",
                 rules.kind
             )));
         }

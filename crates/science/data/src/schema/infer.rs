@@ -1,11 +1,10 @@
 //! A first schema, from a profile: what certainly should stay so as rules, what may be coincidence as comments.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::SCHEMA_VERSION;
 use crate::infer::ColumnType;
-use crate::personal::masked;
+use crate::personal::masked_cell;
 use crate::profile::{ColumnProfile, ColumnSummary, Profile, Value};
 
 /// A text with at most so many different values is a category.
@@ -84,7 +83,7 @@ fn write_values(column: &ColumnProfile, summary: &ColumnSummary, line: &mut impl
     let few = summary.distinct_is_exact && (1..=CATEGORY_VALUES_MAX).contains(&summary.distinct_estimate);
     if text && few && column.value_count() >= summary.distinct_estimate * ROWS_PER_VALUE_MIN {
         let values = column.top_values(CATEGORY_VALUES_MAX as usize);
-        let is_hidden = |text: &str| matches!(masked(text), Cow::Owned(_));
+        let is_hidden = |text: &str| masked_cell(&column.name, text) != text;
         if values.iter().any(|it| is_hidden(&it.value.to_string())) {
             return line("# values are not listed: they contain personal data or secrets".into());
         }

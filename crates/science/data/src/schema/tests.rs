@@ -1,7 +1,8 @@
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -12,6 +13,7 @@ use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
 use crate::read::Source;
+use crate::write::{TableFile, TableFormat};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -76,6 +78,26 @@ fn said(data: &str, schema: &str) -> Vec<String> {
     reported(&checked_in(folder.path(), "a.csv", &format!("version = 1\n{schema}"), None))
 }
 
+/// Proves that a Parquet column of strings is not of the type that the schema requires, even if each of them is a number, while the
+/// values of a text file are; and that strings that are times are times.
+#[test]
+fn a_stored_type_counts() {
+    let folder = folder(&[("a.csv", "x,at\n1.5,2026-01-01\n")]);
+    let texts = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+    let batch = RecordBatch::try_from_iter([("x", texts("1.5")), ("at", texts("2026-01-01"))]).unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut file = TableFile::create(&path, TableFormat::Parquet, &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.finish().unwrap();
+    let schema = "version = 1\n[[column]]\nname = \"x\"\ntype = \"float\"\nseverity = \"block\"\n[[column]]\nname = \"at\"\ntype = \"timestamp\"";
+    let found = |name: &str| reported(&checked_in(folder.path(), name, schema, None));
+    assert_eq!(found("a.csv"), Vec::<String>::new());
+    assert_eq!(
+        found("a.parquet"),
+        ["Block schema.type: `x` is stored as text in `a.parquet`, not as float []"]
+    );
+}
+
 /// Proves that each rule of a column finds what breaks it, with the count and the places, and nothing else.
 #[test]
 fn rules_of_columns() {
@@ -84,7 +106,7 @@ fn rules_of_columns() {
     let cases = [
         (
             "name = \"n\"\ntype = \"int\"",
-            vec!["Warn schema.type: 1 of 5 values of `n` are not of type Int [6=oops]"],
+            vec!["Warn schema.type: 1 of 5 values of `n` are not of type int [6=oops]"],
         ),
         (
             "name = \"n\"\ntype = \"text\"\nnull_share_max = 0.1\nseverity = \"block\"",

@@ -158,6 +158,18 @@ impl PerturbationKind {
             Self::Shuffle => "shuffled",
         }
     }
+
+    /// What the model was sent, as a sentence about a column says it.
+    #[must_use]
+    pub fn sent(self) -> &'static str {
+        match self {
+            Self::Missing => "missing (an empty field)",
+            Self::Typo => "mistyped",
+            Self::TimesTen => "ten times as large",
+            Self::OverTen => "a tenth as large",
+            Self::Shuffle => "that of another row",
+        }
+    }
 }
 
 /// What changed values of a feature do.

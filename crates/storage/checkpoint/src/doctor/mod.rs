@@ -84,6 +84,16 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
+/// What of the log of a root needs repair. The files of its checkpoints are not read.
+///
+/// # Errors
+/// [`CheckpointError::Storage`] when the root cannot be listed.
+pub fn log_errors(root: &Path, now: Timestamp) -> Result<Vec<RootFinding>, CheckpointError> {
+    let mut findings = log::check(&Survey::of(root)?, now);
+    findings.retain(|finding| finding.severity == RootSeverity::Error);
+    Ok(findings)
+}
+
 fn next_save_bytes(survey: &Survey) -> Option<u64> {
     let newest = *survey.history.live_chain().first()?;
     survey.history.commit(newest).map(|record| record.body.size_bytes)

@@ -210,7 +210,12 @@ impl SqliteBackend {
             let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location: self.location.clone(), waited_seconds };
         }
-        let is_constraint = source.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+        let code = source.sqlite_error_code();
+        if matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
+            let (location, doing) = (self.location.clone(), doing.into());
+            return LedgerError::Damaged { location, doing, why: source.to_string() };
+        }
+        let is_constraint = code == Some(ErrorCode::ConstraintViolation);
         LedgerError::of_database(self.location.clone(), doing.into(), described(source), is_constraint)
     }
 }
@@ -228,12 +233,10 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 /// SQLite's message, with what to do where that is known.
 fn described(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => " (move it away, or name another ledger)",
         Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was partly written)",
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             " (check the permissions of the file and its folder)"
         }
-        Some(ErrorCode::DatabaseCorrupt) => " (restore it from a copy, or move it away)",
         _ => "",
     };
     format!("{error}{hint}")

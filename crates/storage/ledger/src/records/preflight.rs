@@ -64,7 +64,7 @@ record!(
         p_value: Option<f64>,
         /// Fraction of missing values now, minus the fraction in the reference.
         missing_change: Option<f64>,
-        /// warn if the column drifted, is on one side only or has another type; otherwise pass.
+        /// block if the reference or the last good run has the column and it is gone or of another type; warn if it drifted, is new, or differs so from the training set; otherwise pass.
         verdict: Verdict,
         /// Why a column that cannot be compared warns.
         why: Option<String>,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use trackway_core::Timestamp;
+use trackway_files::open_regular;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::rehearsal::loss_rank;
@@ -18,10 +19,16 @@ use trackway_tower::classify::{
 use trackway_tower::{LogEvidence, LogScanner, TerminationEvidence};
 
 use crate::actions;
+use crate::capture::{Capture, NamedFile};
 use crate::error::AppError;
+use crate::json_file;
 
 /// Bytes of a log scanned in one piece.
 const PIECE_BYTES: usize = 1 << 20;
+/// A larger file of settings is not searched for a value.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+/// What the names of such files end with.
+const SETTINGS: [&str; 7] = ["yaml", "yml", "json", "toml", "ini", "cfg", "conf"];
 
 /// How the attempt ended, as far as it was observed.
 pub enum End {
@@ -83,7 +90,25 @@ pub fn gather(
             evidence.logs.push(StreamLog { stream, log });
         }
     }
+    evidence.take_settings(|| settings_texts(files));
     Ok(evidence)
+}
+
+/// The texts of the files of settings that the command names, as they are now.
+fn settings_texts(files: &AttemptLayout) -> Vec<String> {
+    let captured: Option<Capture> = json_file::read_if_sound(&files.capture_json());
+    let named = captured.map(|captured| captured.named_files).unwrap_or_default();
+    let is_read = |file: &&NamedFile| {
+        let extension = file.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        file.size_bytes <= SETTINGS_BYTES_MAX && SETTINGS.contains(&extension)
+    };
+    named.iter().filter(is_read).filter_map(|file| text_of(&file.path)).collect()
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    open_regular(path).ok()?.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The training loss, if it is NaN or infinite to the end. Of several that are as likely the training loss by name, each

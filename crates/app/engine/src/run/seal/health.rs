@@ -3,9 +3,9 @@
 use trackway_checkpoint::{CheckpointInfo, CheckpointState};
 use trackway_core::{Health, HealthReport, LaunchKind, Rung, Step, TerminationReason};
 use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
-use trackway_layouts::{Entry, Folder, have_same_tensors};
+use trackway_layouts::{Entry, Folder, have_same_tensors, tensors_of};
 use trackway_ledger::{AttemptRow, RunRow};
-use trackway_tower::health::{EarlierEnd, HealthEvidence, judge};
+use trackway_tower::health::{EarlierEnd, HealthEvidence, Unmoved, judge};
 
 use crate::Context;
 use crate::checkpoints::view;
@@ -30,9 +30,9 @@ pub(super) fn note(
     context: &Context,
     run: &RunRow,
     row: &mut AttemptRow,
-    replay: &Replay,
+    (replay, unmoved): (&Replay, Option<Unmoved>),
 ) -> Result<(), AppError> {
-    let Some((health, report)) = judged(context, run, row, replay)? else { return Ok(()) };
+    let Some((health, report)) = judged(context, run, row, (replay, unmoved))? else { return Ok(()) };
     let mut stored = serde_json::json!(report);
     context.redactor.json(&mut stored);
     (row.health, row.health_json) = (Some(health), Some(stored));
@@ -49,7 +49,7 @@ pub(super) fn broken_because(
     row: &AttemptRow,
     replay: &Replay,
 ) -> Result<Option<String>, AppError> {
-    let judged = judged(context, run, row, replay)?;
+    let judged = judged(context, run, row, (replay, unmoved(context, row)))?;
     let broken = judged.filter(|(health, _)| *health == Health::Broken);
     Ok(broken.and_then(|(_, report)| report.findings.into_iter().next()).map(|found| found.evidence))
 }
@@ -58,7 +58,7 @@ fn judged(
     context: &Context,
     run: &RunRow,
     row: &AttemptRow,
-    replay: &Replay,
+    (replay, unmoved): (&Replay, Option<Unmoved>),
 ) -> Result<Option<(Health, HealthReport)>, AppError> {
     if row.kind != LaunchKind::Train || row.started_at.is_none() {
         return Ok(None);
@@ -75,7 +75,7 @@ fn judged(
         curves: &replay.curves,
         losses: &replay.losses,
         standing: &replay.standing,
-        unmoved: unmoved(context, row),
+        unmoved,
         earlier: &earlier,
     })))
 }
@@ -95,9 +95,12 @@ fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<Ear
     Ok(ends)
 }
 
-/// That the first and the last checkpoint of the attempt hold the same weights: byte for byte, or in every tensor that can be read without loading. A
-/// log that cannot be read shows nothing.
-fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
+/// The first and the last checkpoint of the attempt that are left, where they hold the same weights: byte for byte, or in every tensor that can be read
+/// without loading. Weights that are not finite do not change either, for another reason. A log that cannot be read shows nothing.
+pub(super) fn unmoved(context: &Context, row: &AttemptRow) -> Option<Unmoved> {
+    if row.kind != LaunchKind::Train {
+        return None;
+    }
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = root.join("log").is_dir().then(|| view(&root).ok()).flatten()?;
     let own = |info: &&CheckpointInfo| {
@@ -111,12 +114,20 @@ fn unmoved(context: &Context, row: &AttemptRow) -> Option<String> {
     }
     let (before, after) = (view.manifest(first.number).ok()?, view.manifest(last.number).ok()?);
     let folder = |info: &CheckpointInfo| Folder::new(view.root().join(&info.folder));
-    are_same(&before, &folder(first), &after, &folder(last)).then(|| {
-        format!(
-            "the weights in the checkpoints of step {} and of step {} are the same",
-            first.step, last.step
-        )
-    })
+    let last_folder = folder(last);
+    let is_unmoved =
+        are_same(&before, &folder(first), &after, &last_folder) && are_finite(&after, &last_folder);
+    is_unmoved.then_some(Unmoved { first_step: first.step, last_step: last.step })
+}
+
+/// Whether no weight that can be read is NaN or infinite.
+fn are_finite(manifest: &Manifest, folder: &Folder) -> bool {
+    let mut budget_bytes = COMPARED_BYTES_MAX;
+    let is_finite = |file: &ManifestFile| {
+        let tensors = tensors_of(folder, &Entry::named(&file.name, file.size_bytes), &mut budget_bytes);
+        tensors.non_finite.is_empty()
+    };
+    weights(manifest).into_iter().all(is_finite)
 }
 
 /// Files with weights are compared in the order of their names; without any, those that may have weights beside everything else.

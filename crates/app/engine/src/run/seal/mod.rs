@@ -74,8 +74,8 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
     // Before the rows: they follow the log. What cannot be marked now is before the next launch.
-    let replay = Replay::of(context, &run, &row)?;
-    let _ = run::trust::mark_ended(context, &run, &row, true, &replay.losses);
+    let mut replay = Replay::of(context, &run, &row)?;
+    let _ = run::trust::mark_ended(context, &run, &row, true, &mut replay.losses);
     let plan = stored_plan(&run).ok().flatten().unwrap_or_default();
     let given = RunSection::of_stored(&run.config_json);
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
@@ -99,8 +99,10 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     if verdict.reason == TerminationReason::NumericDivergence && !replay.losses.has_episodes() {
         let mut losses = replay.losses.clone();
         losses.doubt();
-        let _ = run::trust::mark_ended(context, &run, &row, true, &losses);
+        let _ = run::trust::mark_ended(context, &run, &row, true, &mut losses);
     }
+    // Before any of its checkpoints is deleted.
+    let unmoved = health::unmoved(context, &row);
     if row.kind == LaunchKind::Train {
         run::trust::retire_ended(context, &run, &row, &plan.checkpoint);
         checkpoints = RungCheckpoints::of(context, &row)?;
@@ -109,7 +111,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
     closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
     closed.events.extend(ended_processes(&row, &end));
-    health::note(context, &run, &mut row, &replay)?;
+    health::note(context, &run, &mut row, (&replay, unmoved))?;
     let row = worked(context, row, &closed)?;
     let decided = decide(context, &row, judged.as_ref())?;
     let rung = match stored_plan(&run) {
@@ -142,7 +144,7 @@ fn placed(context: &Context, mut row: AttemptRow) -> Result<AttemptRow, AppError
     Ok(row)
 }
 
-/// The decision after a sealed attempt; made now when the supervisor died before it was written down.
+/// The decision after a sealed attempt; made now when the supervisor died before it was written down, and before the receipt was kept.
 pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppError> {
     let written = context.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
     if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
@@ -153,6 +155,8 @@ pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppE
     let events = context.ledger_read(|ledger| ledger.events_of_attempt(row.attempt_id))?;
     let decided = decide(context, row, judged(context, &run, row, (&summaries, &events))?.as_ref())?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    // The ledger has it: a copy that cannot be kept stops nothing.
+    let _ = context.keep_sealed_later(row.run_id, row.attempt_id);
     Ok(decided.retry)
 }
 

@@ -24,8 +24,10 @@ struct Opened {
     manifest: Option<String>,
     /// Whether the attempt was to continue from it.
     planned: bool,
-    /// Whether something read it.
+    /// Whether the attempt read it.
     read: bool,
+    /// Whether it is not known who read it.
+    is_unclear: bool,
     at: Timestamp,
 }
 
@@ -132,7 +134,8 @@ fn opened_in(events: &[EventRow]) -> Vec<Opened> {
                 step: event.step,
                 manifest: event.field("manifest_sha256").map(str::to_owned),
                 planned: event.field("planned") == Some("yes"),
-                read: event.field("by").is_some_and(|by| by != "none"),
+                read: event.field("by") == Some("attempt"),
+                is_unclear: event.field("by") == Some("unknown"),
                 at: event.at,
             })
         });
@@ -141,10 +144,9 @@ fn opened_in(events: &[EventRow]) -> Vec<Opened> {
 
 /// What is read well after the first step does not count: a script may load its best model at the end.
 fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
-    let in_time = |one: &&Opened| {
-        one.read && first_step_at.is_none_or(|first| one.at.seconds_since(first) <= LATE_SECONDS)
-    };
-    let read: Vec<&Opened> = opened.iter().filter(in_time).collect();
+    let in_time =
+        |one: &&Opened| first_step_at.is_none_or(|first| one.at.seconds_since(first) <= LATE_SECONDS);
+    let read: Vec<&Opened> = opened.iter().filter(|one| one.read).filter(in_time).collect();
     if read.iter().any(|one| one.planned) {
         return Resumed::AsPlanned;
     }
@@ -152,6 +154,8 @@ fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
         Some(other) => {
             Resumed::Other { path: other.path.clone(), step: other.step, manifest: other.manifest.clone() }
         }
+        // The script may have been the one that read it.
+        None if opened.iter().filter(in_time).any(|one| one.is_unclear) => Resumed::NotKnown,
         None if opened.iter().any(|one| one.planned) => Resumed::Nothing,
         None => Resumed::NotKnown,
     }
@@ -236,16 +240,18 @@ mod tests {
 
     fn opened(path: &str, step: Step, planned: bool, read: bool, at: i64) -> Opened {
         let at = Timestamp::from_micros(at * 1_000_000);
-        Opened { path: path.into(), step: Some(step), manifest: None, planned, read, at }
+        let is_unclear = false;
+        Opened { path: path.into(), step: Some(step), manifest: None, planned, read, is_unclear, at }
     }
 
-    /// Proves that the planned checkpoint counts when it was read before the first step, another one when only that was, and that what is read
-    /// later does not count.
+    /// Proves that the planned checkpoint counts when the attempt read it before the first step, another one when only that was, that what is read later
+    /// does not count, and that what any process may have read says nothing.
     #[test]
     fn what_was_read_before_the_first_step_is_the_resume() {
         let first = Some(Timestamp::from_micros(100_000_000));
         let planned = |read, at| opened("out/checkpoint-40", 40, true, read, at);
         let other = |read, at| opened("out/checkpoint-20", 20, false, read, at);
+        let unclear = |one: Opened| Opened { is_unclear: true, ..one };
         let from_other = Resumed::Other { path: "out/checkpoint-20".into(), step: Some(20), manifest: None };
         for (events, expected) in [
             (vec![planned(true, 10), other(false, 500)], Resumed::AsPlanned),
@@ -255,6 +261,10 @@ mod tests {
             (vec![other(true, 20)], from_other.clone()),
             (vec![other(true, 200), planned(false, 500)], Resumed::Nothing),
             (vec![other(true, 200)], Resumed::NotKnown),
+            (vec![unclear(planned(false, 10))], Resumed::NotKnown),
+            (vec![unclear(planned(false, 10)), planned(true, 11)], Resumed::AsPlanned),
+            (vec![unclear(other(false, 10)), planned(true, 11)], Resumed::AsPlanned),
+            (vec![unclear(other(false, 200)), planned(false, 500)], Resumed::Nothing),
             (vec![], Resumed::NotKnown),
         ] {
             assert_eq!(seen(&events, first), expected, "{events:?}");

@@ -5,6 +5,7 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{
     AttemptId, CheckpointState, Clock as _, LaunchKind, RunId, SequentialIds, TerminationReason,
 };
+use trackway_formats::layout::RowCopy;
 use trackway_formats::record::CheckpointFrame;
 use trackway_formats::runfile::{LadderSection, Plan};
 use trackway_launch::{Observation, SignalReason, SignalSent, SpawnError};
@@ -14,6 +15,8 @@ use trackway_tower::classify::{ActionKind, OwnAction};
 
 use super::evidence::gather;
 use super::*;
+use crate::capture::{Capture, NamedFile};
+use crate::row_copies;
 use crate::testing::{SETTLES, World};
 
 /// A run with one attempt that was launched, in a separate home.
@@ -666,7 +669,38 @@ fn logs_are_scanned_with_their_times() {
     assert!(shown.contains("OutOfMemoryError") && shown.contains("42"), "{shown}");
 }
 
-/// Proves that a sealed attempt is answered with its stored decision, and that sealing what is not in the ledger is an error.
+/// Proves that a value which the log rejects is looked for in the files of settings that the command names, and in no other file.
+#[test]
+fn a_rejected_value_is_looked_for_in_the_settings() {
+    let ended = Ended::new();
+    let files = ended.files();
+    let named = |name: &str, text: &str| {
+        let path = ended.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        NamedFile { path, size_bytes: text.len() as u64, blake3: None }
+    };
+    let capture = Capture {
+        git: Default::default(),
+        script: None,
+        named_files: vec![named("c.yaml", "lr: 0,1\n"), named("d.csv", "x\n0,2\n")],
+        folder: None,
+        environment_lock: Default::default(),
+        container: Default::default(),
+        host: Default::default(),
+        gpus: Default::default(),
+        owner_default: None,
+    };
+    std::fs::write(files.capture_json(), serde_json::to_vec(&capture).unwrap()).unwrap();
+    let error = |value: &str| format!("ValueError: could not convert string to float: '{value}'\n");
+    std::fs::create_dir_all(files.stderr_log().parent().unwrap()).unwrap();
+    std::fs::write(files.stderr_log(), error("0,1") + &error("0,2")).unwrap();
+    let end = End::Recorded(Box::new(recorded()));
+    let evidence = gather(&ended.row, &end, &ClosedRecords::default(), &files).unwrap();
+    assert_eq!(evidence.rejected_settings, ["0,1"]);
+}
+
+/// Proves that a sealed attempt is answered with its stored decision, that a receipt which was not kept before a kill is kept then without
+/// hashes of files and restores as it was sealed, and that sealing what is not in the ledger is an error.
 #[test]
 fn sealing_again_answers_with_what_is_stored() {
     let ended = Ended::new();
@@ -678,6 +712,12 @@ fn sealing_again_answers_with_what_is_stored() {
     assert_eq!((first.row.state, first.row.exit_code), (AttemptState::Sealed, Some(3)));
     let stored = ended.context.ledger_read(|ledger| ledger.retries_of_run(ended.run.run_id)).unwrap();
     assert_eq!(stored.len(), 1, "the decision was made now, and written down");
+    let path = ended.context.home.layout.run(ended.run.run_id).row_copy(RowCopy::Receipt(row.attempt_id));
+    let kept = row_copies::read(&path).unwrap();
+    assert!(kept.is_later() && kept.files().is_empty());
+    assert_eq!(kept.attempts().unwrap()[0].sealed_at, Some(at(300)));
+    assert_eq!(ended.context.ledger_read(|ledger| ledger.differences(&kept)).unwrap(), Vec::<String>::new());
+    assert!(!ended.context.keep_sealed_later(ended.run.run_id, row.attempt_id).unwrap(), "it stays as it is");
     let again = seal(&ended.context, &row.attempt_id).unwrap();
     assert_eq!(again.decision, stored[0]);
     let second = Ended::attempt(&ended.run, 2);

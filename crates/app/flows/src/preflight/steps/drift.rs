@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use trackway_api::preflight::{DriftComparison, DriftReference};
 use trackway_core::checks::{CheckResult, Finding, Severity};
-use trackway_data::drift::{DriftReport, compare};
+use trackway_data::drift::{DriftReport, SchemaChange, compare};
 use trackway_data::profile::Profile;
 use trackway_engine::error::AppError;
 
@@ -123,7 +123,7 @@ impl Compared {
             }
         };
         self.fewest_rows = fewest(self.fewest_rows, [there.rows, here.profile.rows]);
-        self.findings.extend(drifted(NAME, &set.name, &reference.shown, &report));
+        self.findings.extend(drifted(&set.name, &reference, &report));
         self.comparisons.push(DriftComparison {
             data_set: set.name.clone(),
             compared_with: reference.what,
@@ -160,7 +160,17 @@ fn volume(set: &str, run: &str, (before, now): (u64, u64)) -> Option<Finding> {
     Some(Finding::new(VOLUME, Severity::Warn, message).action(action))
 }
 
-fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<Finding> {
+/// How bad a changed column is: as in `trackway data drift`. A training set and a test set are given different columns on purpose, such
+/// as no label.
+pub fn severity_of(change: &SchemaChange, what: DriftReference) -> Severity {
+    match what {
+        DriftReference::Reference | DriftReference::LastGoodRun if change.blocks() => Severity::Block,
+        _ => Severity::Warn,
+    }
+}
+
+fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Finding> {
+    let (check, against) = (NAME, &reference.shown);
     let changed = report.schema_changes.iter().map(|change| {
         let what = match (change.reference, change.current) {
             (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
@@ -169,9 +179,8 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
                 format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
             }
         };
-        Finding::new(check, Severity::Warn, what)
-            .about(&change.name)
-            .action("fix the columns before training")
+        let action = "fix the columns before training; of a change on purpose say so: `--skip data.drift --why REASON`";
+        Finding::new(check, severity_of(change, reference.what), what).about(&change.name).action(action)
     });
     let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
         let message = format!(
@@ -186,6 +195,8 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
         Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
     });
     let mut findings: Vec<Finding> = changed.chain(shifted).collect();
+    // What is not listed must not be what blocks.
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let hidden = findings.len().saturating_sub(DRIFTS_LISTED_MAX);
     findings.truncate(DRIFTS_LISTED_MAX);
     if hidden > 0 {
@@ -199,7 +210,46 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::checks::Verdict;
+    use trackway_data::ColumnType;
+
     use super::*;
+
+    fn changed(reference: Option<ColumnType>, current: Option<ColumnType>) -> DriftReport {
+        DriftReport {
+            verdict: Verdict::Block,
+            reference_rows: 9,
+            current_rows: 9,
+            reference_rows_sampled: None,
+            current_rows_sampled: None,
+            columns: Vec::new(),
+            schema_changes: vec![SchemaChange { name: "x2".into(), reference, current }],
+            drifted_features: 0,
+            label_drifted: None,
+            joint: None,
+        }
+    }
+
+    /// Proves that a column that is gone or of another type blocks where `trackway data drift` does, and that a new column and the
+    /// columns that only the training set has warn.
+    #[test]
+    fn a_lost_column_blocks() {
+        let of = |what, report: &DriftReport| {
+            let (name, shown) = ("there".to_owned(), "its reference".to_owned());
+            let found = drifted("train", &Reference { what, name, run: None, shown }, report);
+            (found[0].severity, found[0].message.clone())
+        };
+        let (float, text) = (Some(ColumnType::Float), Some(ColumnType::Text));
+        let lost = changed(float, None);
+        assert!(lost.blocks());
+        let message = "`train` lacks the column `x2` of its reference".to_owned();
+        assert_eq!(of(DriftReference::LastGoodRun, &lost), (Severity::Block, message.clone()));
+        assert_eq!(of(DriftReference::Reference, &lost).0, Severity::Block);
+        assert_eq!(of(DriftReference::TrainingSet, &lost), (Severity::Warn, message));
+        let message = "`x2` is text in `train` and float in its reference".to_owned();
+        assert_eq!(of(DriftReference::LastGoodRun, &changed(float, text)), (Severity::Block, message));
+        assert_eq!(of(DriftReference::LastGoodRun, &changed(None, float)).0, Severity::Warn);
+    }
 
     /// Proves that a set that lost more than half of its rows, or has more than three times as many, is reported, and that
     /// neither the bounds themselves nor an empty reference are.

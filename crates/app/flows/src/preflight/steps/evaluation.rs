@@ -11,7 +11,7 @@ use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::SliceLimits;
 use trackway_evaluate::debug::PerturbationKind;
-use trackway_evaluate::latency::without_interval;
+use trackway_evaluate::latency::{why_unmeasured, without_interval};
 use trackway_evaluate::metrics::{FAIRNESS_NAMES, METRIC_NAMES};
 use trackway_formats::gate::{BLIND_SPOT, COSTS, FAIRNESS, LATENCIES, PROBE, SIZES, SLICE};
 use trackway_formats::runfile::{DataRole, EvaluateSection};
@@ -266,10 +266,13 @@ fn of_gates(
         names.insert(format!("{BLIND_SPOT}{ALL_SPOTS}"));
     }
     names.extend(if is_complete { of_scorer(work, asked) } else { of_any_evaluator(section) });
-    let scored_rows = computed.filter(|_| is_complete).map(|expected| expected.rows);
-    let without_interval = scored_rows.map(latencies_without_interval).unwrap_or_default();
-    let known =
-        KnownNumbers { names, is_complete, has_baseline: section.baseline.is_some(), without_interval };
+    let scored = computed.filter(|_| is_complete);
+    let unmeasured = scored.map(|expected| unmeasured_latencies(expected.rows_seen)).unwrap_or_default();
+    names.retain(|name| !unmeasured.contains_key(name));
+    let without_interval = scored.map(|expected| latencies_without_interval(expected.rows));
+    let without_interval = without_interval.filter(|_| unmeasured.is_empty()).unwrap_or_default();
+    let has_baseline = section.baseline.is_some();
+    let known = KnownNumbers { names, is_complete, has_baseline, without_interval, unmeasured };
     let looked_at = text::counted(section.gates.len() as u64, "gate");
     Ok((unknown_numbers(GATES, &section.gates, &known, severity), looked_at))
 }
@@ -279,6 +282,12 @@ fn latencies_without_interval(rows: u64) -> BTreeMap<String, String> {
     let batch_rows = BATCH_ROWS as u64;
     let why = format!("since {} are too few batches of {batch_rows}", text::counted(rows, "row"));
     without_interval(rows, batch_rows).into_iter().map(|name| (name.to_owned(), why.clone())).collect()
+}
+
+/// Why no latency is measured over so few rows.
+fn unmeasured_latencies(rows: u64) -> BTreeMap<String, String> {
+    let why = why_unmeasured(rows, BATCH_ROWS as u64);
+    why.map(|why| LATENCIES.map(|name| (name.to_owned(), why.clone())).into()).unwrap_or_default()
 }
 
 /// Latency, and the probes of each feature.
@@ -349,6 +358,13 @@ fn baseline_of(work: &Work<'_>, asked: &Asked, named: &str) -> Result<Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that no latency of fewer than two full batches is promised.
+    #[test]
+    fn a_latency_needs_two_batches() {
+        assert_eq!(unmeasured_latencies(511).len(), 3);
+        assert!(unmeasured_latencies(512).is_empty());
+    }
 
     /// Proves that a finding about the baseline has the hints of its error as an action, and no empty action without a hint.
     #[test]

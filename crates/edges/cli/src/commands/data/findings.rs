@@ -29,10 +29,32 @@ pub fn print(printer: Printer, answer: &FindingsAnswer) {
     }
     let rules = |count: usize| format!(", {} checked", counted(count as u64, "rule"));
     let rules = answer.rules_checked.map(rules).unwrap_or_default();
-    let found = match answer.findings.len() {
-        0 => "no findings".to_owned(),
-        count => counted(count as u64, "finding"),
-    };
+    let found = found(answer.findings.len(), answer.not_run.len());
     let rows = counted(answer.rows, "row");
     printer.line(format!("{found}: {rows} read, {} rejected{rules}", answer.rows_rejected));
+}
+
+/// What was found, and what was not looked at: silence about it is not a result.
+fn found(findings: usize, not_run: usize) -> String {
+    let open = format!("{} not run", counted(not_run as u64, "check"));
+    match (findings, not_run) {
+        (0, 0) => "no findings".to_owned(),
+        (0, _) => open,
+        (count, 0) => counted(count as u64, "finding"),
+        (count, _) => format!("{}, {open}", counted(count as u64, "finding")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that nothing is said to be without findings if a check of it did not run.
+    #[test]
+    fn what_did_not_run_is_not_without_findings() {
+        assert_eq!(found(0, 0), "no findings");
+        assert_eq!(found(0, 4), "4 checks not run");
+        assert_eq!(found(3, 0), "3 findings");
+        assert_eq!(found(1, 1), "1 finding, 1 check not run");
+    }
 }

@@ -194,7 +194,11 @@ fn probes(printer: Printer, found: &ProbeAnswer) {
     let refused: Vec<_> = found.perturbations.iter().filter(|it| it.refused.is_some()).collect();
     for it in refused.iter().take(SHOWN_PROBES_MAX) {
         let why = cut(it.refused.as_deref().unwrap_or_default(), FAILURE_CHARS_MAX);
-        printer.line(format!("  the model rejects rows with `{}` {}: {why}", it.feature, it.kind.label()));
+        printer.line(format!(
+            "  the model does not answer rows with `{}` {}: {why}",
+            it.feature,
+            it.kind.sent()
+        ));
     }
 }
 

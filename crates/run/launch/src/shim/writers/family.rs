@@ -17,7 +17,7 @@ const KNOWN_MAX: usize = 16_384;
 
 /// What a process is to the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kin {
+pub(in crate::shim) enum Kin {
     /// It belongs to it.
     Own,
     /// It is Trackway's own: a shim or a supervisor, of this run or another.
@@ -40,7 +40,7 @@ pub(in crate::shim) type MainProcess = Arc<AtomicI32>;
 
 /// What is known of processes.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(in crate::shim) struct Family {
     shim: i32,
     main: MainProcess,
     attempt: String,

@@ -1,8 +1,9 @@
 //! Who writes where the attempt has its checkpoints: named by the kernel (fanotify, for root), else seen with a file open for writing, else the
-//! processes that work there and write at the time. What follows from that is decided by [`trackway_adopt::owner`].
+//! processes that work there and write at the time, and how much the attempt itself wrote. What follows from that is decided by [`trackway_adopt::owner`].
 //!
 //! All of it together takes at most a hundredth of one processor, and a short burst: beyond that it rests, and less is seen.
 
+mod amounts;
 mod births;
 mod family;
 mod kernel;
@@ -24,8 +25,9 @@ use trackway_formats::writers::OthersTime;
 use super::side::SideThread;
 use crate::StoredLaunch;
 use crate::outside::awaited;
-use family::Family;
-pub(super) use family::MainProcess;
+use crate::process::ProcessStat;
+use amounts::{Amounts, newest_process};
+pub(super) use family::{Family, Kin, MainProcess};
 use kernel::Kernel;
 use neighbours::{Neighbours, Notices};
 
@@ -33,6 +35,10 @@ use neighbours::{Neighbours, Notices};
 const SCAN_EVERY: Duration = Duration::from_secs(1);
 /// How often what others wrote is looked at while there are others.
 const OTHERS_EVERY: Duration = Duration::from_millis(50);
+/// After what was written there is one more look: what it counts holds the write.
+const AFTER_WRITE: Duration = Duration::from_millis(20);
+/// What the attempt wrote is not counted more often than this.
+const COUNT_EVERY: Duration = Duration::from_millis(5);
 /// Work is followed by rests that are so many times as long.
 const REST_PER_WORK: u32 = 100;
 /// So much work needs no rest before it.
@@ -83,7 +89,11 @@ impl Writers {
         let is_below = launch.container.is_none() && awaited(&launch.argv).is_none();
         let mut watch = Watch::new(region, family, is_below, Arc::clone(&seen), clock);
         let now_ns = watch.clock.now().as_nanos();
-        contained(|| watch.scan(now_ns)).ok();
+        contained(|| {
+            watch.scan(now_ns);
+            watch.count(true);
+        })
+        .ok();
         let (stop, thread) = match UnixStream::pair() {
             Ok((stop, stopped)) => {
                 let work = move |_: &Receiver<()>| {
@@ -128,10 +138,14 @@ struct Watch {
     kernel: Option<Kernel>,
     notices: Option<Notices>,
     neighbours: Neighbours,
+    amounts: Option<Amounts>,
     seen: Arc<Mutex<Sightings>>,
     clock: Arc<dyn Clock>,
     begun_micros: i64,
     scanned_micros: Option<i64>,
+    counted_micros: Option<i64>,
+    /// Whether something was written there at the last look.
+    is_after_write: bool,
 }
 
 impl Watch {
@@ -144,9 +158,15 @@ impl Watch {
     ) -> Self {
         let kernel = Kernel::open(&region, is_below);
         let notices = if kernel.is_none() { Notices::open(&region) } else { None };
+        // Of processes that others wait for, such as those in a container, the counts go elsewhere.
+        let amounts = is_below.then(|| Amounts::of(&region)).flatten().map(|(amounts, devices)| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).counts_on(devices);
+            amounts
+        });
         Self {
             family,
             neighbours: Neighbours::new(&region),
+            amounts,
             kernel,
             notices,
             region,
@@ -154,6 +174,8 @@ impl Watch {
             begun_micros: clock.monotonic_micros(),
             clock,
             scanned_micros: None,
+            counted_micros: None,
+            is_after_write: false,
         }
     }
 
@@ -177,7 +199,11 @@ impl Watch {
     /// Waits until something is written, or it is time to look. Whether the attempt has ended.
     fn wait(&self, stopped: &UnixStream) -> bool {
         let is_crowded = self.kernel.is_none() && !self.neighbours.is_empty();
-        let longest = if is_crowded { OTHERS_EVERY } else { SCAN_EVERY };
+        let longest = match (self.is_after_write && self.amounts.is_some(), is_crowded) {
+            (true, _) => AFTER_WRITE,
+            (false, true) => OTHERS_EVERY,
+            (false, false) => SCAN_EVERY,
+        };
         let kernel = self.kernel.as_ref().map(Kernel::as_fd);
         let notices = self.notices.as_ref().map(Notices::as_fd);
         let fds = [Some(stopped.as_fd()), kernel, notices];
@@ -192,10 +218,11 @@ impl Watch {
         if let Some(kernel) = &mut self.kernel {
             let (region, family) = (&self.region, &mut self.family);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            kernel.take(region, family, &mut seen, &*self.clock);
+            self.is_after_write = kernel.take(region, family, &mut seen, &*self.clock);
         }
         if let Some(notices) = &mut self.notices {
             is_new = notices.take(&self.region);
+            self.is_after_write = is_new;
         }
         let rests = self.scanned_micros.is_some_and(|at| self.since(at) < SCAN_EVERY);
         match (ended || !rests, is_new) {
@@ -206,17 +233,30 @@ impl Watch {
             }
             (false, false) => self.neighbours.look_at_others(now_ns, &self.seen, &*self.clock),
         }
+        self.count(ended || !rests);
+    }
+
+    /// How much the attempt wrote by now.
+    fn count(&mut self, is_due: bool) {
+        let is_early = self.counted_micros.is_some_and(|at| self.since(at) < COUNT_EVERY);
+        let Some(amounts) = self.amounts.as_mut().filter(|_| is_due || !is_early) else { return };
+        let amount = amounts.count(&mut self.family, &*self.clock);
+        self.counted_micros = Some(self.clock.monotonic_micros());
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        amount.into_iter().for_each(|amount| seen.counted(amount));
     }
 
     fn scan(&mut self, until_ns: i64) {
         let sees_writers = self.kernel.is_some();
-        self.neighbours.scan(
+        let newest = newest_process();
+        let own: Vec<ProcessStat> = self.neighbours.scan(
             until_ns,
             (&self.region, sees_writers),
             &mut self.family,
             &self.seen,
             &*self.clock,
         );
+        self.amounts.iter_mut().for_each(|amounts| amounts.scanned(newest, &own));
         self.scanned_micros = Some(self.clock.monotonic_micros());
     }
 

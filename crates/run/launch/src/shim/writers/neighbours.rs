@@ -83,7 +83,8 @@ impl Neighbours {
         self.standing.is_empty()
     }
 
-    /// Looks at every process, for what was written until then. `sees_writers`: the kernel names the writers, so that open files need not be looked at.
+    /// Looks at every process, for what was written until then. Returns those of the attempt. `sees_writers`: the kernel names the writers, so that open
+    /// files need not be looked at.
     pub fn scan(
         &mut self,
         until_ns: i64,
@@ -91,20 +92,24 @@ impl Neighbours {
         family: &mut Family,
         seen: &Mutex<Sightings>,
         clock: &dyn Clock,
-    ) {
-        let Ok(all) = all_processes() else { return };
+    ) -> Vec<ProcessStat> {
+        let Ok(all) = all_processes() else { return Vec::new() };
         let from_ns = self.scanned_ns;
         self.look_at_others(until_ns, seen, clock);
         let now_ns = clock.now().as_nanos();
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut living = BTreeSet::new();
+        let (mut living, mut of_attempt) = (BTreeSet::new(), Vec::new());
         for stat in &all {
             if stat.parent == KERNEL_THREADS || stat.pid == KERNEL_THREADS {
                 continue;
             }
             living.insert(stat.pid);
             match family.kin_of(stat) {
-                Kin::Own if !sees_writers => {
+                Kin::Own => {
+                    of_attempt.push(stat.clone());
+                    if sees_writers {
+                        continue;
+                    }
                     opened_by(stat.pid, region).for_each(|id| seen.saw(How::Open, id, Who::Own, now_ns));
                 }
                 Kin::Stranger(who) if !stat.has_ended() => {
@@ -124,6 +129,7 @@ impl Neighbours {
         family.keep(&living);
         self.scanned_ns = Some(now_ns);
         seen.looked(until_ns);
+        of_attempt
     }
 
     /// A process works there. What a new one wrote before, it wrote since the last look at all of them.
@@ -158,7 +164,7 @@ impl Neighbours {
             self.standing.iter().map(|(pid, one)| (*pid, one.now(*pid, self.in_memory))).collect();
         // After the counters: what they count was written before.
         let now_ns = clock.now().as_nanos();
-        let wrote = self.standing.iter().filter(|(pid, one)| self.has_written(one, found[*pid]));
+        let wrote = self.standing.iter().filter(|(pid, one)| self.has_written(one, found[*pid], &found));
         let wrote: Vec<(String, i64)> = wrote.map(|(_, one)| (one.who.clone(), one.counted_ns)).collect();
         self.standing.retain(|pid, one| match found[pid] {
             Now::Counts(count) => {
@@ -175,15 +181,17 @@ impl Neighbours {
     }
 
     /// Whether a neighbour wrote something, or may have. One that is gone did not if its parent, to whose count its own was added, still has the count
-    /// from before.
-    fn has_written(&self, one: &Neighbour, now: Now) -> bool {
+    /// from before; else it is the parent that is named, while it lives.
+    fn has_written(&self, one: &Neighbour, now: Now, all: &HashMap<i32, Now>) -> bool {
         match now {
             Now::Counts(count) => count != one.count,
             Now::Ended => true,
             // The parent is read after the child was found to be gone.
             Now::Gone => !self.standing.get(&one.parent).is_some_and(|parent| {
+                let is_counted =
+                    matches!(all.get(&one.parent), Some(Now::Counts(count)) if *count != parent.count);
                 matches!(parent.count, Count::Bytes(_))
-                    && parent.now(one.parent, self.in_memory) == Now::Counts(parent.count)
+                    && (is_counted || parent.now(one.parent, self.in_memory) == Now::Counts(parent.count))
             }),
         }
     }

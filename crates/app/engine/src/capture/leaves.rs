@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Every leaf of a JSON document by its key, with dots between the levels and `[n]` for places of lists.
+/// Every leaf of a JSON document by its key, with dots between the levels and `[n]` for places of lists. A list without tables and lists in it is one
+/// leaf.
 #[must_use]
 pub fn leaves(value: &Value) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -29,5 +30,28 @@ fn collect(value: &Value, key: String, found: &mut BTreeMap<String, String>) {
         _ => {
             found.insert(key, value.to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that tables and lists of tables are read to their leaves, and that a list of values is one.
+    #[test]
+    fn the_leaves_of_a_document() {
+        let document =
+            json!({ "run": { "command": ["t.py", "-v"], "seed": null }, "plan": [{ "set": "a" }, 2] });
+        let found = leaves(&document);
+        let found: Vec<(&str, &str)> = found.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let expected = [
+            ("plan[0].set", "\"a\""),
+            ("plan[1]", "2"),
+            ("run.command", "[\"t.py\",\"-v\"]"),
+            ("run.seed", "null"),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -1,0 +1,316 @@
+//! The small files of code, settings and data below the script's folders that git does not compare: all of them without a repository, those that it
+//! ignores in one. A script may read any of them, whether or not the command names it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
+use trackway_files::read_regular;
+use trackway_redact::has_secret_name;
+
+use super::comments::{code_blake3, is_python};
+use super::script::script_of;
+use super::{CaptureInputs, Git};
+
+/// Most files that are listed.
+const FILES_MAX: usize = 2000;
+/// A larger file is listed without its hash.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// So many bytes of all files are hashed: more would hold the launch up.
+const HASHED_BYTES_MAX: u64 = 64 << 20;
+/// So many bytes of code are read without their comments.
+const CODE_BYTES_MAX: u64 = 2 << 20;
+/// A deeper folder is not looked at.
+const DEPTH_MAX: usize = 6;
+/// A folder with more entries is one of single samples, and not looked at.
+const ENTRIES_MAX: usize = 4000;
+/// Most folders that are looked at.
+const FOLDERS_MAX: usize = 500;
+/// A longer first line is not taken for a header.
+const HEADER_BYTES_MAX: usize = 512;
+/// Folders of packages, caches and logs.
+const LEFT_OUT_FOLDERS: [&str; 6] =
+    ["node_modules", "__pycache__", "site-packages", "wandb", "mlruns", "lightning_logs"];
+/// What the names of files end with that are looked at: code, settings, texts and tables.
+const LOOKED_AT: [&str; 30] = [
+    "py", "pyx", "ipynb", "sh", "bash", "json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties",
+    "jsonnet", "csv", "tsv", "jsonl", "ndjson", "txt", "parquet", "arrow", "feather", "npy", "xml", "dat",
+    "data", "tab", "jinja", "sql", "gz",
+];
+/// What the names of tables of lines end with.
+const TABLES: [&str; 4] = ["csv", "tsv", "jsonl", "ndjson"];
+/// Those of them that begin with the names of their columns.
+const TABLES_WITH_HEADER: [&str; 2] = ["csv", "tsv"];
+
+/// What is below the folders of a script, beside what git compares.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Folder {
+    /// The files, by path.
+    pub files: Vec<FolderFile>,
+    /// How many files and folders were seen and not looked at: models, images and the like, and what is past a bound.
+    pub not_looked_at: u64,
+}
+
+/// A file in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size, in bytes.
+    pub size_bytes: u64,
+    /// When it was written.
+    pub modified_at: Option<Timestamp>,
+    /// BLAKE3 of its bytes; none if it is too large or cannot be read.
+    pub blake3: Option<String>,
+    /// BLAKE3 of code of Python without its comments and blank lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_blake3: Option<String>,
+    /// How many lines a table has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// The names of its columns, where the first line has them and no secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+}
+
+/// `None`: the script starts in no folder of a project.
+pub(super) fn capture(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
+    let roots = roots(inputs);
+    if roots.is_empty() {
+        return None;
+    }
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut walk = Walk {
+        inputs,
+        excluded: inputs.exclude.iter().map(|folder| canonical(folder)).collect(),
+        outputs: own_outputs(),
+        seen: BTreeSet::new(),
+        left_bytes: HASHED_BYTES_MAX,
+        left_code_bytes: CODE_BYTES_MAX,
+        left_folders: FOLDERS_MAX,
+        found: Folder::default(),
+    };
+    for root in roots {
+        walk.root(&root, git);
+    }
+    walk.found.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Some(walk.found)
+}
+
+/// The working directory and the script's folder, where they may be a project.
+fn roots(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
+    let script = script_of(inputs.argv, inputs.working_directory);
+    let of_script = script.as_deref().and_then(Path::parent).filter(|folder| folder.is_dir());
+    let home = inputs.environment.get("HOME").map(PathBuf::from);
+    let is_shared = |folder: &Path| {
+        folder.parent().is_none()
+            || home.as_deref() == Some(folder)
+            || folder == Path::new("/tmp")
+            || folder == Path::new("/root")
+            || folder.ancestors().any(is_of_packages)
+    };
+    let mut roots: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for folder in [Some(inputs.working_directory), of_script].into_iter().flatten() {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if !is_shared(&real) && !roots.iter().any(|(root, _)| real.starts_with(root)) {
+            roots.push((real, folder.to_owned()));
+        }
+    }
+    roots.into_iter().map(|(_, folder)| folder).collect()
+}
+
+/// Whether packages are installed in the folder.
+fn is_of_packages(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    LEFT_OUT_FOLDERS.contains(&&*name) || folder.join("pyvenv.cfg").exists()
+}
+
+/// Device and inode of what this process writes its output to: `trackway run … > out.txt`.
+fn own_outputs() -> Vec<(u64, u64)> {
+    let of = |stream: &str| Path::new(stream).metadata().ok().filter(Metadata::is_file);
+    let streams = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter().filter_map(of);
+    streams.map(|found| (found.dev(), found.ino())).collect()
+}
+
+struct Walk<'w> {
+    inputs: &'w CaptureInputs<'w>,
+    excluded: Vec<PathBuf>,
+    outputs: Vec<(u64, u64)>,
+    seen: BTreeSet<PathBuf>,
+    left_bytes: u64,
+    left_code_bytes: u64,
+    left_folders: usize,
+    found: Folder,
+}
+
+impl Walk<'_> {
+    /// All of it, or what git ignores in it.
+    fn root(&mut self, root: &Path, git: &Git) {
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let of_git = git.root.as_deref().map(Path::new).filter(|of_git| real.starts_with(of_git));
+        let Some(of_git) = of_git else { return self.below(vec![root.to_owned()]) };
+        let mut folders = Vec::new();
+        for path in git.ignored.iter().map(|path| of_git.join(path)) {
+            if real.starts_with(&path) {
+                return self.below(vec![root.to_owned()]);
+            }
+            let Ok(inner) = path.strip_prefix(&real) else { continue };
+            let is_hidden = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with('.');
+            let path = root.join(inner);
+            match path.symlink_metadata() {
+                _ if inner.iter().any(is_hidden) => {}
+                Ok(found) if found.is_dir() && self.is_entered(&path) => folders.push(path),
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => self.look(path),
+                Err(_) => {}
+            }
+        }
+        folders.sort();
+        self.below(folders);
+    }
+
+    /// The nearest folders first, so that many samples in a deep one take nothing from the others.
+    fn below(&mut self, folders: Vec<PathBuf>) {
+        let mut waiting: VecDeque<(PathBuf, usize)> = folders.into_iter().map(|path| (path, 0)).collect();
+        while let Some((folder, depth)) = waiting.pop_front() {
+            let entries =
+                if self.left_folders == 0 || depth > DEPTH_MAX { None } else { entries_of(&folder) };
+            let Some(entries) = entries else {
+                self.found.not_looked_at += 1;
+                continue;
+            };
+            self.left_folders -= 1;
+            for (path, kind) in entries {
+                match kind {
+                    Entry::Folder if self.is_entered(&path) => waiting.push_back((path, depth + 1)),
+                    Entry::File => self.look(path),
+                    Entry::LinkedFolder => self.found.not_looked_at += 1,
+                    Entry::Folder | Entry::Other => {}
+                }
+            }
+        }
+    }
+
+    fn is_entered(&self, folder: &Path) -> bool {
+        let is_excluded = || folder.canonicalize().is_ok_and(|real| self.excluded.contains(&real));
+        !is_hidden(folder) && !is_of_packages(folder) && !is_excluded()
+    }
+
+    fn look(&mut self, path: PathBuf) {
+        if is_hidden(&path) || !self.seen.insert(path.clone()) {
+            return;
+        }
+        let Ok(found) = path.metadata() else { return };
+        if self.outputs.contains(&(found.dev(), found.ino())) {
+            return;
+        }
+        // Names that are not UTF-8 have no place in the list.
+        if !is_looked_at(&path) || path.to_str().is_none() || self.found.files.len() >= FILES_MAX {
+            self.found.not_looked_at += 1;
+            return;
+        }
+        let size_bytes = found.len();
+        let is_hashed = size_bytes <= FILE_BYTES_MAX.min(self.left_bytes);
+        let bytes = is_hashed.then(|| read_regular(&path).ok()).flatten();
+        self.left_bytes -= bytes.as_ref().map_or(0, |_| size_bytes);
+        let is_code = is_python(&path.to_string_lossy()) && size_bytes <= self.left_code_bytes;
+        let code = bytes.as_deref().filter(|_| is_code);
+        self.left_code_bytes -= code.map_or(0, |_| size_bytes);
+        let text = bytes.as_deref().filter(|_| extension_is(&path, &TABLES));
+        let header = text.filter(|_| extension_is(&path, &TABLES_WITH_HEADER));
+        self.found.files.push(FolderFile {
+            size_bytes,
+            modified_at: modified_at(&found),
+            blake3: bytes.as_deref().map(|bytes| blake3::hash(bytes).to_hex().to_string()),
+            code_blake3: code.and_then(|bytes| std::str::from_utf8(bytes).ok()).map(code_blake3),
+            lines: text.map(lines_of),
+            header: header.and_then(header_of).filter(|line| self.inputs.redactor.text(line) == *line),
+            path,
+        });
+    }
+}
+
+enum Entry {
+    File,
+    Folder,
+    LinkedFolder,
+    Other,
+}
+
+/// In the order of their names; `None`: too many, or the folder cannot be read.
+fn entries_of(folder: &Path) -> Option<Vec<(PathBuf, Entry)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).ok()? {
+        let entry = entry.ok()?;
+        let path = entry.path();
+        let kind = match entry.file_type().ok()? {
+            kind if kind.is_file() => Entry::File,
+            kind if kind.is_dir() => Entry::Folder,
+            kind if kind.is_symlink() => match path.metadata() {
+                Ok(target) if target.is_file() => Entry::File,
+                Ok(target) if target.is_dir() => Entry::LinkedFolder,
+                _ => Entry::Other,
+            },
+            _ => Entry::Other,
+        };
+        found.push((path, kind));
+        if found.len() > ENTRIES_MAX {
+            return None;
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Some(found)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// Whether a script may read it as settings, as a table, or as code. A file without an extension may be a table.
+fn is_looked_at(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    !has_secret_name(&name) && (path.extension().is_none() || extension_is(path, &LOOKED_AT))
+}
+
+fn extension_is(path: &Path, among: &[&str]) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| among.iter().any(|one| extension.eq_ignore_ascii_case(one)))
+}
+
+fn modified_at(found: &Metadata) -> Option<Timestamp> {
+    let since_1970 = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since_1970.as_micros()).ok().map(Timestamp::from_micros)
+}
+
+fn lines_of(bytes: &[u8]) -> u64 {
+    let newlines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    newlines + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
+}
+
+/// The first line, where no field of it is a number: else it is a row.
+fn header_of(bytes: &[u8]) -> Option<String> {
+    let line = bytes.split(|byte| *byte == b'\n').next().filter(|line| line.len() <= HEADER_BYTES_MAX)?;
+    let line = std::str::from_utf8(line).ok()?.trim_end();
+    let is_row = line.split([',', ';', '\t']).any(|field| field.trim().parse::<f64>().is_ok());
+    (!line.is_empty() && !is_row).then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that names of columns are a header and a row of numbers is none, and that lines are counted with one that has no end.
+    #[test]
+    fn the_head_of_a_table() {
+        assert_eq!(header_of(b"x,y\n1,2\n").as_deref(), Some("x,y"));
+        assert_eq!(header_of(b"a;b\r\n").as_deref(), Some("a;b"));
+        for none in [&b"1,2\n"[..], b"", b"a,1\n", b"\xff\n"] {
+            assert_eq!(header_of(none), None);
+        }
+        assert_eq!([&b""[..], b"a", b"a\n", b"a\nb"].map(lines_of), [0, 1, 1, 2]);
+    }
+}
