@@ -132,7 +132,7 @@ fn braced_invisible(bytes: &[u8]) -> Option<usize> {
         let plain = spelled.strip_prefix(b"u").map(|digits| digits.strip_prefix(b"00").unwrap_or(digits));
         plain.is_some_and(|plain| plain.eq_ignore_ascii_case(&digits[..end]))
     };
-    SPELLED_INVISIBLE.iter().any(|spelled| is_spelled(spelled)).then_some(end + 4)
+    SPELLED_INVISIBLE.iter().any(is_spelled).then_some(end + 4)
 }
 
 /// How many bytes the rest of a control sequence takes (ECMA-48: CSI, OSC and the two-byte ones).

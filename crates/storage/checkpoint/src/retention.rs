@@ -30,7 +30,7 @@ pub struct Retention {
     /// With a remote: what is newer than the newest that is there too stays, up to [`MAX_ONLY_COPIES`]. Older ones that
     /// no rule keeps are not needed there either.
     pub only_uploaded: bool,
-    /// Beside the newest, some older ones whose distance doubles each time, up to [`MAX_SPACED`]: what spoils a training is often found late, and then the
+    /// Beside the newest, some older ones whose distance doubles each time, up to six: what spoils a training is often found late, and then the
     /// newest are all unsafe.
     pub spaced: bool,
 }

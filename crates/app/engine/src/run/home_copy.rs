@@ -11,6 +11,7 @@ use trackway_ledger::RunRow;
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
+use crate::stored::stored_plan;
 
 /// A home as it is found on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,11 @@ impl Found {
 /// [`ErrorKind::Usage`] if an attempt of the run was made in another home that is still there, and this one has a copy of it.
 pub(crate) fn refuse_in_a_copy(context: &Context, run: &RunRow, verb: &str) -> Result<(), AppError> {
     let layout = &context.home.layout;
+    let plan = stored_plan(run).ok().flatten();
+    // What several machines share has a lease, and a remote whose log decides.
+    if context.home.has_ledger_elsewhere() || plan.is_some_and(|plan| plan.checkpoint.remote.is_some()) {
+        return Ok(());
+    }
     let Some(here) = Found::at(layout.folder()) else { return Ok(()) };
     let attempts = context.attempts_of(run.run_id)?;
     let copied = attempts.iter().filter(|attempt| layout.attempt(attempt.attempt_id).folder().is_dir());

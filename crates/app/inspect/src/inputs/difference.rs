@@ -239,7 +239,13 @@ impl Difference {
     }
 
     fn settings(&mut self, before: &Value, after: &Value) {
-        self.keys(InputKind::Setting, "", &leaves(before), &leaves(after));
+        // A key without a value is as one that is not there.
+        let given = |config: &Value| {
+            let mut found = leaves(config);
+            found.retain(|_, value| value != "null");
+            found
+        };
+        self.keys(InputKind::Setting, "", &given(before), &given(after));
     }
 
     /// The script and the files that the commands name. Returns their paths.

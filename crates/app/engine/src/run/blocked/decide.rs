@@ -333,7 +333,8 @@ mod tests {
     fn a_digest_that_differs_is_a_change() {
         let same = unchanged().compared();
         assert_eq!((same.changed.len(), same.same), (0, vec!["data d1".to_owned(), "commit c1".to_owned()]));
-        let edits: [(fn(&mut LaunchedOn), &str); 4] = [
+        type Edit = fn(&mut LaunchedOn);
+        let edits: [(Edit, &str); 4] = [
             (|now| now.data_sha256 = Some("0123456789abcdef".into()), "data (d1 → 0123456789ab)"),
             (|now| now.contract_sha256 = Some("k2".into()), "schema and rules (none → k2)"),
             (|now| now.commit = None, "commit (c1 → none)"),

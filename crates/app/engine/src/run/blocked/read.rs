@@ -58,7 +58,7 @@ pub fn evidence_of(
     let times = RunTimes::in_folder(context, folder)?;
     let code = code_texts(next);
     let is_unused = |path: &Path| is_unused(path, &code);
-    let of_folder = |found: &Folder| folder_files(found, folder, (&compared_alone, &times, &is_unused));
+    let of_folder = |found: &Folder| folder_files(found, folder, (&compared_alone, &times), &is_unused);
     let kept: Option<Capture> =
         json_file::read_if_sound(&AttemptLayout::new(Path::new(&last.log_directory)).capture_json());
     // Of another repository, or of none, git compared other files.
@@ -159,7 +159,8 @@ fn compared_alone(next: &Next<'_>) -> BTreeSet<PathBuf> {
 fn folder_files(
     found: &Folder,
     folder: &Path,
-    (compared_alone, times, is_unused): (&BTreeSet<PathBuf>, &RunTimes, &dyn Fn(&Path) -> bool),
+    (compared_alone, times): (&BTreeSet<PathBuf>, &RunTimes),
+    is_unused: &dyn Fn(&Path) -> bool,
 ) -> BTreeMap<String, FolderFileState> {
     let files = found.files.iter().filter(|file| !compared_alone.contains(&file.path));
     let state = |file: &crate::capture::FolderFile| {
