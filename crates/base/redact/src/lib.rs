@@ -14,6 +14,7 @@ mod bytes;
 mod files;
 mod grid;
 mod names;
+mod ordinary;
 mod phrases;
 mod racy;
 mod rule;
@@ -168,7 +169,8 @@ impl Redactor {
             && value::present(value.as_bytes())
             && !names::is_count(name, value.as_bytes());
         let weak = names::may_be_secret(name) && value::random(value.as_bytes());
-        if (strong || weak) && !value.is_empty() {
+        let is_ordinary = ordinary::is_of_setting(name, value.as_bytes());
+        if (strong || weak) && !value.is_empty() && !is_ordinary {
             return Cow::Borrowed(NAMED);
         }
         self.text(value)

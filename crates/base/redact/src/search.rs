@@ -10,6 +10,7 @@ use regex::bytes::Regex;
 use super::armour;
 use super::assigned;
 use super::grid;
+use super::ordinary;
 use super::rule::Reading;
 use super::rules::RULES;
 use super::shapes::SHAPES;
@@ -37,6 +38,8 @@ const PEM_BEGIN: &str = r"-----BEGIN(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(
 const PEM_END: &str = r"-----END(?:[ +]|%20)(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?:[ +]|%20)KEY(?:(?:[ +]|%20)BLOCK)?-----|Private-MAC: [0-9a-fA-F]{40,64}";
 const PEM_TRIGGERS: [&str; 4] = ["-----begin ", "-----begin+", "-----begin%20", "private-lines: "];
 const PEM_KIND: &str = "private-key";
+/// What is known by the name before it.
+const NAMED_KIND: &str = "secret";
 const LITERAL_KIND: &str = "environment";
 
 pub(super) fn pem_begin() -> &'static Regex {
@@ -231,9 +234,14 @@ fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, at: usiz
     let rule = &RULES[index];
     let rank = SHAPES.len() + index;
     let mut keep = |start: usize, end: usize| {
-        if (rule.accept)(&bytes[start..end]) {
-            found.push(span(start, end, rule.kind, rank));
+        if !(rule.accept)(&bytes[start..end]) {
+            return;
         }
+        let secret = match rule.kind {
+            NAMED_KIND => ordinary::secret_part(bytes, start..end),
+            _ => Some(start..end),
+        };
+        found.extend(secret.map(|secret| span(secret.start, secret.end, rule.kind, rank)));
     };
     match rule.reading {
         Reading::Line => {

@@ -64,6 +64,8 @@ pub(super) enum Need {
     Mixed,
     /// Capitals, other letters and digits.
     Random,
+    /// Letters and digits, and not several short words with hyphens between them.
+    Unhyphened,
 }
 
 impl Need {
@@ -71,6 +73,7 @@ impl Need {
         match self {
             Self::Mixed => value::mixed(bytes),
             Self::Random => value::mixed_case(bytes),
+            Self::Unhyphened => value::mixed(bytes) && !value::hyphened(bytes),
         }
     }
 }

@@ -14,6 +14,16 @@ pub(super) fn mixed_case(value: &[u8]) -> bool {
     mixed(value) && value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
 }
 
+/// Short words in small letters with hyphens between them, as names of environments are.
+pub(super) fn hyphened(value: &[u8]) -> bool {
+    const WORDS_MIN: usize = 3;
+    const WORD_BYTES_MAX: usize = 10;
+    let words = || value.split(|byte| *byte == b'-');
+    !value.iter().any(u8::is_ascii_uppercase)
+        && words().count() >= WORDS_MIN
+        && words().all(|word| word.len() <= WORD_BYTES_MAX)
+}
+
 /// Mixed and at least 16 bytes: for names such as `token`, which are not always secret.
 pub(super) fn random(value: &[u8]) -> bool {
     // `<|reserved_token_12|>` is an entry of a vocabulary.

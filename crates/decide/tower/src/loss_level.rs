@@ -8,6 +8,10 @@ use trackway_core::Step;
 const WINDOW: usize = 10;
 /// Values at the beginning by whose mean the level of an untrained model is known, where it is above that of the first window.
 const BEGINNING: usize = 30;
+/// The first values, of an untrained model for certain: in a short curve the loss falls far within a window.
+const UNTRAINED: usize = 3;
+/// So far above the mean of the window they are where it falls fast, and not by noise.
+const FAST: f64 = 1.25;
 /// A model has learned when its loss is this fraction of the beginning below it, and that many standard errors of a window.
 const LEARNED: f64 = 0.5;
 const ERRORS: f64 = 4.0;
@@ -61,6 +65,8 @@ pub struct LossLevel {
     first_mean: f64,
     first_squares: f64,
     beginning: f64,
+    /// The mean of the very first values.
+    untrained: f64,
     recent: VecDeque<(Step, f64)>,
     /// The least level since the beginning; none before there is one.
     best: Option<f64>,
@@ -132,8 +138,11 @@ impl LossLevel {
         let delta = value - self.first_mean;
         self.first_mean += delta / self.seen as f64;
         self.first_squares += delta * (value - self.first_mean);
-        if self.seen == WINDOW || self.seen == BEGINNING {
-            self.beginning = self.beginning.max(self.first_mean);
+        match self.seen {
+            UNTRAINED => self.untrained = self.first_mean,
+            WINDOW if self.untrained > FAST * self.first_mean => self.beginning = self.untrained,
+            WINDOW | BEGINNING => self.beginning = self.beginning.max(self.first_mean),
+            _ => {}
         }
     }
 
@@ -241,8 +250,11 @@ mod tests {
             let (cycle, place) = (step / 100, step % 100);
             0.3 + 2.0 * 0.6_f64.powf(cycle as f64) * (1.0 + (place as f64 * 0.0314).cos()) / 2.0
         };
+        let harder =
+            |step: u64| 0.3 + 2.3 * (-(step as f64) / 5.0).exp() + if step > 250 { 1.1 } else { 0.0 };
         type Curve<'c> = &'c dyn Fn(u64) -> f64;
-        let table: [(&str, f64, Curve<'_>); 7] = [
+        let table: [(&str, f64, Curve<'_>); 8] = [
+            ("a harder task", 0.05, &harder),
             ("falls", 0.3, &falls),
             ("never falls", 0.3, &|_| 2.3),
             ("spikes", 0.05, &|step| if step % 60 == 0 { 9.0 } else { falls(step) }),

@@ -45,6 +45,8 @@ pub const LOSS_EXPLODED: &str = "loss_exploded";
 /// The name of the look that finds a loss which had fallen, went back towards where it began and stays there to the end.
 pub const LOSS_WENT_BACK: &str = "loss_went_back";
 const NON_FINITE: &str = Detector::NonFinite.as_str();
+/// A smaller part of a checkpoint than one in so many is not taken for weights.
+const WEIGHTS_PART: u64 = 50;
 /// The name of the look at the values in a checkpoint.
 pub const TENSORS: &str = "tensors";
 
@@ -151,9 +153,8 @@ pub struct LossRecord {
     best_rank: u8,
     /// A metric says that the losses need not fall.
     is_of_reinforcement: bool,
-    /// The last step at which a loss was recorded, and at which one was finite.
+    /// The last step at which a loss was recorded.
     last_step: Option<Step>,
-    last_finite: Option<Step>,
     /// Values that were found not finite in the checkpoints from this step on.
     lost_values: Option<(Step, UnsafeEvidence)>,
 }
@@ -172,7 +173,6 @@ impl LossRecord {
             best_rank: 0,
             is_of_reinforcement: false,
             last_step: None,
-            last_finite: None,
             lost_values: None,
         }
     }
@@ -197,12 +197,8 @@ impl LossRecord {
         if likely > self.best_rank {
             self.best_rank = likely;
             self.curves.clear();
-            self.last_finite = None;
         }
         self.last_step = self.last_step.max(Some(step));
-        if value.is_finite() {
-            self.last_finite = self.last_finite.max(Some(step));
-        }
         let key = (rank, metric.to_owned());
         if !self.curves.contains_key(&key) && self.curves.len() >= LOSSES_MAX {
             return;
@@ -379,6 +375,10 @@ pub struct LostTensor {
     pub name: String,
     /// The first such value.
     pub value: String,
+    /// How large it is.
+    pub size_bytes: u64,
+    /// Whether half of its numbers and more are NaN: an update with a NaN leaves none finite.
+    pub is_mostly_nan: bool,
 }
 
 /// What the values in a checkpoint show, as far as they can be read without loading it.
@@ -388,6 +388,8 @@ pub struct ReadTensors {
     pub finite: usize,
     /// Those with a value that is NaN or infinite.
     pub non_finite: Vec<LostTensor>,
+    /// How large all of them are.
+    pub size_bytes: u64,
     /// Whether some could not be read.
     pub is_partial: bool,
 }
@@ -402,6 +404,11 @@ impl ReadTensors {
     /// Whether so many are not finite that it is what was learned, and no buffer.
     fn are_lost(&self) -> bool {
         !self.non_finite.is_empty() && self.non_finite.len() >= self.finite
+    }
+
+    /// Whether a tensor is as large a part as weights are, and lost as they are: figures that a script keeps beside its weights may be NaN too.
+    fn may_be_weights(&self, tensor: &LostTensor) -> bool {
+        tensor.is_mostly_nan && tensor.size_bytes.saturating_mul(WEIGHTS_PART) >= self.size_bytes
     }
 
     fn has(&self, tensor: &LostTensor) -> bool {
@@ -429,17 +436,16 @@ pub fn judge(judged: Judged, losses: &LossRecord, tensors: &ReadTensors) -> Opti
 }
 
 /// Why the first of these checkpoints, newest first, is unsafe by its values; none: it is not. Values that are not finite may be those of a buffer, which
-/// may hold any bits: they speak against it where the losses did before, where most tensors have them, where the same tensor was finite in an older one,
-/// or where no finite loss was recorded after it, unless an older one has the same and the training went well after that.
+/// may hold any bits, or of a figure that the script keeps: they speak against it where the losses did before, where most tensors have them, or where a
+/// large tensor was finite in an older one and has no number left.
 #[must_use]
 pub fn judge_values(newest_first: &[ReadCheckpoint], losses: &LossRecord) -> Option<UnsafeEvidence> {
     let (newest, older) = newest_first.split_first()?;
-    let went_well_after =
-        |one: &ReadCheckpoint| losses.last_finite.is_some_and(|last| last > one.judged.step);
     let lost = &newest.tensors.non_finite;
+    let weights = || lost.iter().filter(|tensor| newest.tensors.may_be_weights(tensor));
     let was_finite =
         older.iter().filter(|one| one.tensors.finite > 0 && !one.tensors.is_partial).find_map(|one| {
-            let tensor = lost.iter().find(|tensor| !one.tensors.has(tensor))?;
+            let tensor = weights().find(|tensor| !one.tensors.has(tensor))?;
             Some((tensor, format!("it was finite in the checkpoint of step {}", one.step)))
         });
     let (tensor, because) = was_finite.or_else(|| {
@@ -447,8 +453,6 @@ pub fn judge_values(newest_first: &[ReadCheckpoint], losses: &LossRecord) -> Opt
             "losses or gradients before it were not finite"
         } else if newest.tensors.are_lost() {
             "most of its tensors are so"
-        } else if newest.is_own && !went_well_after(newest) && !older.iter().any(went_well_after) {
-            "no finite loss was recorded after it"
         } else {
             return None;
         };
@@ -901,9 +905,15 @@ mod tests {
 
     /// A checkpoint of which so many tensors are finite, and these are not.
     fn read(step: Step, lost: &[&str], finite: usize) -> ReadCheckpoint {
-        let tensor = |name: &&str| LostTensor { file: 0, name: (*name).into(), value: "NaN".into() };
-        let tensors =
-            ReadTensors { finite, non_finite: lost.iter().map(tensor).collect(), is_partial: false };
+        let tensor = |name: &&str| LostTensor {
+            file: 0,
+            name: (*name).into(),
+            value: "NaN".into(),
+            size_bytes: 100,
+            is_mostly_nan: *name != "figures",
+        };
+        let non_finite = lost.iter().map(tensor).collect();
+        let tensors = ReadTensors { finite, non_finite, size_bytes: 1_000, is_partial: false };
         ReadCheckpoint { step, judged: Judged::own(step), is_own: true, tensors }
     }
 
@@ -922,8 +932,8 @@ mod tests {
         assert!(judge(Judged::own(21), &named, &unread).is_some());
     }
 
-    /// Proves what values that are not finite say: of a buffer nothing while the training goes well, and that the checkpoint is unsafe after losses that
-    /// were bad, where the same tensor was finite before, where most tensors are so, and where no loss says that the training went well after it.
+    /// Proves what values that are not finite say: of a buffer, and of figures beside the weights, nothing while the training goes well, and that the
+    /// checkpoint is unsafe after losses that were bad, where a large tensor was finite before, and where most tensors are so.
     #[test]
     fn values_that_are_not_finite_are_of_weights_or_of_a_buffer() {
         let finite = record(100, |_| (1.0, None));
@@ -934,11 +944,11 @@ mod tests {
         assert_eq!(unsafe_by(&[read(50, &[], 9)], &finite), None);
         assert_eq!(unsafe_by(&[buffer(50)], &finite), None);
         assert_eq!(unsafe_by(&[buffer(100), buffer(90)], &finite), None, "it is so in the one before too");
-        let none_after = Some("no finite loss was recorded after it".into());
-        assert_eq!(unsafe_by(&[buffer(100)], &finite), none_after);
-        assert_eq!(unsafe_by(&[buffer(100)], &LossRecord::new(SAFE_AFTER, true)), none_after);
-        let others = ReadCheckpoint { is_own: false, ..buffer(100) };
-        assert_eq!(unsafe_by(&[others], &finite), None, "of an attempt before");
+        assert_eq!(unsafe_by(&[buffer(100)], &LossRecord::new(SAFE_AFTER, true)), None, "no loss at all");
+        assert_eq!(unsafe_by(&[read(50, &["figures"], 9), read(40, &[], 9)], &finite), None);
+        let mut small = read(50, &["auc"], 9);
+        small.tensors.non_finite[0].size_bytes = 4;
+        assert_eq!(unsafe_by(&[small, read(40, &[], 9)], &finite), None);
         let was_finite = Some("it was finite in the checkpoint of step 40".into());
         assert_eq!(unsafe_by(&[read(50, &["mask", "w"], 9), buffer(40)], &finite), was_finite);
         assert_eq!(unsafe_by(&[buffer(60), buffer(50), read(40, &[], 9)], &finite), was_finite);

@@ -24,6 +24,10 @@ pub struct NonFinite {
     pub tensor: String,
     /// `NaN`, `inf` or `-inf`.
     pub value: &'static str,
+    /// How large it is.
+    pub size_bytes: u64,
+    /// Whether half of its numbers and more are NaN, as far as they were read: an update with a NaN leaves none finite.
+    pub is_mostly_nan: bool,
 }
 
 /// A format of floating point numbers, little-endian.
@@ -51,6 +55,8 @@ pub struct Tensors {
     pub finite: usize,
     /// Those with a NaN, or with an infinite value, unless it is a mask.
     pub non_finite: Vec<NonFinite>,
+    /// How large all of them are.
+    pub size_bytes: u64,
     /// Whether some could not be read, or not within the budget.
     pub is_partial: bool,
 }
@@ -65,11 +71,17 @@ pub fn tensors_of(source: &dyn Source, file: &Entry, budget_bytes: &mut u64) -> 
     };
     let mut tensors = Tensors { is_partial: places.is_partial, ..Tensors::default() };
     for place in places.of.iter().filter(|place| place.length > 0) {
+        tensors.size_bytes += place.length;
         match look(source, file, place, budget_bytes) {
-            Some(None) => tensors.finite += 1,
-            Some(Some(value)) => {
-                tensors.non_finite.push(NonFinite { tensor: place.name.clone(), value });
-            }
+            Some(seen) => match seen.verdict() {
+                None => tensors.finite += 1,
+                Some(value) => tensors.non_finite.push(NonFinite {
+                    tensor: place.name.clone(),
+                    value,
+                    size_bytes: place.length,
+                    is_mostly_nan: 2 * seen.nan_count >= seen.count,
+                }),
+            },
             None => tensors.is_partial = true,
         }
     }
@@ -134,13 +146,8 @@ fn places(source: &dyn Source, file: &Entry) -> Option<Places> {
     }
 }
 
-/// The value of a tensor that is not finite, if it has one; none: it cannot be read.
-fn look(
-    source: &dyn Source,
-    file: &Entry,
-    place: &Place,
-    budget_bytes: &mut u64,
-) -> Option<Option<&'static str>> {
+/// What the numbers of a tensor are like, up to a part with a NaN; none: it cannot be read.
+fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<Seen> {
     let mut seen = Seen::default();
     // A tensor that is lost is most often so from its first number on.
     let (mut at, mut chunk_bytes) = (0, FIRST_CHUNK_BYTES);
@@ -152,12 +159,12 @@ fn look(
             return None;
         }
         seen.take(place.float, &bytes);
-        if seen.has_nan {
+        if seen.nan_count > 0 {
             break;
         }
         (at, chunk_bytes) = (at + length, CHUNK_BYTES);
     }
-    Some(seen.verdict())
+    Some(seen)
 }
 
 /// Whether one of these numbers has all bits of the exponent, so that it is not finite, and whether one differs from the first finite number.
@@ -178,7 +185,7 @@ macro_rules! scan {
 /// What the numbers of a tensor are like.
 #[derive(Default)]
 struct Seen {
-    has_nan: bool,
+    nan_count: u64,
     has_inf: bool,
     has_negative_inf: bool,
     count: u64,
@@ -214,7 +221,7 @@ impl Seen {
         if bits & exponent != exponent {
             self.differs |= *self.finite.get_or_insert(bits) != bits;
         } else if bits & mantissa != 0 {
-            self.has_nan = true;
+            self.nan_count += 1;
         } else if bits > exponent {
             self.has_negative_inf = true;
         } else {
@@ -223,7 +230,7 @@ impl Seen {
     }
 
     fn verdict(&self) -> Option<&'static str> {
-        if self.has_nan {
+        if self.nan_count > 0 {
             return Some("NaN");
         }
         let is_mask = self.finite.is_some() && !self.differs && self.has_inf != self.has_negative_inf;

@@ -237,9 +237,15 @@ fn values_of(view: &CheckpointView, info: &CheckpointInfo, budget_bytes: &mut u6
     let files = manifest.files.iter().filter(|file| has_tensors(file.kind)).enumerate();
     files.fold(ReadTensors::default(), |mut all, (place, file)| {
         let found = tensors_of(&folder, &Entry::named(&file.name, file.size_bytes), budget_bytes);
-        let lost =
-            |NonFinite { tensor, value }| LostTensor { file: place, name: tensor, value: value.to_owned() };
+        let lost = |one: NonFinite| LostTensor {
+            file: place,
+            name: one.tensor,
+            value: one.value.to_owned(),
+            size_bytes: one.size_bytes,
+            is_mostly_nan: one.is_mostly_nan,
+        };
         all.finite += found.finite;
+        all.size_bytes += found.size_bytes;
         all.non_finite.extend(found.non_finite.into_iter().map(lost));
         all.is_partial |= found.is_partial;
         all

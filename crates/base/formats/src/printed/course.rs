@@ -1,4 +1,5 @@
-//! Printed steps that begin again in each epoch, without a total beside them: `epoch 2 step 10`, `[2, 2000]`.
+//! Printed steps that begin again in each epoch, without a total beside them: `epoch 2 step 10`, `[2, 2000]`. Of those with one, such as
+//! `Epoch 2 [10/600]`, whether the total is that of an epoch.
 //!
 //! Whether steps begin again is seen where the epoch grows: steps of the whole training rise there, the others fall back. From then on the
 //! steps of the epochs before are added. How long an epoch is shows in those that are over.
@@ -22,6 +23,33 @@ pub struct PrintedCourse {
     /// The epoch whose steps came last.
     leg: Option<Leg>,
     records: Records,
+    /// The count with the largest total.
+    counted: Option<Counted>,
+}
+
+/// A count or a bar with a total beside an epoch: `Epoch 2 [10/600]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Counted {
+    total: u64,
+    over: Over,
+    /// The epoch that was counted last.
+    leg: Option<Leg>,
+    /// Nothing of it was counted here yet: more may have been counted than was remembered.
+    #[serde(skip)]
+    is_remembered: bool,
+}
+
+/// What a total is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Over {
+    /// No second epoch was seen.
+    #[default]
+    Unclear,
+    /// The steps fell where the epoch grew.
+    Epoch,
+    /// The steps rose where the epoch grew.
+    Training,
 }
 
 /// The printed steps of one epoch.
@@ -115,6 +143,21 @@ impl PrintedCourse {
         };
     }
 
+    /// What is remembered of the counts with a total.
+    pub(super) fn counted(&self, total: Option<u64>) -> Counted {
+        let total = total.unwrap_or(0);
+        let known = self.counted.filter(|counted| counted.total == total);
+        Counted { total, is_remembered: true, ..known.unwrap_or_default() }
+    }
+
+    /// Remembers a count of the training, not a shorter one beside it: that may be of an evaluation.
+    pub(super) fn remember(&mut self, counted: Counted) {
+        let is_longer = self.counted.is_none_or(|known| counted.total >= known.total);
+        if is_longer && counted.leg.is_some() {
+            self.counted = Some(Counted { is_remembered: false, ..counted });
+        }
+    }
+
     /// The number of a record that names a part of an epoch and no step. `is_next`: it has a value that the one before had, too. A training that
     /// continues counts on from where it was at that epoch.
     pub(super) fn record(&mut self, epoch: f64, is_next: bool) -> u64 {
@@ -126,6 +169,31 @@ impl PrintedCourse {
         };
         self.records = Records { count, epoch };
         count
+    }
+}
+
+impl Counted {
+    /// Takes a place in an epoch; whether the steps of the epochs before are to be added to it.
+    pub(super) fn begins_again(&mut self, epoch: u64, step: u64) -> bool {
+        match &mut self.leg {
+            Some(leg) if leg.epoch == Some(epoch) => leg.take(step),
+            Some(leg) if leg.epoch < Some(epoch) => {
+                let falls = leg.is_fallen_behind(step) || (step == leg.highest && step == self.total);
+                let rises = step > leg.highest;
+                self.over = match self.over {
+                    Over::Unclear if falls => Over::Epoch,
+                    Over::Unclear if rises && !self.is_remembered => Over::Training,
+                    over => over,
+                };
+                // A bar over all epochs is drawn where it is when its epoch changes.
+                if falls || rises {
+                    self.leg = Some(Leg::new(Some(epoch), step));
+                }
+            }
+            _ => self.leg = Some(Leg::new(Some(epoch), step)),
+        }
+        self.is_remembered = false;
+        self.over == Over::Epoch
     }
 }
 

@@ -29,9 +29,15 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "PyTorch's ImageNet example",
         prints: "Epoch: [0][   1/5005]\tTime  1.53 ( 1.53)\tData  0.51 ( 0.51)\tLoss 6.9e+00 (6.9e+00)\tAcc@1   0.39 (  0.39)\n\
+                 Epoch: [0][5001/5005]\tTime  1.53 ( 1.53)\tLoss 6.5e+00 (6.7e+00)\tAcc@1   1.5 (  1.5)\n\
                  Test: [ 1/196]\tTime  0.5 ( 0.5)\tLoss 6.8e+00 (6.8e+00)\tAcc@1   0.40 (  0.40)\n\
                  Epoch: [1][  11/5005]\tTime  1.53 ( 1.53)\tLoss 5.9e+00 (6.9e+00)\tAcc@1   4.5 (  4.5)\n",
-        metrics: &["1: loss=6.9 acc@1=0.39", "1: test_loss=6.8 test_acc@1=0.4", "5016: loss=5.9 acc@1=4.5"],
+        metrics: &[
+            "1: loss=6.9 acc@1=0.39",
+            "5001: loss=6.5 acc@1=1.5",
+            "5001: test_loss=6.8 test_acc@1=0.4",
+            "5016: loss=5.9 acc@1=4.5",
+        ],
         settings: NONE,
     },
     Program {
@@ -264,11 +270,13 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "timm",
         prints: "Train: 0 [   0/5004 (  0%)]  Loss: 6.95 (6.95)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 1.000e-06  Data: 0.5 (0.5)\n\
+                 Train: 0 [5003/5004 (100%)]  Loss: 6.8 (6.9)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 1.000e-06  Data: 0.5 (0.5)\n\
                  Test: [   0/97]  Time: 1.5 (1.5)  Loss:   6.90 ( 6.90)  Acc@1:  0.100 ( 0.100)  Acc@5:  0.5 ( 0.5)\n\
                  Train: 1 [  50/5004 (  1%)]  Loss: 6.5 (6.6)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 2.000e-06  Data: 0.5 (0.5)\n",
         metrics: &[
             "0: loss=6.95 learning_rate=0.000001 data=0.5",
-            "0: test_time=1.5 test_loss=6.9 test_acc@1=0.1 test_acc@5=0.5",
+            "5003: loss=6.8 learning_rate=0.000001 data=0.5",
+            "5003: test_time=1.5 test_loss=6.9 test_acc@1=0.1 test_acc@5=0.5",
             "5054: loss=6.5 learning_rate=0.000002 data=0.5",
         ],
         settings: NONE,

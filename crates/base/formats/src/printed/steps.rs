@@ -7,7 +7,7 @@
 //! drawing, which shows where it was printed: bars are drawn ten times a second at most.
 
 use super::bar::{Bar, Purpose};
-use super::course::{Counts, PrintedCourse};
+use super::course::{Counted, Counts, PrintedCourse};
 use super::named::Named;
 use super::names::Meaning;
 use super::{PrintedMetrics, VALUES_MAX};
@@ -38,6 +38,8 @@ struct Track {
     /// The epoch that this bar began with after one of another length, and the steps before it.
     origin: Option<(u64, u64)>,
     done: u64,
+    /// Whether it begins again with each epoch that is named.
+    counted: Counted,
     has_values: bool,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
@@ -136,7 +138,12 @@ impl Steps {
         let is_first = self.tracks.iter().all(|track| track.name != A_COUNT);
         let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
         let track = self.track(A_COUNT, named.total);
-        Some(track.count(done, epoch, passed.filter(|_| is_first)))
+        let step = track.count(done, epoch, passed.filter(|_| is_first));
+        let counted = track.counted;
+        if !is_judging {
+            self.course.remember(counted);
+        }
+        Some(step)
     }
 
     /// The number of a record that names a part of an epoch where nothing finer is known, and of those after it.
@@ -221,7 +228,10 @@ impl Steps {
         if !bar.values.is_empty() {
             track.pending = Some(PrintedMetrics { step, values: bar.values });
         }
-        let has_values = track.has_values;
+        let (has_values, counted) = (track.has_values, track.counted);
+        if bar.purpose == Purpose::Training {
+            self.course.remember(counted);
+        }
         if bar.purpose == Purpose::Training && self.leads(&key, has_values) {
             self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
             self.release(step, found);
@@ -293,7 +303,11 @@ impl Steps {
         let known = self.tracks.iter().position(|track| track.name == name && track.total == total);
         let track = match known {
             Some(at) => self.tracks.remove(at),
-            None => Track { first_epoch: self.known_first, ..Track::new(name, total) },
+            None => Track {
+                first_epoch: self.known_first,
+                counted: self.course.counted(total),
+                ..Track::new(name, total)
+            },
         };
         if self.tracks.len() >= TRACKS_MAX {
             self.tracks.remove(0);
@@ -335,8 +349,11 @@ impl Track {
                     self.first_epoch = Some(0);
                 }
                 let first = *self.first_epoch.get_or_insert(u64::from(counted_from_one || epoch == 1));
-                let (first, before) = self.origin.filter(|(from, _)| epoch >= *from).unwrap_or((first, 0));
-                self.before = before.saturating_add(epoch.saturating_sub(first).saturating_mul(total));
+                let origin = self.origin.filter(|(from, _)| epoch >= *from);
+                let begins_again = self.counted.begins_again(epoch, done) || origin.is_some();
+                let (first, before) = origin.unwrap_or((first, 0));
+                let passed = if begins_again { epoch.saturating_sub(first) } else { 0 };
+                self.before = before.saturating_add(passed.saturating_mul(total));
                 self.epoch = Some(epoch);
             }
             _ if done < self.done => self.begin_again(),

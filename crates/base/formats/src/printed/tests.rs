@@ -349,6 +349,50 @@ fn steps_of_the_training_stay() {
     assert_eq!(steps(judged), [10, 20, 1, 30]);
 }
 
+/// Proves that a total beside an epoch is added only once the steps fell where the epoch grew, and that steps which rise there stay what they are, also in
+/// the next attempt.
+#[test]
+fn totals_of_the_training_are_not_added() {
+    let form = |form: &'static str| {
+        move |epoch: u64, step: u64| {
+            form.replace("EPOCH", &epoch.to_string()).replace("STEP", &step.to_string()) + " loss: 0.5"
+        }
+    };
+    let bar = "\rEpoch EPOCH/3:  10%|█| STEP/300 [00:00<00:00, 40.00it/s, loss=0.5]\n";
+    let drawn = |epoch: u64, step: u64| form(bar)(epoch, step).replace(" loss: 0.5", "");
+    let table: [(&str, u64, u64); 4] = [
+        ("Epoch [EPOCH/4] Step [STEP/600]", 1, 150),
+        ("epoch EPOCH, step STEP/600:", 1, 200),
+        ("Epoch: EPOCH/3, Iteration: STEP/450,", 1, 150),
+        ("[ STEP/450] epoch=EPOCH", 0, 150),
+    ];
+    for (line, first, length) in table {
+        let line = form(line);
+        let printed = |epoch: u64, step: u64| line(epoch, (epoch - first) * length + step);
+        let whole = lines(first..=first + 2, &[25, 50, 150], printed);
+        let expected: Vec<u64> =
+            (0..3).flat_map(|epoch| [25, 50, 150].map(|step| epoch * length + step)).collect();
+        assert_eq!(steps(&whole), expected, "{}", line(1, 1));
+        let later = lines(first + 2..=first + 2, &[25, 150], printed);
+        assert_eq!(steps_after(&whole, &later), [2 * length + 25, 2 * length + 150], "{}", line(1, 1));
+        assert_eq!(steps(&later), [2 * length + 25, 2 * length + 150], "{}", line(1, 1));
+    }
+    // The bar is drawn at the same place when its description changes.
+    let whole: String = [(1, 0), (1, 50), (1, 100), (2, 100), (2, 150), (2, 200), (3, 200), (3, 300)]
+        .map(|(epoch, step)| drawn(epoch, step))
+        .concat();
+    assert_eq!(steps(&whole).last(), Some(&300));
+    assert!(steps(&whole).is_sorted());
+    // A training that continues: of the whole training, and of epochs as far as a fall shows it.
+    let line = form("Epoch EPOCH step STEP/600");
+    assert_eq!(steps(&lines(3..=3, &[325, 450, 600], &line)), [325, 450, 600]);
+    let of_four = form("Epoch [EPOCH/4] Step [STEP/600]");
+    assert_eq!(steps(&lines(3..=4, &[300, 600], of_four)), [300, 600, 2100, 2400]);
+    let two = lines(1..=2, &[300, 600], &line);
+    assert_eq!(steps_after(&two, &lines(3..=3, &[325, 600], &line)), [1525, 1800]);
+    assert_eq!(steps_after(&lines(1..=1, &[300, 600], &line), &lines(2..=2, &[300], &line)), [900]);
+}
+
 /// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which begins again does so, too.
 #[test]
 fn a_continuing_attempt_counts_on() {
