@@ -385,12 +385,12 @@ fn totals_of_the_training_are_not_added() {
     assert!(steps(&whole).is_sorted());
     // A training that continues: of the whole training, and of epochs as far as a fall shows it.
     let line = form("Epoch EPOCH step STEP/600");
-    assert_eq!(steps(&lines(3..=3, &[325, 450, 600], &line)), [325, 450, 600]);
+    assert_eq!(steps(&lines(3..=3, &[325, 450, 600], line)), [325, 450, 600]);
     let of_four = form("Epoch [EPOCH/4] Step [STEP/600]");
     assert_eq!(steps(&lines(3..=4, &[300, 600], of_four)), [300, 600, 2100, 2400]);
-    let two = lines(1..=2, &[300, 600], &line);
-    assert_eq!(steps_after(&two, &lines(3..=3, &[325, 600], &line)), [1525, 1800]);
-    assert_eq!(steps_after(&lines(1..=1, &[300, 600], &line), &lines(2..=2, &[300], &line)), [900]);
+    let two = lines(1..=2, &[300, 600], line);
+    assert_eq!(steps_after(&two, &lines(3..=3, &[325, 600], line)), [1525, 1800]);
+    assert_eq!(steps_after(&lines(1..=1, &[300, 600], line), &lines(2..=2, &[300], line)), [900]);
 }
 
 /// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which begins again does so, too.

@@ -480,7 +480,7 @@ mod tests {
         let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
         let clock = Arc::new(trackway_system::SystemClock);
         let mut writer = SegmentWriter::create(folder.path(), info, clock);
-        // Who watches the whole file system holds a deleted file for a moment.
+        // Who watches the whole file system holds a deleted file a little longer.
         for _ in 0..100 {
             watch.take(&mut writer);
             if watch.owners.is_empty() {
