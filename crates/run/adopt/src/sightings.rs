@@ -357,7 +357,7 @@ mod tests {
             (found.company, found.less)
         };
         assert_eq!(of(&seen, file(1, 100), false), (Company::NotYet, None));
-        assert_eq!(of(&seen, file(1, 100), true), (Company::Alone, None), "there is no further look");
+        assert_eq!(of(&seen, file(1, 100), true), (Company::Alone, None), "nothing is looked at later");
         seen.counted(count(150, 90));
         seen.counted(count(250, 5_000));
         let less = Some(Less { wrote: 90, bytes: 4_000 });

@@ -23,7 +23,7 @@ struct Found {
 }
 
 impl Found {
-    /// None if there is no such folder any more.
+    /// None if the folder is gone.
     fn at(home: &Path) -> Option<Self> {
         let path = home.canonicalize().ok()?;
         let found = fs::metadata(&path).ok()?;
@@ -86,9 +86,9 @@ mod tests {
         assert_eq!(of(vec![]), None, "it was moved here");
         assert_eq!(of(vec![found("/copy/.trackway", 2)]), None);
         assert_eq!(of(vec![found("/mounted/.trackway", 2)]), None, "the same folder");
-        let original = found("/work/.trackway", 7);
-        assert_eq!(of(vec![here.clone(), original]), Some("/work/.trackway".into()));
-        assert_eq!(home_of("/work/.trackway/attempts/att_1"), Some(Path::new("/work/.trackway")));
+        let original = found("/first/.trackway", 7);
+        assert_eq!(of(vec![here.clone(), original]), Some("/first/.trackway".into()));
+        assert_eq!(home_of("/first/.trackway/attempts/att_1"), Some(Path::new("/first/.trackway")));
         assert_eq!(home_of(""), None);
     }
 

@@ -296,7 +296,7 @@ fn hashed(next: &Next<'_>) -> BTreeSet<PathBuf> {
     all.chain(job.run_file.clone()).filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// When a file was written; none if there is no such file.
+/// When a file was written; none if it is not there.
 fn written_at(path: &Path) -> Option<Timestamp> {
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let since_1970 = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
