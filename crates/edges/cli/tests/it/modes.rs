@@ -253,3 +253,18 @@ fn root_hears_whose_home_it_found() {
     let named = run(&["runs", "--home", path]);
     assert!(named.code == 0 && !named.stderr.contains("root works in"), "{}", named.stderr);
 }
+
+/// Proves that in a copy of a home a run of the original is not resumed, that nothing is launched, and that both homes are named.
+#[test]
+fn a_copied_home_resumes_nothing() {
+    let (original, copy) = (Home::new(), Home::new());
+    let failed = original.trackway(&["run", "--", "sh", "-c", "echo x >> ran; exit 3"]);
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    let copied = Command::new("cp").arg("-r").arg(original.state()).arg(copy.state()).status().unwrap();
+    assert!(copied.success());
+    let refused = copy.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("is a copy of that"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(original.path().join("ran")).unwrap(), "x\n");
+    assert_eq!(original.trackway(&["resume", "last"]).code, 4);
+}
