@@ -47,7 +47,7 @@ pub struct Attempt {
     pub started_at: Option<Timestamp>,
     /// When its process had ended.
     pub ended_at: Option<Timestamp>,
-    /// Seconds from start to end.
+    /// Seconds from its start to the end of its script, or of the work that this left running; cost and budgets count them.
     pub wall_seconds: Option<f64>,
     /// GPUs allocated × wall seconds.
     pub gpu_seconds: Option<f64>,

@@ -81,6 +81,9 @@ pub struct Change {
     /// Why it fits a failure, in an explanation; null: it is not known to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fits_because: Option<String>,
+    /// Whether only comments and docstrings differ.
+    #[serde(skip)]
+    pub is_of_comments: bool,
 }
 
 impl Change {
@@ -93,7 +96,8 @@ impl Change {
         after: Option<String>,
     ) -> Self {
         let key = key.into();
-        Self { kind, key, before, after, lines: None, shown_lines: Vec::new(), fits_because: None }
+        let (lines, shown_lines) = (None, Vec::new());
+        Self { kind, key, before, after, lines, shown_lines, fits_because: None, is_of_comments: false }
     }
 
     /// The line that became another one, if no other line differs.

@@ -428,8 +428,8 @@ pub struct AttemptSummary {
     pub last_step: Option<Step>,
     /// The last step it committed.
     pub last_committed_step: Option<Step>,
-    /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step.
-    /// Null: it succeeded, runs, reported no step, or nothing shows what was kept.
+    /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step, if any.
+    /// Null: it succeeded, runs, or reported no step.
     pub lost_steps: Option<u64>,
     /// What it had that the attempt before it did not.
     pub changes: Vec<Change>,

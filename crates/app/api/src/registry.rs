@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, Health, RunId, Step, Timestamp};
 use trackway_tower::registry::{Policy, Refusal, Version};
 
 /// A model, as the list has it.
@@ -59,6 +59,12 @@ pub struct ModelVersion {
     pub run_id: RunId,
     /// The attempt that wrote the checkpoint.
     pub attempt_id: Option<AttemptId>,
+    /// The health of the attempt that wrote the checkpoint; null: it is not known, or the receipt is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
+    /// What speaks against its weights, whatever the policy requires: an unsafe checkpoint, a broken attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The rung of the data it was trained on, such as `100%`.
     pub rung: String,
     /// The step of the checkpoint.
@@ -175,6 +181,9 @@ pub struct ModelChanged {
     pub refusals: Vec<Refusal>,
     /// The copy of its files.
     pub deployed: Option<Deployed>,
+    /// Where another version is served still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Seconds that reading and verifying every byte of the files took.
     pub verify_seconds: f64,
     /// Seconds of everything else but copying.
@@ -194,6 +203,9 @@ pub struct Deployed {
     pub is_current: bool,
     /// The version that `current` points to; another one if a newer change of the registry came first.
     pub current_version: Option<Version>,
+    /// What speaks against its weights, whatever the policy requires: an unsafe checkpoint, a broken attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A change of a model.

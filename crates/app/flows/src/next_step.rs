@@ -7,6 +7,7 @@ use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::EventKind;
 use trackway_formats::record::{is_internal_metric, is_machine_metric};
+use trackway_launch::shim::steps_are;
 use trackway_ledger::{EventRow, RunRow, RunState};
 use trackway_tower::{RunShown, next_step};
 
@@ -24,7 +25,12 @@ pub(crate) fn next_of(context: &Context, outcome: &RunOutcome) -> Result<Option<
         evidence => evidence?,
     };
     let shown = shown_by(context, &run, outcome, draft(&evidence))?;
-    let lines = next_step(&shown).to_vec();
+    let mut lines = next_step(&shown).to_vec();
+    if let Some(step) = shown.resume_step {
+        let last = outcome.attempts.iter().filter_map(|attempt| attempt.last_step).max();
+        let are = steps_are(&context.home.layout.run(run.run_id), last.max(Some(step)));
+        lines.iter_mut().take(1).zip(are).for_each(|(line, are)| *line = format!("{line}; {are}"));
+    }
     let RunShown { metrics, checkpoint_count, resume_step, data, .. } = shown;
     let adopt = evidence.recorded.map(|recorded| recorded.adopt).unwrap_or_default();
     Ok(Some(NextStep { metrics, checkpoint_count, resume_step, adopt, data, lines }))

@@ -3,7 +3,6 @@
 use trackway_core::{CheckpointUse, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::good_runs::unfit_because;
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::ladder::warm_start::WarmStart;
 use trackway_engine::run::{RunSource, Start, read, rung_now};
@@ -40,12 +39,6 @@ pub(crate) fn weights_of(context: &Context, named: &str) -> Result<(RunId, Chose
     let run_id = context.resolve_run(run).map_err(at_key)?;
     let chosen =
         checkpoints(context, run_id)?.chosen_for(&reference, CheckpointUse::Start, None).map_err(at_key)?;
-    if let Some(why) = unfit_because(context, (run_id, chosen.attempt_id), CheckpointUse::Start)? {
-        let message =
-            format!("`run.start_from`: the attempt that wrote step {} is broken: {why}", chosen.step);
-        return Err(AppError::new(ErrorKind::Usage, message)
-            .hint(format!("if it is good all the same: trackway runs bless {run_id} --why TEXT")));
-    }
     Ok((run_id, chosen))
 }
 

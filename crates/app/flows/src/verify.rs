@@ -23,7 +23,7 @@ use trackway_engine::{Context, attempt_files, row_copies};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::{EventKind, sha256_hex};
 use trackway_ledger::{
-    AttemptRow, CheckedReceipt, CheckpointRow, EvaluationRow, KeptRows, UnreadableRow, unproved,
+    AttemptRow, CheckedReceipt, CheckpointRow, EvaluationRow, KeptRows, Ledger, UnreadableRow, unproved,
 };
 
 use crate::data::snapshot::store;
@@ -458,7 +458,12 @@ fn kept_rows(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> Re
         }
     }
     if run.is_none() {
-        found.missing(context, None, copies::missing_of_models(context)?);
+        for model in context.ledger_read(Ledger::model_names)? {
+            match copies::missing_of_model(context, &model) {
+                Ok(missing) => found.missing(context, None, missing),
+                Err(error) => found.take(SealedKind::Kept, None::<RunId>, &model, unreadable_or(error)?),
+            }
+        }
         for path in row_copies::files(&layout.registry()) {
             kept_file(context, None, &path, found)?;
         }

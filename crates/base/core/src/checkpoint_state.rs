@@ -50,18 +50,6 @@ impl CheckpointState {
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::Committed | Self::Superseded | Self::Unsafe)
     }
-
-    /// Whether a checkpoint in this state may be used for `purpose`; `accepted`: a person decided so in spite of an unsafe state, with a
-    /// reason. The one place where this is decided.
-    #[must_use]
-    pub const fn may_be_used(self, purpose: CheckpointUse, accepted: bool) -> bool {
-        use CheckpointUse::{Evaluate, Register, Resume};
-        match self {
-            Self::Committed | Self::Superseded => true,
-            Self::Unsafe => accepted && matches!(purpose, Evaluate | Register | Resume),
-            Self::Writing | Self::Abandoned | Self::Suspect | Self::Retired => false,
-        }
-    }
 }
 
 /// Why a checkpoint is unsafe.
@@ -81,24 +69,4 @@ pub struct UnsafeEvidence {
     /// The metric, or the tensor, that has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that an unsafe checkpoint is used for nothing by itself, and by the decision of a person only where one decides; and that what is
-    /// not whole is used for nothing.
-    #[test]
-    fn an_unsafe_checkpoint_is_used_only_where_a_person_decides() {
-        for purpose in CheckpointUse::ALL.iter().copied() {
-            assert!(CheckpointState::Superseded.may_be_used(purpose, false));
-            assert!(!CheckpointState::Unsafe.may_be_used(purpose, false), "{purpose}");
-            let decides = ["resume", "evaluate", "register"].contains(&purpose.as_str());
-            assert_eq!(CheckpointState::Unsafe.may_be_used(purpose, true), decides, "{purpose}");
-            for state in [CheckpointState::Suspect, CheckpointState::Retired, CheckpointState::Writing] {
-                assert!(!state.may_be_used(purpose, true), "{state} {purpose}");
-            }
-        }
-    }
 }

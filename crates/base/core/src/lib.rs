@@ -35,7 +35,7 @@ pub use checkpoint_state::{CheckpointState, CheckpointUse, UnsafeEvidence};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use diagnosis::{DiagnosisKind, DiagnosisVerdict};
-pub use health::{Health, HealthFinding, HealthReport};
+pub use health::{Health, HealthFinding, HealthReport, Unfit, Weights};
 pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use rung::{Rung, RungError};

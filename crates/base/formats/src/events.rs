@@ -48,7 +48,7 @@ closed_list!(
         CheckpointOpened = "checkpoint_opened",
         /// The script continued from another checkpoint than was planned, or from none: `path`, `planned_step`, `read`.
         CheckpointOtherResume = "checkpoint_other_resume",
-        /// The attempt began at or before the step that it was to continue after; seen while it ran.
+        /// The first steps of the attempt show that it did not continue from its checkpoint; seen while it ran.
         WrongResume = "wrong_resume",
         /// Variables of the supervisor's environment are not those of the attempt before.
         VariablesChanged = "variables_changed",

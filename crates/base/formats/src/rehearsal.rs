@@ -18,6 +18,9 @@ pub const HONOURED_KINDS: &str = "one_batch,overfit";
 /// Names in one [`Group`] at most; a model may have thousands of tensors.
 pub const GROUP_NAMES_MAX: usize = 16;
 
+/// Losses of the two networks of a GAN, as PyTorch's tutorial names them.
+const OF_PLAYERS: [&str; 2] = ["loss_d", "loss_g"];
+
 /// How likely a metric of this name is the training loss: 0 is none, and the highest one is taken.
 #[must_use]
 pub fn loss_rank(name: &str) -> u8 {
@@ -27,7 +30,7 @@ pub fn loss_rank(name: &str) -> u8 {
         SEEN_LOSS => 3,
         _ if held_out => 0,
         "train_loss" | "training_loss" | "train/loss" => 2,
-        _ if name.ends_with("loss") => 1,
+        _ if name.ends_with("loss") || OF_PLAYERS.iter().any(|one| name.eq_ignore_ascii_case(one)) => 1,
         _ => 0,
     }
 }
@@ -577,6 +580,7 @@ mod tests {
     fn the_training_loss_is_distinguished_from_others() {
         let rising = ["val_loss", "nll_loss", "train_loss", SEEN_LOSS, "loss"];
         assert_eq!(rising.map(loss_rank), [0, 1, 2, 3, 4]);
-        assert_eq!(["accuracy", "eval/loss", "test_loss"].map(loss_rank), [0; 3]);
+        assert_eq!(["accuracy", "eval/loss", "test_loss", "loss_scale"].map(loss_rank), [0; 4]);
+        assert_eq!(["d_loss", "loss_d", "Loss_G"].map(loss_rank), [1; 3]);
     }
 }

@@ -141,8 +141,9 @@ pub(super) fn print<'w>(before: u64, words: impl Iterator<Item = &'w [u8]>) -> u
     })
 }
 
-/// A word without the marks that touch it: of a difference, of a comment, of a list.
+/// A word without the marks that touch it: of a difference, of a comment, of a list, of a cut.
 fn bare(word: &[u8]) -> &[u8] {
+    let word = word.strip_suffix("…".as_bytes()).unwrap_or(word);
     let from = word.iter().position(|byte| !b"-+|>#*:.~$".contains(byte)).unwrap_or(word.len());
     let to = word.iter().rposition(|byte| !b"|:.".contains(byte)).map_or(from, |at| at + 1);
     &word[from..to]
@@ -239,6 +240,7 @@ mod tests {
             format!("    \"{LINE}\\n\" +\n"),
             format!("+'{LINE}\\n'"),
             format!("| {LINE} |"),
+            format!("{LINE}…"),
             format!("{{\"log\":\"{LINE}\\n\",\"stream\":\"stdout\"}}"),
             format!("10:00:00,123 INFO x: {LINE}"),
             format!("# {}", LINE.replace('A', "\\/")),

@@ -12,7 +12,7 @@ pub fn unkeepable(name: &str, bytes: &[u8]) -> Option<&'static str> {
     if begins(&DATA.files.keys) {
         return Some("it is a store of keys");
     }
-    begins(&DATA.files.compressed)
+    (begins(&DATA.files.compressed) || is_zlib(bytes))
         .then_some("it is compressed or a database, so that it cannot be searched for secrets")
 }
 
@@ -24,6 +24,18 @@ pub fn has_secret_name(name: &str) -> bool {
     files.parts.iter().any(|part| name.contains(part))
         || files.ends.iter().any(|end| name.ends_with(end))
         || files.names.contains(&name)
+}
+
+/// Whether bytes are a stream of zlib. `x^2` begins with its two bytes, too, so that what reads as text is none.
+fn is_zlib(bytes: &[u8]) -> bool {
+    const READ_BYTES: usize = 4096;
+    let [0x78, flags, ..] = bytes else { return false };
+    let is_header = (0x7800 | u16::from(*flags)).is_multiple_of(31);
+    let read = &bytes[..bytes.len().min(READ_BYTES)];
+    // A letter may be cut where reading ends.
+    let is_unicode = std::str::from_utf8(read).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    is_header && (!is_unicode || read.iter().any(is_control))
 }
 
 /// Whether bytes begin with these, in hexadecimal; `..` is any byte.
@@ -67,6 +79,14 @@ mod tests {
         let database = b"SQLite format 3\0rest";
         for bytes in [&b"PK\x03\x04rest"[..], b"\x1f\x8b\x08rest", b"PAR1rest", b"%PDF-1.7", database] {
             assert!(unkeepable("data.bin", bytes).unwrap().starts_with("it is compressed"));
+        }
+        for bytes in
+            [&b"x\x9c\x4b\x4c"[..], b"x\xda\x4b\x4c", b"x\x01\x01\x05\0", b"x^\x4b\xcc\0", b"\x1f\x9d\x90"]
+        {
+            assert!(unkeepable("data.bin", bytes).unwrap().starts_with("it is compressed"));
+        }
+        for bytes in [&b"x^2 + y"[..], b"x }", "x^é".as_bytes(), b"xyz\0", b"x"] {
+            assert_eq!(unkeepable("data.bin", bytes), None);
         }
         for bytes in [&b""[..], b"import os", b"\x89PNG\r\n\x1a\n", b"\x30\x82"] {
             assert_eq!(unkeepable("data.bin", bytes), None);

@@ -200,7 +200,7 @@ impl Redactor {
         let has_login = argv.iter().any(|argument| takes_a_password(argument));
         argv.iter()
             .map(|argument| {
-                if has_login && (named == Some("-p") || argument.starts_with("-p")) {
+                if has_login && (matches!(named, Some("-p" | "-P")) || argument.starts_with("-p")) {
                     let flag = argument.len() - argument.strip_prefix("-p").unwrap_or(argument).len();
                     let (flag, value) = argument.split_at(flag);
                     if value::generated(value.as_bytes()) {
@@ -341,11 +341,11 @@ fn is_secret_word(argument: &str) -> bool {
     is_plain_name(argument) && argument.contains(['_', '.', '-']) && names::is_secret(argument)
 }
 
-/// Whether the flag `-p` of this command is its password.
+/// Whether the flag `-p` or `-P` of this command is its password.
 fn takes_a_password(argument: &str) -> bool {
-    const COMMANDS: [&str; 9] = [
+    const COMMANDS: [&str; 16] = [
         "login", "sshpass", "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump",
-        "mongosh",
+        "mongosh", "unzip", "zip", "7z", "unrar", "rar", "sqlcmd", "bcp",
     ];
     COMMANDS.contains(&argument.rsplit('/').next().unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! Secrets in phrases: what a declaration, a command, a query, a sentence or a table says about them otherwise than by an assignment.
 
 use super::rule::{Reading, Rule};
-use super::value::{generated, said_in_words, unlike_a_word};
+use super::value::{generated, like_a_password_or_key, said_in_words, unlike_a_word};
 
 /// How a phrase is written: what must be in its line, how many lines it takes, its pattern with `NAME` for the name of a secret and `VALUE` for its value,
 /// and which values are secret.
@@ -16,7 +16,22 @@ const PAIRS: [&str; 12] = [
     "{name:", "key: ",
 ];
 
-const PHRASES: [Phrase; 15] = [
+/// With what a section of a configuration begins that has keys to a service.
+const SECTIONS: [&str; 30] = [
+    "api:", "api\"", "api'", "api]", "api =", "auth:", "auth\"", "auth'", "auth]", "auth =", "openai:",
+    "openai\"", "openai]", "anthropic:", "anthropic\"", "anthropic]", "wandb:", "wandb\"", "wandb]",
+    "azure:", "azure\"", "azure]", "cohere:", "cohere\"", "mistral:", "mistral\"", "comet:", "comet\"",
+    "neptune:", "neptune\"",
+];
+
+const PHRASES: [Phrase; 16] = [
+    // `api:` with `key: X` below it or in it.
+    (
+        &SECTIONS,
+        4,
+        r#"\b(?:api|auth|openai|anthropic|wandb|azure|cohere|mistral|comet|neptune)["']?\]?\s{0,4}(?:[:=]\s{0,40})?(?:\{\s{0,40})?(?:["']?[a-z_]{1,40}["']?\s{0,2}[:=][^\n{}]{0,80}[\n,]\s{0,40}){0,2}?["']?(?:key|keys|pass|pwd)["']?\s{0,2}[:=]\s{0,4}["']?VALUE["']?(?:\s|[,}]|$)"#,
+        like_a_password_or_key,
+    ),
     // `{"name": "DB_PASSWORD", "value": "X"}` of Kubernetes, Docker and Terraform, in either order.
     (
         &PAIRS,

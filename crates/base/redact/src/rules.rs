@@ -5,8 +5,9 @@ use super::phrases;
 use super::rule::{Reading, Rule};
 use super::shapes::DATA;
 use super::value::{
-    address, any, authorization, encoded_text_pair, generated, has_pair, present, random, random_case,
-    registry_login, said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
+    address, any, authorization, encoded_text_pair, generated, has_pair, like_a_password, of_network,
+    present, random, random_case, registry_login, said_in_words, unlike_a_count, unlike_a_path,
+    unlike_a_word,
 };
 use crate::racy::Racy;
 
@@ -52,7 +53,10 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
     let prose = format!("(?:{})", DATA.names.prose.join("|"));
     rules.extend(named(&prose, &DATA.names.prose, unlike_a_word, unlike_a_word));
     let parts = format!(r"[a-z0-9][_\-.](?:{})", DATA.names.parts.join("|"));
-    let triggers = ["_pw", "-pw", ".pw", "_cred", "-cred", ".cred", "passcode", "_passwd", "-passwd"];
+    let triggers = [
+        "_pw", "-pw", ".pw", "_cred", "-cred", ".cred", "passcode", "_passwd", "-passwd", "_psk", "-psk",
+        ".psk",
+    ];
     rules.extend(named(&parts, &owned(&triggers), unlike_a_path, unlike_a_word));
     let weak = r"(?:\btoken|\bjwt|[a-z0-9][_\-.](?:token|key|jwt|pat|dsn|sas))";
     let triggers = [
@@ -223,15 +227,22 @@ fn places() -> Vec<Rule> {
         ),
         Rule::new(
             "signature",
-            &["sig=", "x-amz-signature", "x-amz-security-token", "x-goog-signature"],
-            r"(?i)(?:[?&;]sig|x-amz-signature|x-amz-security-token|x-goog-signature)=([A-Za-z0-9%+/=_\-]{20,4096})",
+            &["sig=", "signature=", "x-amz-security-token"],
+            r"(?i)(?:[?&;]sig|[?&;]signature|(?:x-(?:amz|goog|oss|tos|obs|cos)|q|cloudfront)-signature|x-amz-security-token)=([A-Za-z0-9%+/=_~\-]{20,4096})|\bsignedheaders=[^\s,]{1,400},\s{0,2}signature=([0-9a-f]{64})",
             any,
         ),
         Rule::new(
             "authorization",
-            &["authorization", "bearer ", "basic "],
-            r#"(?i)\b(?:proxy-)?authorization\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?(?:(?:bearer|basic|token|digest|negotiate)\s{1,4})?([^\s"'\\,]{6,4096})|\b(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/\-]{16,4096}=*)"#,
+            &["authorization", "bearer ", "basic ", "geniekey ", "ssws "],
+            r#"(?i)\b(?:proxy-)?authorization\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?(?:(?:bearer|basic|token|digest|negotiate|geniekey|api-?key|key|ssws|splunk|bot|hmac|aws|sharedkey|ntlm|oauth|hawk)\s{1,4})?([^\s"'\\,]{6,4096})|\b(?:bearer|basic|geniekey|ssws)\s{1,4}([A-Za-z0-9._~+/\-]{16,4096}=*)"#,
             authorization,
+        ),
+        // Behind any other scheme.
+        Rule::new(
+            "authorization",
+            &["authorization"],
+            r#"(?i)\bauthorization\\?["']?\s{0,4}[=:]\s{0,4}[bu]?\\?["']?[A-Za-z][A-Za-z0-9\-]{1,24}\s{1,4}([A-Za-z0-9._~+/=\-]{16,4096})"#,
+            random,
         ),
         Rule::new(
             "cookie",
@@ -275,7 +286,7 @@ fn places() -> Vec<Rule> {
         Rule::new(
             "secret",
             &[":5432:", ":5433:", ":6432:", ":6543:", ":*:"],
-            r#"(?m)(?:^|[\s"'+\-])[A-Za-z0-9.*_\-]{1,253}:(?:[0-9]{2,5}|\*):[^\s:"'/]{1,64}:[^\s:"'/]{1,64}:([^\s"':]{4,256})\s{0,4}(?:$|["'\\,}])"#,
+            r#"(?m)(?:^|[\s"'+\-#;=(])[A-Za-z0-9.*_\-]{1,253}:(?:[0-9]{2,5}|\*):[^\s:"'/]{1,64}:[^\s:"'/]{1,64}:([^\s"':]{4,256})\s{0,4}(?:$|["'\\,}])"#,
             present,
         ),
         Rule::new(
@@ -316,6 +327,22 @@ fn places() -> Vec<Rule> {
             &["pass =", "pass="],
             r#"(?i)(?:^|[\s"'+\-])pass\s{0,4}=\s{0,4}["']?([^\s"']{16,4096})"#,
             random,
+        ),
+        // A line or a pair of a configuration.
+        Rule::new(
+            "secret",
+            &[
+                "pass =", "pass=", "pass:", "pass :", "pass\"", "pass'", "pwd =", "pwd=", "pwd:", "pwd :",
+                "pwd\"", "pwd'",
+            ],
+            r#"(?i)(?:^[ \t+\-]{0,80}|[{,;]\s{0,2})["']?(?:pass|pwd)["']?\s{0,4}[=:]\s{0,4}(?:["']([^"'\\\n]{8,256})["']|([^\s"',;(){}\[\]]{8,256})[,;]?\s{0,4}(?:$|[}#]))"#,
+            like_a_password,
+        ),
+        Rule::new(
+            "secret",
+            &["psk=", "psk =", "psk:", "psk\"", "psk'"],
+            r#"(?i)(?:^|[\s"'+\-{,;])psk["']?\s{0,4}[=:]\s{0,4}(?:["']([^"'\\\n]{8,64})["']|([^\s"',;(){}\[\]]{8,64}))"#,
+            of_network,
         ),
         Rule::new(
             "secret",
@@ -359,6 +386,30 @@ fn commands() -> Vec<Rule> {
         ),
         Rule::new(
             "secret",
+            &["unzip", "zip -", "sqlcmd", "bcp ", "tsql "],
+            r#"\b(?:unzip|zip|sqlcmd|bcp|tsql)\b[^\n]{0,400}?[\s,]["']?-P["',\s]{0,6}([^\s"',]{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["7z ", "7za ", "7zz ", "7zr ", "rar a ", "rar x ", "rar e "],
+            r#"\b(?:7z[azr]?|unrar|rar)\s[^\n]{0,400}?\s-h?p["']?([^\s"']{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"],
+            r#"\bldap[a-z]{3,10}\b[^\n]{0,400}?\s-w\s{0,2}["']?([^\s"']{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
+            &["openssl enc", "openssl aes", "openssl des"],
+            r#"\bopenssl\s[^\n]{0,400}?\s-[kK]\s{1,2}["']?([^\s"']{3,256})"#,
+            present,
+        ),
+        Rule::new(
+            "secret",
             &["redis-cli"],
             r#"\bredis-cli\b[^\n]{0,400}?\s-a\s{1,2}["']?([^\s"']{3,256})"#,
             present,
@@ -387,14 +438,15 @@ fn commands() -> Vec<Rule> {
             r#"(?i)jdbc:oracle:[a-z0-9]{1,10}:[^\s/@:"']{1,64}/([^\s"'@]{1,128})@"#,
             present,
         ),
-        // `aws configure set NAME X`, `pip config set NAME X`
+        // `aws configure set NAME X`, `pip config set NAME X`, `dvc remote modify REMOTE NAME X`
         Rule::new(
             "secret",
             &[
                 "configure set", "config set", "configure\", \"set", "configure', 'set", "config\", \"set",
-                "config', 'set",
+                "config', 'set", "remote modify", "remote\", \"modify", "remote', 'modify", "config create",
+                "config update",
             ],
-            r#"(?i)\bconfig(?:ure)?["',\s]{1,6}set["',\s]{1,6}[^\s"']{0,120}(?:key|token|password|secret|_auth)["',\s]{1,6}([^\s"'\-][^\s"']{3,4095})"#,
+            r#"(?i)\b(?:config(?:ure)?["',\s]{1,6}set["',\s]{1,6}|(?:remote["',\s]{1,6}modify|config["',\s]{1,6}(?:create|update))["',\s]{1,6}(?:[^\s"']{1,60}["',\s]{1,6}){1,8}?)[^\s"']{0,120}(?:key|token|password|secret|_auth)["',\s]{1,6}([^\s"'\-][^\s"']{3,4095})"#,
             unlike_a_word,
         ),
         // `the password is X`, `password for ana: X`

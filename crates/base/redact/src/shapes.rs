@@ -93,6 +93,7 @@ pub(super) enum Class {
     Base64,
     UrlBase64,
     Dotted,
+    Path,
 }
 
 impl Class {
@@ -107,6 +108,7 @@ impl Class {
             "b64" => Self::Base64,
             "b64u" => Self::UrlBase64,
             "dotted" => Self::Dotted,
+            "path" => Self::Path,
             other => panic!("`{other}` is not a class of shapes.toml"),
         }
     }
@@ -122,6 +124,7 @@ impl Class {
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
             Self::UrlBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Self::Path => Self::Dotted.has(byte) || matches!(byte, b'@' | b'/'),
         }
     }
 }

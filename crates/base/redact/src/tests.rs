@@ -238,6 +238,59 @@ fn whole_names_and_commands_are_known() {
     assert_eq!(clean[3..], ["[redacted:named]", "-passin", "pass:[redacted:named]", "AUTH=basic"]);
 }
 
+/// Proves that passwords as people make them are found behind names that say little and in commands, and keys in the forms of every service of one
+/// kind, and that paths, passes and sections without any stay.
+#[test]
+fn weak_names_and_forms_of_one_kind_are_known() {
+    let redactor = Redactor::of_shapes();
+    let (made, id) = ("hunterAAA1zz9", "3f1e2d3c-4b5a-4978-8f1e-2d3c4b5a6978");
+    let (random, hex) = ("a1B2c3D4e5".repeat(4), "0f1e2d3c4b5a6978".repeat(2));
+    let (random, hex) = (random.as_str(), hex.as_str());
+    let teams = format!("https://lab.webhook.office.com/webhookb2/{id}@{id}/IncomingWebhook/{{}}/{id}");
+    for (text, secret) in [
+        ("[db]\npass = {}\n", made),
+        ("db:\n  pwd: {}\n  x: 1\n", made),
+        ("api:\n  key: {}\nmode: a\n", made),
+        ("[api]\nurl = \"x\"\nkey = \"{}\"\n", made),
+        (r#"{"pwd": "{}", "step": 1}"#, made),
+        ("psk=\"{}\"", made),
+        ("unzip -P {} a.zip", made),
+        ("['unzip', '-P', '{}', 'a.zip']", made),
+        ("7z x -p{} a.7z", made),
+        ("dvc remote modify --local s3 secret_access_key {}", made),
+        ("#db.example.org:5432:runs:lab:{}", made),
+        ("Authorization: GenieKey {}", id),
+        ("Authorization: Unheard-Of {}", random),
+        ("https://d1.cloudfront.net/a?Expires=1&Signature={}&Key-Pair-Id=K1", random),
+        ("https://api.netlify.com/build_hooks/{}", &hex[..24]),
+        (teams.as_str(), hex),
+        ("x rpa_{} y", random),
+        ("x napi_{} y", random),
+        ("client-key-data: {}", random),
+    ] {
+        let clean = redactor.text(&text.replace("{}", secret)).into_owned();
+        assert!(!clean.contains(secret), "{clean}");
+    }
+    let argv = ["unzip", "-P", random, "a.zip"].map(String::from);
+    assert_eq!(redactor.argv(&argv), ["unzip", "-P", "[redacted:named]", "a.zip"]);
+    for text in [
+        "pass: 17 of 20\n",
+        "pass: FuseConv2D\n",
+        "pwd = /home/Ana1/run\n",
+        "pwd: ${HOME}/Run1\n",
+        "api:\n  key: user_id2\n",
+        "[auth]\nkey = \"column3\"\n",
+        "modulation: QPSK16, psk: 8\n",
+        "unzip -p archive.zip a1.txt",
+        "Authorization: see https://docs.example.org/auth2",
+        "f(x, signature=serving_default_classification_head2)",
+        "napi_create_external_arraybuffer up_blocks_3_attentions_2_transformer",
+        "dvc remote modify s3 endpointurl https://minio.example.org:9000",
+    ] {
+        assert_eq!(redactor.text(text), text);
+    }
+}
+
 /// Proves that a number is a secret only where the environment has one that is written like a number.
 #[test]
 fn a_number_is_rarely_a_secret() {

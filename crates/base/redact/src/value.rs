@@ -54,6 +54,28 @@ pub(super) fn said_in_words(value: &[u8]) -> bool {
     value.len() >= BYTES_MIN && mixed(value) && present(value) && !ENCODINGS.iter().any(begins)
 }
 
+/// As people make passwords where the name says little: letters in both cases or a mark beside digits, and neither a path nor a word with a capital.
+pub(super) fn like_a_password(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 8;
+    const MARKS: &[u8] = b"!@#$^";
+    let is_code = value.iter().any(|byte| b"/\\.()=".contains(byte)) || value.starts_with(b"$");
+    let is_capitalised = value.first().is_some_and(u8::is_ascii_uppercase)
+        && value.iter().skip(1).take(2).all(u8::is_ascii_lowercase);
+    let is_made = mixed_case(value) && !is_capitalised || value.iter().any(|byte| MARKS.contains(byte));
+    value.len() >= BYTES_MIN && said_in_words(value) && !is_code && is_made
+}
+
+/// The same, or as a generated key is.
+pub(super) fn like_a_password_or_key(value: &[u8]) -> bool {
+    like_a_password(value) || generated(value)
+}
+
+/// A password of a wireless network, which has eight letters at least.
+pub(super) fn of_network(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 8;
+    value.len() >= BYTES_MIN && said_in_words(value)
+}
+
 /// Random, and with letters in both cases.
 pub(super) fn random_case(value: &[u8]) -> bool {
     random(value) && mixed_case(value)

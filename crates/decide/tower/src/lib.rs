@@ -40,7 +40,10 @@ mod reinforcement;
 pub mod retention;
 pub mod roll_back;
 mod runbook;
-pub use runbook::{Symptom, before_resume, meaning, next_actions, runbook_section, symptom_of_detector};
+pub use runbook::{
+    Line, Need, Ranked, Seen, Sign, Symptom, before_resume, joined, likely, meaning, next_actions, ranked,
+    runbook_section, symptom_of_detector,
+};
 pub mod ladder;
 pub mod trust;
 pub mod worn;

@@ -121,7 +121,7 @@ impl LossLevel {
             self.begin(value);
             return false;
         }
-        let level = self.recent.iter().map(|(_, value)| value).sum::<f64>() / self.recent.len() as f64;
+        let level = self.level();
         self.best = Some(self.best.map_or(level, |best| best.min(level)));
         let Some(way) = self.way_back(level) else { return false };
         match &mut self.back {
@@ -164,9 +164,14 @@ impl LossLevel {
         Some(excursion)
     }
 
-    /// Since when the loss is back where it began, and the value there.
+    /// Since when the loss is back where it began, and the value there; none where it has come down again in part, as after a step up of a curriculum.
     pub fn back_since(&self) -> Option<(Step, f64)> {
-        self.back.map(|back| back.first)
+        let is_back = |level: f64| self.way_back(level).is_some_and(|way| way >= BACK);
+        self.back.filter(|back| is_back(self.level()) || is_back(back.mean)).map(|back| back.first)
+    }
+
+    fn level(&self) -> f64 {
+        self.recent.iter().map(|(_, value)| value).sum::<f64>() / self.recent.len() as f64
     }
 
     /// The same, if it is so for long and on the whole; or, where few values were recorded, if all since then are far above all before.
@@ -240,6 +245,18 @@ mod tests {
         assert_eq!(of(&[&lost[2..5], &phases].concat()), None, "it falls from there");
         assert_eq!(of(&[1.0, 0.9, 1.2, 1.3, 1.25, 1.2, 1.3, 1.2]), None, "a little higher");
         assert_eq!(of(&[2.3, 1.0, 0.5, 0.4, 0.3, 0.35, 0.3, 0.3]), None);
+    }
+
+    /// Proves that a loss is not back any more where it has come down in part, as after a step up of a curriculum.
+    #[test]
+    fn a_loss_that_came_down_in_part_is_not_back() {
+        let at = |step: u64| match step {
+            ..=200 => 1.0 + 2.0 * (-(step as f64) / 15.0).exp(),
+            _ => 2.1 + 1.5 * (-((step - 201) as f64) / 5.0).exp(),
+        };
+        assert!(level(1, 0.0, 215, at).back_since().is_some());
+        let later = level(1, 0.0, 300, at);
+        assert_eq!((later.back_since(), later.back_for_long_since()), (None, None));
     }
 
     /// Proves that losses of trainings that go well are not: noisy ones, spikes, restarts that come back, a climb of a part of the way, and

@@ -3,12 +3,156 @@
 use trackway_core::TerminationReason as Reason;
 use trackway_core::detect::Detector;
 
+/// Something seen that speaks for a cause, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// A check found values in the data that are not finite.
+    DataNotFinite,
+    /// The learning rate rose before it, or was set to a higher value.
+    RateRaised,
+    /// The learning rate was set to a lower value.
+    RateLowered,
+    /// The loss or the gradients grew before it.
+    NumbersGrew,
+    /// Memory grew step by step.
+    MemoryGrew,
+    /// Batches came again.
+    BatchesRepeat,
+    /// Steps waited for their input.
+    Starved,
+    /// Batches, their rows or the model were made larger.
+    SizeRaised,
+    /// Settings of the loader changed.
+    LoaderChanged,
+    /// It computed in fp16, or scaled its loss.
+    Halves,
+    /// The data changed.
+    DataChanged,
+    /// A package changed.
+    PackageChanged,
+}
+
+impl Sign {
+    /// Whether it is the cause itself that was seen, and not a change that may have led to it.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        matches!(self, Self::DataNotFinite)
+    }
+}
+
+/// What must be there for a line to be true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A checkpoint that a resume continues from.
+    Checkpoint,
+    /// A script that can be rehearsed, at whose first steps it failed, and its run file, which is named for `FILE`.
+    Rehearsal,
+    /// Several ranks.
+    Ranks,
+    /// What the data are now and were in the last good run.
+    Snapshots,
+    /// A data set of the run, which is named for `DATA`.
+    Data,
+}
+
+/// A cause, or something to do: with the signs that speak for it, and what must be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// What is said.
+    pub text: &'static str,
+    signs: &'static [Sign],
+    /// What must be there; none: it always holds.
+    pub need: Option<Need>,
+}
+
+/// A line that always holds.
+pub(crate) const fn line(text: &'static str) -> Line {
+    Line { text, signs: &[], need: None }
+}
+
+impl Line {
+    /// The same, with the signs that speak for it.
+    pub(crate) const fn by(mut self, signs: &'static [Sign]) -> Self {
+        self.signs = signs;
+        self
+    }
+
+    /// The same, with what must be there.
+    pub(crate) const fn needs(mut self, need: Need) -> Self {
+        self.need = Some(need);
+        self
+    }
+}
+
+/// Signs with what was seen of each.
+pub type Seen = [(Sign, String)];
+
+/// A line with what was seen that speaks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ranked<'s> {
+    /// The line.
+    pub line: Line,
+    /// The strongest sign for it.
+    pub sign: Option<&'s (Sign, String)>,
+}
+
+impl std::fmt::Display for Ranked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.sign {
+            Some((_, seen)) => write!(f, "{} ({seen})", self.line.text),
+            None => f.write_str(self.line.text),
+        }
+    }
+}
+
+/// The lines for which all is there: those that a sign speaks for first, by its strength, the others as they were.
+#[must_use]
+pub fn ranked<'s>(lines: &[Line], seen: &'s Seen, is_there: impl Fn(Need) -> bool) -> Vec<Ranked<'s>> {
+    let fitting = lines.iter().filter(|line| line.need.is_none_or(&is_there));
+    let mut ranked: Vec<Ranked<'s>> = fitting
+        .map(|line| {
+            let signs = seen.iter().filter(|(sign, _)| line.signs.contains(sign));
+            Ranked { line: *line, sign: signs.min_by_key(|(sign, _)| *sign) }
+        })
+        .collect();
+    ranked.sort_by_key(|it| it.sign.map_or((true, None), |(sign, _)| (false, Some(*sign))));
+    ranked
+}
+
+/// Likely causes as one text. Of several without a sign it is said that nothing was seen for one.
+#[must_use]
+pub fn likely(causes: &[Line], seen: &Seen) -> String {
+    let ranked = ranked(causes, seen, |_| true);
+    let (shown, others): (Vec<&Ranked<'_>>, Vec<&Ranked<'_>>) =
+        ranked.iter().partition(|it| it.sign.is_some());
+    let text =
+        |ranked: Vec<&Ranked<'_>>| ranked.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
+    match (shown.is_empty(), others.len()) {
+        (true, 0 | 1) => text(others),
+        (true, _) => format!("{} (without evidence for one)", text(others)),
+        (false, 0) => text(shown),
+        (false, _) => format!("{}; without evidence: {}", text(shown), text(others)),
+    }
+}
+
+/// Lines as one text, as they are where nothing is known.
+#[must_use]
+pub fn joined(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.text).collect::<Vec<&str>>().join("; ")
+}
+
+/// Signs for a learning rate.
+pub(crate) const RATE: &[Sign] = &[Sign::RateRaised];
+const OF_RATE: &[Sign] = &[Sign::RateRaised, Sign::NumbersGrew];
+/// Signs for the data.
+pub(crate) const OF_DATA: &[Sign] = &[Sign::DataNotFinite, Sign::DataChanged];
+
 /// What is known about the ends for one reason.
 struct End {
     /// As the beginning of a sentence.
     meaning: &'static str,
     /// Short lines, most useful first. The long version is `docs/termination-reasons.md`.
-    actions: &'static [&'static str],
+    actions: &'static [Line],
 }
 
 const fn end(reason: Reason) -> End {
@@ -39,155 +183,168 @@ const fn end(reason: Reason) -> End {
     }
 }
 
-const COMPLETED: End = End { meaning: "Training finished", actions: &["no action is needed"] };
+const COMPLETED: End = End { meaning: "Training finished", actions: &[line("no action is needed")] };
 const EARLY_STOPPED: End = End {
     meaning: "More training would not have helped",
     actions: &[
-        "evaluate the best checkpoint, not the last",
-        "look at the validation curve before giving more patience",
+        line("evaluate the best checkpoint, not the last").needs(Need::Checkpoint),
+        line("look at the validation curve before giving more patience"),
     ],
 };
-const CANCELLED: End =
-    End { meaning: "A user requested the end", actions: &["nothing is wrong: it was ended on request"] };
+const CANCELLED: End = End {
+    meaning: "A user requested the end",
+    actions: &[line("nothing is wrong: it was ended on request")],
+};
 const PREEMPTED: End = End {
     meaning: "The machine was reclaimed",
     actions: &[
-        "let it resume; if it never commits in time, save more often or at the preemption notice",
-        "move to capacity with a higher priority if this repeats",
+        line("let it resume; if it never commits in time, save more often or at the preemption notice"),
+        line("move to capacity with a higher priority if this repeats"),
     ],
 };
 const NODE_FAILURE: End = End {
     meaning: "A machine, a device or its link broke",
     actions: &[
-        "keep the named node or device out of the next placement",
-        "have it checked (Xid, ECC, link counters) before it returns",
+        line("keep the named node or device out of the next placement"),
+        line("have it checked (Xid, ECC, link counters) before it returns"),
     ],
 };
 const HOST_OOM: End = End {
     meaning: "The memory of the host or container ran out",
     actions: &[
-        "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm",
-        "watch memory over time: a steady rise is a leak",
-        "add an entry to retry.host_oom.plan",
+        line("fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm")
+            .by(&[Sign::LoaderChanged]),
+        line("watch memory over time: a steady rise is a leak").by(&[Sign::MemoryGrew]),
+        line("smaller batches, shorter rows or a smaller model").by(&[Sign::SizeRaised]),
+        line("add an entry to retry.host_oom.plan"),
     ],
 };
 const DEVICE_OOM: End = End {
     meaning: "The memory of an accelerator ran out",
     actions: &[
-        "smaller batch with gradient accumulation, then activation checkpointing, then sharding",
-        "add entries to retry.device_oom.plan so that the next run falls back by itself",
-        "check for other processes on the device and for tensors kept in lists",
+        line("smaller batch with gradient accumulation, then activation checkpointing, then sharding")
+            .by(&[Sign::SizeRaised]),
+        line("add entries to retry.device_oom.plan so that the next run falls back by itself"),
+        line("check for other processes on the device and for tensors kept in lists").by(&[Sign::MemoryGrew]),
     ],
 };
 const DATA_ERROR: End = End {
     meaning: "The content of the data stopped the run",
     actions: &[
-        "open the named file or row; quarantine it or repair the source",
-        "find the rows with `trackway data check FILE`; nothing is launched until the data, its schema or the code changes",
+        line("open the named file or row; quarantine it or repair the source"),
+        line("find the rows with `trackway data check DATA`").needs(Need::Data),
+        line("nothing is launched until the data, its schema or the code changes"),
     ],
 };
 const SCHEMA_DRIFT: End = End {
     meaning: "The data no longer has the shape that the code expects",
     actions: &[
-        "compare the schema with that of the last good run: `trackway data diff BEFORE NOW`",
-        "fix the producer, or change the contract and the code together",
+        line("compare the schema with that of the last good run: it is among what changed")
+            .needs(Need::Snapshots),
+        line("fix the producer, or change the contract and the code together"),
     ],
 };
 const CODE_ERROR: End = End {
     meaning: "The program failed",
     actions: &[
-        "read the deciding line and the frame above it",
-        "reproduce it with one batch: `trackway rehearse FILE`, with its run file",
+        line("read the deciding line and the frame above it"),
+        line("reproduce it with one batch: `trackway rehearse FILE`").needs(Need::Rehearsal),
     ],
 };
 const HANG: End = End {
     meaning: "Training made no progress",
     actions: &[
-        "look where it waits: its stack",
-        "a save, a download or a data loader that takes longer than the time-out looks the same",
-        "of several ranks: which one is behind, and its last collective? same operations on each? uneven batches? set time-outs on barriers",
+        line("look where it waits: its stack"),
+        line("a save, a download or a data loader that takes longer than the time-out looks the same")
+            .by(&[Sign::Starved, Sign::LoaderChanged]),
+        line("of several ranks: which one is behind, and its last collective? same operations on each? uneven batches? set time-outs on barriers").needs(Need::Ranks),
     ],
 };
 const TIMEOUT: End = End {
     meaning: "A time limit was reached",
     actions: &[
-        "raise the time limit, or resume: commits before the limit are kept",
-        "commit before the limit: act on the scheduler's warning signal",
+        line("raise the time limit, or make the work smaller"),
+        line("or resume: commits before the limit are kept").needs(Need::Checkpoint),
+        line("commit before the limit: act on the scheduler's warning signal"),
     ],
 };
 const NUMERIC_DIVERGENCE: End = End {
     meaning: "The loss or the gradients diverged",
     actions: &[
-        "learning rate ÷ 10, clip gradients, longer warm-up",
-        "check the inputs of the step for NaN and Inf",
-        "resume from a checkpoint before the divergence; where it computes in fp16, bf16 instead",
+        line("learning rate ÷ 10, clip gradients, longer warm-up").by(OF_RATE),
+        line("check the inputs of the step for NaN and Inf").by(OF_DATA),
+        line("resume from a checkpoint before the divergence").needs(Need::Checkpoint),
+        line("where it computes in fp16, bf16 instead").by(&[Sign::Halves]),
     ],
 };
 const UNHEALTHY: End = End {
     meaning: "A detector ended it because its input, its speed or its memory was not in order",
     actions: &[
-        "look at what the detector found, with its cause and its advice: `trackway explain`",
-        "repair the loader, the machine or the leak before it continues",
+        line("look at what the detector found, with its cause and its advice: `trackway explain`"),
+        line("repair the loader, the machine or the leak before it continues"),
     ],
 };
 const CHECKPOINT_ERROR: End = End {
     meaning: "A checkpoint could not be saved, read or matched",
     actions: &[
-        "which checkpoint was read? `trackway checkpoint verify RUN` reads those of the run",
-        "model, world size or library version changed since it was written?",
+        line("which checkpoint was read? `trackway checkpoint verify RUN` reads those of the run")
+            .needs(Need::Checkpoint),
+        line("model, world size or library version changed since it was written?")
+            .by(&[Sign::SizeRaised, Sign::PackageChanged]),
     ],
 };
 const STORAGE_ERROR: End = End {
     meaning: "A disk, file system or object store failed",
     actions: &[
-        "free space or raise the quota; count inodes too",
-        "check the mount or the bucket from the same node, then launch again",
+        line("free space or raise the quota; count inodes too"),
+        line("check the mount or the bucket from the same node, then launch again"),
     ],
 };
 const NETWORK_ERROR: End = End {
     meaning: "Machines could not reach each other or a service",
     actions: &[
-        "is the service or the peer reachable from that node? name, port, proxy, certificate",
-        "download models and data before the run, so that it needs no network",
+        line("is the service or the peer reachable from that node? name, port, proxy, certificate"),
+        line("download models and data before the run, so that it needs no network"),
     ],
 };
 const EVALUATOR_ERROR: End = End {
     meaning: "The evaluator that Trackway launched failed; the training is not affected",
     actions: &[
-        "the training attempt is good: repeat the evaluation alone with `trackway eval run RUN`",
-        "check the judge's quota, key and rate limit, the task's files, the metric's input",
+        line("the training attempt is good: repeat the evaluation alone with `trackway eval run RUN`"),
+        line("check the judge's quota, key and rate limit, the task's files, the metric's input"),
     ],
 };
 const BUDGET_EXHAUSTED: End = End {
     meaning: "Money, credit or quota was used up",
     actions: &[
-        "raise the budget or the quota, or stop here: what was committed is kept",
-        "see which attempts spent it: `trackway explain`",
+        line("raise the budget or the quota"),
+        line("or stop here: what was committed is kept").needs(Need::Checkpoint),
+        line("see which attempts spent it: `trackway explain`"),
     ],
 };
 const RUNG_REJECTED: End = End {
     meaning: "The metrics of the rung do not meet the promotion rule",
     actions: &[
-        "compare with the rung before: did the metric or only its interval move?",
-        "change the recipe, or relax the promotion rule and document why",
+        line("compare with the rung before: did the metric or only its interval move?"),
+        line("change the recipe, or relax the promotion rule and document why"),
     ],
 };
 const FENCED: End = End {
     meaning: "A newer attempt owns the run's checkpoints",
     actions: &[
-        "another attempt owns the run's checkpoints: look for a second launch",
-        "ignore everything this attempt wrote after the fence",
+        line("another attempt owns the run's checkpoints: look for a second launch"),
+        line("ignore everything this attempt wrote after the fence"),
     ],
 };
 const SUPERSEDED: End = End {
     meaning: "It was replaced on purpose by another attempt",
-    actions: &["look at the attempt that replaced it"],
+    actions: &[line("look at the attempt that replaced it")],
 };
 const UNKNOWN: End = End {
     meaning: "The evidence does not show why it ended",
     actions: &[
-        "look at the last lines and the launcher's records; the evidence did not decide",
-        "if a signal ended it: check host memory, the scheduler's log and who was logged in",
+        line("look at the last lines and the launcher's records; the evidence did not decide"),
+        line("if a signal ended it: check host memory, the scheduler's log and who was logged in"),
     ],
 };
 
@@ -196,10 +353,10 @@ struct Closer {
     rules: &'static [&'static str],
     /// As the beginning of a sentence; none: that of the reason holds.
     meaning: Option<&'static str>,
-    actions: &'static [&'static str],
+    actions: &'static [Line],
 }
 
-const fn closer(rules: &'static [&'static str], actions: &'static [&'static str]) -> Closer {
+const fn closer(rules: &'static [&'static str], actions: &'static [Line]) -> Closer {
     Closer { rules, meaning: None, actions }
 }
 
@@ -212,67 +369,72 @@ impl Closer {
 
 const CREATE_OR_CORRECT: &str = "the path is resolved against the working directory of the run; create there what is missing, the file or its folder, or correct the path";
 
-const BY_RULE: [Closer; 16] = [
+const BY_RULE: [Closer; 17] = [
     closer(
         &["process.exit_0_after_traceback"],
-        &["a traceback was printed before the end: the evidence has its last line; if the script did not handle it, what follows it is missing"],
+        &[line("a traceback was printed before the end: the evidence has its last line; if the script did not handle it, what follows it is missing")],
     )
     .meaning("Training ended with exit code 0 after a traceback, and whether that was handled cannot be known"),
     closer(
+        &["process.exit_0_after_error"],
+        &[line("an error was logged just before the end: the evidence has its line; if the result needs what failed there, it is missing")],
+    )
+    .meaning("Training ended with exit code 0 after it logged an error, and whether that was handled cannot be known"),
+    closer(
         &["storage.file_size", "process.file_size_limit"],
-        &["raise the limit of file size of the run (`ulimit -f`) or use a file system that takes such a file, or write smaller files"],
+        &[line("raise the limit of file size of the run (`ulimit -f`) or use a file system that takes such a file, or write smaller files")],
     )
     .meaning("A file was larger than the limit of file size"),
     closer(
         &["host_oom.loader_worker"],
         &[
-            "was it memory? the kernel's log (`dmesg`) names a process that it killed for that; else see who sent the signal",
-            "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm",
+            line("was it memory? the kernel's log (`dmesg`) names a process that it killed for that; else see who sent the signal"),
+            line("fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm").by(&[Sign::LoaderChanged]),
         ],
     )
     .meaning("A loader worker was killed, as the kernel does when memory runs out"),
     closer(
         &["storage.no_space", "storage.quota", "storage.ephemeral_eviction"],
-        &["free space or raise the quota; count inodes too"],
+        &[line("free space or raise the quota; count inodes too")],
     ),
     closer(
         &["storage.permission"],
-        &["give the user of the run the right to what was refused, or the credential of that store; or name another place"],
+        &[line("give the user of the run the right to what was refused, or the credential of that store; or name another place")],
     )
     .meaning("The run was refused a file or a store"),
     closer(
         &["storage.io_error", "storage.stale_handle", "storage.read_only", "storage.mount"],
-        &["check the mount from the same node, then launch again"],
+        &[line("check the mount from the same node, then launch again")],
     ),
     closer(
         &["storage.object_store"],
-        &["check the bucket from the same node: its address, region, credential and limits; then launch again"],
+        &[line("check the bucket from the same node: its address, region, credential and limits; then launch again")],
     ),
     closer(
         &["code.import"],
-        &["install what is missing where the run finds it, or correct its name; then launch again"],
+        &[line("install what is missing where the run finds it, or correct its name; then launch again")],
     ),
-    closer(&["code.syntax"], &["correct the named line: nothing of that file ran"]),
-    closer(&["code.arguments"], &["compare the command with what the script's own `--help` lists"]),
+    closer(&["code.syntax"], &[line("correct the named line: nothing of that file ran")]),
+    closer(&["code.arguments"], &[line("compare the command with what the script's own `--help` lists")]),
     closer(
         &["checkpoint.unreadable_archive"],
         &[
-            "the file is torn or damaged: put it away and read an older one",
-            "`trackway checkpoint verify RUN` shows which of the run are whole",
+            line("the file is torn or damaged: put it away and read an older one"),
+            line("`trackway checkpoint verify RUN` shows which of the run are whole").needs(Need::Checkpoint),
         ],
     ),
     closer(
         &["checkpoint.absent_file"],
-        &[CREATE_OR_CORRECT, "`trackway checkpoint verify RUN` shows which of the run are whole"],
+        &[line(CREATE_OR_CORRECT), line("`trackway checkpoint verify RUN` shows which of the run are whole").needs(Need::Checkpoint)],
     )
     .meaning("A checkpoint that the run needs is not there"),
-    closer(&["data.absent_file", "data.missing_file"], &[CREATE_OR_CORRECT])
+    closer(&["data.absent_file", "data.missing_file"], &[line(CREATE_OR_CORRECT)])
         .meaning("A file that the run needs is not there"),
     closer(
         &["host_oom.cpu_allocator", "host_oom.memory_error"],
         &[
-            "look at the shape of the array that did not fit, and at what it is computed from",
-            "if it is not large, watch memory over time: a steady rise is a leak",
+            line("look at the shape of the array that did not fit, and at what it is computed from").by(&[Sign::SizeRaised]),
+            line("if it is not large, watch memory over time: a steady rise is a leak").by(&[Sign::MemoryGrew]),
         ],
     )
     .meaning("One allocation was larger than what was left for this process, by a limit or of the memory"),
@@ -282,15 +444,15 @@ const BY_RULE: [Closer; 16] = [
             "process.windows_crash", "code.crash",
         ],
         &[
-            "see which native code ran: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame",
-            "compare the versions of native libraries with those of the last good run; try another machine",
+            line("see which native code ran: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame"),
+            line("compare the versions of native libraries with those of the last good run; try another machine").by(&[Sign::PackageChanged]),
         ],
     )
     .meaning("Native code crashed"),
     closer(
         &["process.abort"],
         &[
-            "see which native code ended it: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame",
+            line("see which native code ended it: the last lines, and with `PYTHONFAULTHANDLER=1` in its environment (Python's `faulthandler`) the next time the frame"),
         ],
     )
     .meaning("Native code ended the process"),
@@ -300,8 +462,10 @@ const BY_RULE: [Closer; 16] = [
 const OF_SETTINGS: Closer = closer(
     &[],
     &[
-        "correct the setting: the deciding line has its value, the frame above it shows which one it is",
-        "read the deciding line and the frame above it",
+        line(
+            "correct the setting: the deciding line has its value, the frame above it shows which one it is",
+        ),
+        line("read the deciding line and the frame above it"),
     ],
 )
 .meaning("A setting cannot be read");
@@ -338,7 +502,7 @@ pub fn before_resume(reason: Reason, rule: Option<&str>) -> Option<&'static str>
 
 /// What a person can do, most useful first. `rule`: the one that decided about the end, if it is known.
 #[must_use]
-pub fn next_actions(reason: Reason, rule: Option<&str>) -> &'static [&'static str] {
+pub fn next_actions(reason: Reason, rule: Option<&str>) -> &'static [Line] {
     closer_to(reason, rule).map_or(end(reason).actions, |closer| closer.actions)
 }
 
@@ -360,9 +524,9 @@ pub struct Symptom {
     /// What people see.
     pub seen: &'static str,
     /// Likely causes.
-    pub causes: &'static str,
+    pub causes: &'static [Line],
     /// What to try.
-    pub try_first: &'static str,
+    pub try_first: &'static [Line],
 }
 
 /// The symptom that a detector sees.
@@ -390,88 +554,243 @@ pub const fn symptom_of_detector(detector: Detector) -> Symptom {
 
 const NON_FINITE_SEEN: Symptom = Symptom {
     seen: "loss is NaN",
-    causes: "learning rate too high; NaN or Inf in features; overflow or division by zero",
-    try_first: "learning rate ÷ 10; validate the data; clip gradients",
+    causes: &[
+        line("learning rate too high").by(OF_RATE),
+        line("NaN or Inf in features").by(OF_DATA),
+        line("overflow or division by zero").by(&[Sign::Halves]),
+    ],
+    try_first: &[
+        line("learning rate ÷ 10").by(OF_RATE),
+        line("validate the data").by(OF_DATA),
+        line("clip gradients").by(&[Sign::NumbersGrew]),
+    ],
 };
 const GRADIENT_EXPLOSION_SEEN: Symptom = Symptom {
     seen: "the gradient norm is far above what it was",
-    causes: "learning rate too high; a bad batch; no clipping; weights damaged",
-    try_first: "clip gradients; lower the learning rate; look at the batch of that step; resume from before it",
+    causes: &[
+        line("learning rate too high").by(RATE),
+        line("a bad batch").by(OF_DATA),
+        line("no clipping"),
+        line("weights damaged"),
+    ],
+    try_first: &[
+        line("clip gradients"),
+        line("lower the learning rate").by(RATE),
+        line("look at the batch of that step").by(OF_DATA),
+        line("resume from before it").needs(Need::Checkpoint),
+    ],
 };
 const GRADIENT_VANISHING_SEEN: Symptom = Symptom {
     seen: "the gradient is next to zero",
-    causes: "frozen or detached layers; dead or saturated units; a masked loss; underflow in 16 bits",
-    try_first: "list the parameters that require gradients; look at activations; another initialisation; loss scaling",
+    causes: &[
+        line("frozen or detached layers"),
+        line("dead or saturated units"),
+        line("a masked loss"),
+        line("underflow in 16 bits").by(&[Sign::Halves]),
+    ],
+    try_first: &[
+        line("list the parameters that require gradients"),
+        line("look at activations"),
+        line("another initialisation"),
+        line("loss scaling").by(&[Sign::Halves]),
+    ],
 };
 const LOSS_SPIKE_SEEN: Symptom = Symptom {
     seen: "the loss jumps up or stays higher",
-    causes: "a bad batch; learning rate too high; labels or inputs changed; optimizer state lost; weights damaged",
-    try_first: "look at the batches of these steps; resume from before them, and skip them if it happens again",
+    causes: &[
+        line("a bad batch").by(&[Sign::DataNotFinite]),
+        line("learning rate too high").by(RATE),
+        line("labels or inputs changed").by(&[Sign::DataChanged]),
+        line("optimizer state lost"),
+        line("weights damaged"),
+    ],
+    try_first: &[
+        line("look at the batches of these steps").by(OF_DATA),
+        line("resume from before them, and skip them if it happens again").needs(Need::Checkpoint),
+    ],
 };
 const PLATEAU_SEEN: Symptom = Symptom {
     seen: "loss is flat from the start",
-    causes: "learning rate too low; frozen layers; the pipeline repeats one batch",
-    try_first: "raise the learning rate; list the parameters that require gradients; log the batch's identity",
+    causes: &[
+        line("learning rate too low").by(&[Sign::RateLowered]),
+        line("frozen layers"),
+        line("the pipeline repeats one batch").by(&[Sign::BatchesRepeat]),
+    ],
+    try_first: &[
+        line("raise the learning rate").by(&[Sign::RateLowered]),
+        line("list the parameters that require gradients"),
+        line("log the batch's identity").by(&[Sign::BatchesRepeat]),
+    ],
 };
 const VALIDATION_DIVERGENCE_SEEN: Symptom = Symptom {
     seen: "validation loss rises",
-    causes: "overfitting; leakage in the splits; learning rate too high late",
-    try_first: "regularise; verify the splits; decay",
+    causes: &[
+        line("overfitting"),
+        line("leakage in the splits").by(&[Sign::DataChanged]),
+        line("learning rate too high late").by(RATE),
+    ],
+    try_first: &[
+        line("regularise"),
+        line("verify the splits").by(&[Sign::DataChanged]),
+        line("decay").by(RATE),
+    ],
 };
 const DEAD_INPUT_SEEN: Symptom = Symptom {
     seen: "the same batch comes again",
-    causes: "the loader does not advance; its seed is set at each step; one batch is kept by mistake",
-    try_first: "log the batch's identity; look at the sampler and at what resets it",
+    causes: &[
+        line("the loader does not advance"),
+        line("its seed is set at each step"),
+        line("one batch is kept by mistake"),
+    ],
+    try_first: &[line("log the batch's identity"), line("look at the sampler and at what resets it")],
 };
 const SEEN_BEFORE_SEEN: Symptom = Symptom {
     seen: "batches of the first pass repeat",
-    causes: "duplicate rows; a sampler that draws with replacement; shards read by several workers or ranks",
-    try_first: "do not trust `progressive_loss`; find rows that repeat with `trackway data check`; look at the sampler and the shards",
+    causes: &[
+        line("duplicate rows").by(&[Sign::DataChanged]),
+        line("a sampler that draws with replacement"),
+        line("shards read by several workers or ranks"),
+    ],
+    try_first: &[
+        line("do not trust `progressive_loss`"),
+        line("find rows that repeat with `trackway data check`"),
+        line("look at the sampler and the shards"),
+    ],
 };
 const DATA_STARVATION_SEEN: Symptom = Symptom {
     seen: "device idle though allocated",
-    causes: "waiting for storage",
-    try_first: "pre-batch; cache near the worker",
+    causes: &[line("waiting for storage")],
+    try_first: &[line("pre-batch"), line("cache near the worker")],
 };
 const THROUGHPUT_DROP_SEEN: Symptom = Symptom {
     seen: "steps take longer than they did",
-    causes: "other work on the machine; a throttled device; longer batches; a leak; slower storage",
-    try_first: "compare the telemetry before and after; profile one step of each",
+    causes: &[
+        line("other work on the machine"),
+        line("a throttled device"),
+        line("longer batches").by(&[Sign::SizeRaised]),
+        line("a leak").by(&[Sign::MemoryGrew]),
+        line("slower storage").by(&[Sign::Starved]),
+    ],
+    try_first: &[line("compare the telemetry before and after"), line("profile one step of each")],
 };
 const STRAGGLER_SEEN: Symptom = Symptom {
     seen: "one rank is slower than the others",
-    causes: "a throttled or damaged device; unevenly distributed data; other work on that node",
-    try_first: "check the node and its device; keep it out of the next placement; even out the shards",
+    causes: &[
+        line("a throttled or damaged device"),
+        line("unevenly distributed data").by(&[Sign::DataChanged]),
+        line("other work on that node"),
+    ],
+    try_first: &[
+        line("check the node and its device"),
+        line("keep it out of the next placement"),
+        line("even out the shards").by(&[Sign::DataChanged]),
+    ],
 };
 const MEMORY_CREEP_SEEN: Symptom = Symptom {
     seen: "memory grows step by step",
-    causes: "tensors kept alive, such as losses added up with their graph; caches without a bound",
-    try_first: "keep numbers, not tensors (`loss.item()`, `detach()`); bound the caches; restart from a checkpoint in time",
+    causes: &[
+        line("tensors kept alive, such as losses added up with their graph"),
+        line("caches without a bound"),
+    ],
+    try_first: &[
+        line("keep numbers, not tensors (`loss.item()`, `detach()`)"),
+        line("bound the caches"),
+        line("restart from a checkpoint in time").needs(Need::Checkpoint),
+    ],
 };
 const HANG_SEEN: Symptom = Symptom {
     seen: "a distributed run hangs",
-    causes: "one rank died silently; ranks took different branches",
-    try_first: "the collective library's debug output; time-outs on barriers; same operations on every rank",
+    causes: &[line("one rank died silently"), line("ranks took different branches")],
+    try_first: &[
+        line("the collective library's debug output"),
+        line("time-outs on barriers"),
+        line("same operations on every rank"),
+    ],
 };
 const LEARNING_RATE_SEEN: Symptom = Symptom {
     seen: "the learning rate, or the size of updates, is out of range",
-    causes: "a mistake in the schedule or its unit; the optimizer has no parameters to change",
-    try_first: "look at the schedule around that step; list the parameters of the optimizer",
+    causes: &[
+        line("a mistake in the schedule or its unit").by(&[Sign::RateRaised, Sign::RateLowered]),
+        line("the optimizer has no parameters to change"),
+    ],
+    try_first: &[
+        line("look at the schedule around that step").by(&[Sign::RateRaised, Sign::RateLowered]),
+        line("list the parameters of the optimizer"),
+    ],
 };
 const LOSS_SCALE_COLLAPSE_SEEN: Symptom = Symptom {
     seen: "the loss scale collapses",
-    causes: "overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold",
-    try_first: "resume from where the scale was healthy; lower the learning rate; bf16 instead of fp16",
+    causes: &[line("overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold")
+        .by(&[Sign::DataNotFinite])],
+    try_first: &[
+        line("resume from where the scale was healthy").needs(Need::Checkpoint),
+        line("lower the learning rate"),
+        line("bf16 instead of fp16"),
+    ],
 };
 const RANK_DIVERGENCE_SEEN: Symptom = Symptom {
     seen: "ranks that had the same numbers no longer have them",
-    causes: "a parameter that is not synchronised; silent data corruption on one device; different code or data order",
-    try_first: "compare the weights of the ranks; have that device checked; resume from before the step",
+    causes: &[
+        line("a parameter that is not synchronised"),
+        line("silent data corruption on one device"),
+        line("different code or data order"),
+    ],
+    try_first: &[
+        line("compare the weights of the ranks"),
+        line("have that device checked"),
+        line("resume from before the step").needs(Need::Checkpoint),
+    ],
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn texts(ranked: &[Ranked<'_>]) -> Vec<String> {
+        ranked.iter().map(ToString::to_string).collect()
+    }
+
+    /// Proves that causes with evidence come first, the strongest sign before the others and each with what was seen, and that it is said of those
+    /// without that there is none.
+    #[test]
+    fn causes_are_ranked_by_evidence() {
+        let causes = NON_FINITE_SEEN.causes;
+        let plain = "learning rate too high; NaN or Inf in features; overflow or division by zero";
+        assert_eq!(joined(causes), plain);
+        assert_eq!(likely(causes, &[]), format!("{plain} (without evidence for one)"));
+        let rate = (Sign::RateRaised, "lr: 1 → 9".to_owned());
+        let data = (Sign::DataNotFinite, "NaN in row 20".to_owned());
+        assert_eq!(
+            likely(causes, &[rate.clone(), data]),
+            "NaN or Inf in features (NaN in row 20); learning rate too high (lr: 1 → 9); without evidence: overflow or division by zero"
+        );
+        let of_memory = [rate, (Sign::MemoryGrew, "it grew".to_owned())];
+        let actions = ranked(next_actions(Reason::DeviceOom, None), &of_memory, |_| true);
+        assert!(texts(&actions)[0].ends_with("kept in lists (it grew)"), "{actions:?}");
+        assert_eq!(likely(DATA_STARVATION_SEEN.causes, &[]), "waiting for storage");
+    }
+
+    /// Proves that no advice names a checkpoint to continue from, or anything else that is to be filled in, where that is not there.
+    #[test]
+    fn advice_needs_what_it_names() {
+        let of_detectors = Detector::ALL.iter().map(|it| symptom_of_detector(*it).try_first);
+        let of_reasons = Reason::ALL.iter().map(|it| next_actions(*it, None));
+        let of_rules = BY_RULE.iter().map(|closer| closer.actions);
+        for line in of_detectors.chain(of_reasons).chain(of_rules).flatten() {
+            let names = |words: &[&str]| words.iter().any(|word| line.text.contains(word));
+            let need = match () {
+                () if names(&["resume from", "or resume", "checkpoint verify", "restart from"]) => {
+                    Some(Need::Checkpoint)
+                }
+                () if names(&[" DATA`"]) => Some(Need::Data),
+                () if names(&[" FILE`"]) => Some(Need::Rehearsal),
+                () if names(&["compare the schema"]) => Some(Need::Snapshots),
+                () => continue,
+            };
+            assert_eq!(line.need, need, "{}", line.text);
+            assert_eq!(texts(&ranked(&[*line], &[], |_| false)), Vec::<String>::new());
+        }
+    }
 
     /// Proves that the section of every reason exists in the runbook, and that no two reasons mean the same.
     #[test]
@@ -511,7 +830,8 @@ mod tests {
     #[test]
     fn a_setting_is_not_repaired_as_data() {
         let rule = Some("data.delimited_text");
-        let says = |reason, words: &str| next_actions(reason, rule).iter().any(|line| line.contains(words));
+        let says =
+            |reason, words: &str| next_actions(reason, rule).iter().any(|line| line.text.contains(words));
         assert!(says(Reason::CodeError, "correct the setting") && !says(Reason::CodeError, "trackway data"));
         assert!(says(Reason::DataError, "trackway data check") && !says(Reason::DataError, "setting"));
         assert_eq!(meaning(Reason::CodeError, rule), "A setting cannot be read");

@@ -1,5 +1,6 @@
 """The callbacks, each in a training with its real framework."""
 
+import copy
 import json
 import math
 import os
@@ -213,6 +214,83 @@ def test_samples_of_an_update_are_counted(attempt, tmp_path):
     assert record.metric("samples_per_update") == {4: 32, 9: 5}
 
 
+def loop_in_pytorch(run, torch, model, optimizer, steps=12, update_every=1, **options):
+    watch = callbacks.TorchLoop(run, optimizer, **options)
+    for step in range(1, steps + 1):
+        model(torch.ones(3, 4)).square().mean().backward()
+        if step % update_every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+        watch.step(step)
+    run.finish()
+
+
+def test_parameters_that_never_change(attempt, tmp_path):
+    """Proves that an optimizer whose parameters do not change is reported with its updates: that of a copy of the model, with
+    a norm of 0 for gradients that never come, and one whose updates are lost in bfloat16."""
+    torch = need("torch")
+    model, _ = torch_parts(torch)
+    loop_in_pytorch(attempt(), torch, model, torch.optim.SGD(copy.deepcopy(model).parameters(), lr=0.1))
+    record = record_of(tmp_path)
+    check_nothing_failed(record)
+    assert record.metric("unmoved_updates") == {step: step for step in range(1, 13)}
+    assert record.metric("grad_norm") == dict.fromkeys(range(1, 13), 0)
+    model = torch.nn.Linear(4, 1).bfloat16()
+    torch.nn.init.ones_(model.bias)
+    torch.nn.init.ones_(model.weight)
+    run = attempt(epoch=2)
+    watch = callbacks.TorchLoop(run, optimizer := torch.optim.SGD(model.parameters(), lr=1e-6))
+    for step in range(1, 13):
+        model(torch.ones(3, 4).bfloat16()).mean().backward()
+        optimizer.step()
+        watch.step(step)
+    run.finish()
+    record = flight_record.read(tmp_path / "record-2")
+    assert record.metric("unmoved_updates")[12] == 12 and min(record.metric("grad_norm").values()) > 0
+
+
+def test_parameters_that_change_are_not_reported(attempt, tmp_path):
+    """Proves that nothing is reported of a model of which only a part is trained, of gradients that are accumulated, of rows that
+    are updated one at a time, and without an update; and that a warm-up that begins at a rate of 0 is taken back."""
+    torch = need("torch")
+
+    def recorded(number, model, rate=0.1, **options):
+        trained = [one for one in model.parameters() if one.requires_grad]
+        loop_in_pytorch(attempt(epoch=number), torch, model, torch.optim.SGD(trained, lr=rate), **options)
+        record = flight_record.read(tmp_path / f"record-{number}")
+        check_nothing_failed(record)
+        return record
+
+    partly, _ = torch_parts(torch)
+    partly[2].requires_grad_(False)
+    assert "unmoved_updates" not in recorded(1, partly).names
+    assert "unmoved_updates" not in recorded(2, torch_parts(torch)[0], update_every=4).names
+    assert "unmoved_updates" not in recorded(3, torch_parts(torch)[0], update_every=4, every=3).names
+    assert "unmoved_updates" not in recorded(4, torch_parts(torch)[0], update_every=100).names
+
+    class Rows(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rows = torch.nn.Embedding(100_000, 2, sparse=True)
+
+        def forward(self, _):
+            return self.rows(torch.tensor([77_777]))
+
+    assert "unmoved_updates" not in recorded(5, Rows()).names
+    model, optimizer = torch_parts(torch)
+    warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: max(0, update - 2) / 10)
+    run = attempt(epoch=6)
+    watch = callbacks.TorchLoop(run, optimizer)
+    for step in range(1, 13):
+        model(torch.ones(3, 4)).mean().backward()
+        optimizer.step()
+        warm_up.step()
+        watch.step(step)
+    run.finish()
+    record = flight_record.read(tmp_path / "record-6")
+    assert record.metric("unmoved_updates") == {1: 1, 2: 2, 3: 3, 4: 0} and min(record.metric("grad_norm").values()) > 0
+
+
 def test_a_loop_in_pytorch_on_a_device_never_waits(attempt, tmp_path):
     """Proves on a CUDA device that the watch makes no call that waits for it, and that all values arrive."""
     torch = need("torch")
@@ -323,7 +401,7 @@ def test_a_loop_in_jax_never_waits(attempt, tmp_path):
 # Lightning
 
 
-def lightning_training(lightning, tmp_path, **options):
+def lightning_training(lightning, tmp_path, rate=0.125, **options):
     torch = need("torch")
 
     class Module(lightning.LightningModule):
@@ -344,7 +422,7 @@ def lightning_training(lightning, tmp_path, **options):
             self.norms[self.trainer.global_step + 1] = float(norm)
 
         def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.125)
+            return torch.optim.SGD(self.parameters(), lr=rate)
 
     data = torch.utils.data.TensorDataset(torch.randn(40, 4), torch.randn(40, 1))
     loader = torch.utils.data.DataLoader(data, batch_size=5)
@@ -380,6 +458,16 @@ def test_lightning(attempt, tmp_path):
     assert set(record.metric("learning_rate").values()) == {0.125}
 
 
+def test_lightning_that_changes_nothing(attempt, tmp_path):
+    """Proves that the updates of a module whose parameters never change are counted."""
+    lightning = need("pytorch_lightning")
+    run = attempt()
+    lightning_training(lightning, tmp_path, rate=0.0, max_epochs=2, callbacks=[callbacks.LightningCallback(run)])
+    run.finish()
+    check_nothing_failed(record_of(tmp_path))
+    assert record_of(tmp_path).metric("unmoved_updates") == {step: step for step in range(1, 17)}
+
+
 def test_lightning_is_stopped(attempt, tmp_path):
     """Proves that a stop ends Lightning's training at the next batch."""
     lightning = need("pytorch_lightning")
@@ -392,7 +480,7 @@ def test_lightning_is_stopped(attempt, tmp_path):
 # Hugging Face
 
 
-def transformers_training(tmp_path, callback, **options):
+def transformers_training(tmp_path, callback, rate=0.125, **options):
     torch, transformers = need("torch"), need("transformers")
     need("accelerate")
 
@@ -410,7 +498,7 @@ def transformers_training(tmp_path, callback, **options):
     arguments = transformers.TrainingArguments(
         output_dir=str(tmp_path / "transformers"),
         per_device_train_batch_size=5,
-        learning_rate=0.125,
+        learning_rate=rate,
         lr_scheduler_type="constant",
         logging_steps=2,
         report_to=[],
@@ -446,6 +534,16 @@ def test_transformers(attempt, tmp_path):
     assert set(record.metric("val_loss")) == {8, 16}
 
 
+def test_transformers_that_changes_nothing(attempt, tmp_path):
+    """Proves that the updates of a model whose parameters never change are counted."""
+    need("transformers")
+    run = attempt()
+    transformers_training(tmp_path, callbacks.TransformersCallback(run), rate=0.0, num_train_epochs=2)
+    run.finish()
+    check_nothing_failed(record_of(tmp_path))
+    assert record_of(tmp_path).metric("unmoved_updates") == {step: step for step in range(1, 17)}
+
+
 def test_transformers_is_stopped(attempt, tmp_path):
     """Proves that a stop makes the Trainer save a checkpoint and end."""
     need("transformers")
@@ -459,11 +557,11 @@ def test_transformers_is_stopped(attempt, tmp_path):
 # Keras
 
 
-def keras_training(tmp_path, epochs):
+def keras_training(tmp_path, epochs, rate=0.125):
     """Runs it in a separate process, since Keras is bound to its backend when it is imported."""
     need("jax")
     need("keras")
-    command = [sys.executable, str(Path(__file__).with_name("train_keras.py")), str(epochs)]
+    command = [sys.executable, str(Path(__file__).with_name("train_keras.py")), str(epochs), str(rate)]
     environment = {**os.environ, **attempt_environment(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -490,6 +588,14 @@ def test_keras(tmp_path):
     assert means[0].startswith("history ['loss', 'val_loss'] ")
     epoch = [numpy.mean([record.metric("loss")[step] for step in range(first, first + 8)]) for first in (1, 9)]
     assert json.loads(means[0].split("] ", 1)[1]) == pytest.approx(epoch)
+
+
+def test_keras_that_changes_nothing(tmp_path):
+    """Proves that the updates of a model whose variables never change are counted at the end of each epoch."""
+    keras_training(tmp_path, epochs=2, rate=0.0)
+    record = record_of(tmp_path)
+    check_nothing_failed(record)
+    assert record.metric("unmoved_updates") == {8: 8, 16: 16, 24: 8, 32: 16}
 
 
 def test_keras_is_stopped(tmp_path):

@@ -1,4 +1,4 @@
-"""Two trainings with Keras that are watched, and a third that is not. `python train_keras.py EPOCHS`."""
+"""Two trainings with Keras that are watched, and a third that is not. `python train_keras.py EPOCHS RATE`."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import trackway
 run = trackway.attach()
 keras.utils.set_random_seed(1)
 model = keras.Sequential([keras.layers.Dense(8, "relu"), keras.layers.Dense(1)])
-model.compile(keras.optimizers.SGD(0.125), "mse")
+model.compile(keras.optimizers.SGD(float(sys.argv[2])), "mse")
 x, y = numpy.random.rand(40, 4).astype("float32"), numpy.random.rand(40, 1).astype("float32")
 others = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: print(sorted(logs)))
 watch = trackway.callbacks.KerasCallback(run)

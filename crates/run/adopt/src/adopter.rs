@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
-use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind, Retention};
+use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind};
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 use trackway_formats::writers::{OwnCheckpoint, ShownBy};
@@ -29,6 +29,7 @@ use crate::patterns::holds_a_training;
 use crate::places::Place;
 use crate::sightings::{Seen, WrittenFile};
 use crate::steps::TICK_NS;
+use crate::weights::same_tensors;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
@@ -55,8 +56,22 @@ struct Known {
     not_own: Option<Fingerprint>,
     /// The state that was not shown to be the attempt's by one look.
     doubted: Option<Fingerprint>,
-    /// When the state in `done` was judged, in nanoseconds since 1970: what was seen before is of it or of an earlier one.
+    /// When the state in `done` was looked at, in nanoseconds since 1970: what was seen before is of it or of an earlier one.
     since_ns: i64,
+    /// The state at the last look.
+    last: Option<State>,
+    /// When a state before that one was last seen finished, in nanoseconds since 1970.
+    finished_ns: i64,
+}
+
+/// A state of a path at a look.
+#[derive(Clone, Copy)]
+struct State {
+    fingerprint: Fingerprint,
+    /// When the look began, in nanoseconds since 1970.
+    at_ns: i64,
+    /// Whether it was whole, and not open for writing.
+    is_finished: bool,
 }
 
 impl Known {
@@ -71,12 +86,31 @@ impl Known {
             not_own: None,
             doubted: None,
             since_ns,
+            last: None,
+            finished_ns: 0,
         }
     }
 
-    /// This state needs nothing more.
+    /// A look at `at_ns` finds this state. One that needs nothing more, and was there before the first look, was written by no one then.
+    fn is_seen(&mut self, fingerprint: Fingerprint, at_ns: i64) {
+        let is_finished = match self.last {
+            Some(last) if last.fingerprint == fingerprint => last.is_finished,
+            Some(last) => {
+                if last.is_finished {
+                    self.finished_ns = last.at_ns;
+                }
+                false
+            }
+            None => self.done == Some(fingerprint),
+        };
+        self.last = Some(State { fingerprint, at_ns, is_finished });
+    }
+
+    /// This state needs nothing more. While it was copied and committed the next one may have been begun.
     fn is_done(&mut self, candidate: &Candidate, at_ns: i64) {
-        (self.done, self.since_ns) = (candidate.fingerprint(), at_ns);
+        let fingerprint = candidate.fingerprint();
+        let seen = self.last.filter(|last| Some(last.fingerprint) == fingerprint);
+        (self.done, self.since_ns) = (fingerprint, seen.map_or(at_ns, |seen| seen.at_ns));
         self.done_files = if candidate.is_folder { Vec::new() } else { candidate.files().to_vec() };
     }
 
@@ -258,6 +292,7 @@ impl Adopter {
     /// Looks at one place, for what is not committed yet.
     fn observe(&mut self, place: &Place, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
         let (path, quiet_ns) = (place.path.as_path(), self.spec.quiet_ns);
+        let looked_ns = self.clock.now().as_nanos();
         let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns, 0));
         let shown = self.spec.patterns.shown(path);
         let candidate = match Candidate::of(place) {
@@ -268,6 +303,7 @@ impl Adopter {
             }
         };
         let fingerprint = candidate.fingerprint()?;
+        known.is_seen(fingerprint, looked_ns);
         if known.done == Some(fingerprint) {
             return None;
         }
@@ -321,6 +357,10 @@ impl Adopter {
             renamed_into_place: real.iter().all(|path| facts.saves.is_renamed(path, modified_ns)),
             writers_ended: facts.writers_ended,
         };
+        if let Some(last) = &mut known.last {
+            last.is_finished =
+                matches!(seen.wholeness, Wholeness::Whole { .. }) && seen.is_open_for_writing != Some(true);
+        }
         match known.settling.observe(&seen) {
             Answer::Complete { because } => {
                 let Content { recognised, parts, .. } = content;
@@ -385,7 +425,8 @@ impl Adopter {
         reached: Option<Step>,
         facts: &Facts<'_>,
     ) -> Option<Owner> {
-        let since_ns = self.known.get(&candidate.path).map_or(0, |known| known.since_ns);
+        let known = self.known.get(&candidate.path);
+        let (since_ns, finished_ns) = known.map_or((0, 0), |known| (known.since_ns, known.finished_ns));
         let is_named = !self.spec.patterns.is_detecting();
         let step = recognised.step.filter(|_| self.steps_agree);
         let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
@@ -393,7 +434,8 @@ impl Adopter {
             let Seen { kernel, open, company, less } = (facts.writers)(files, since_ns);
             owner(&Evidence { reported, kernel, open, company, less, beyond, is_named })
         };
-        let written = candidate.written();
+        let mut written = candidate.written();
+        written.iter_mut().for_each(|file| file.since_ns = finished_ns);
         if candidate.beside.is_empty() {
             return judge(&written);
         }
@@ -501,10 +543,11 @@ impl Adopter {
         let has_room = self.has_room(candidate);
         let keep = default_beside(&not_adopted(&self.spec.checkpoint_root));
         // What spoiled the newest may be found late: older ones stay until the attempt is sealed, where there is room.
-        let keep = keep.map(|keep| Retention { spaced: has_room, ..keep });
+        let spaces = has_room && keep.is_some();
         let is_losing = has_room && self.lost.are_new();
         let root = self.root()?;
         root.keep_by_default(keep);
+        root.space_out(spaces);
         // What is left at the end is committed at once, before it is known what of it is safe; then it is deleted where the attempt is sealed.
         root.hold_retention(facts.writers_ended || is_losing);
         let saved = root.save(complete.step, &[], |writer| {
@@ -570,6 +613,7 @@ impl Adopter {
             if let Some(parent) = parent {
                 root.continue_from(*parent)?;
             }
+            root.compare_tensors(same_tensors);
             self.root = Some(root);
         }
         Ok(self.root.as_mut().expect("it was opened"))

@@ -173,7 +173,7 @@ impl Candidate {
     #[must_use]
     pub fn written(&self) -> Vec<WrittenFile> {
         let files = self.files().iter().take(WRITTEN_MAX);
-        files.filter_map(|file| written(&self.place(file))).collect()
+        files.filter_map(|file| WrittenFile::at(&self.place(file))).collect()
     }
 
     /// What its files take on the disk: of one with holes less than its size.
@@ -210,18 +210,22 @@ pub(crate) fn born_ns(path: &Path) -> Option<i64> {
     i64::try_from(born.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
-/// What shows who wrote a file.
-fn written(path: &Path) -> Option<WrittenFile> {
-    let found = fs::metadata(path).ok()?;
-    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-    Some(WrittenFile {
-        id: (found.dev(), found.ino()),
-        born_ns: born_ns(path),
-        modified_ns: nanos(found.mtime(), found.mtime_nsec()),
-        changed_ns: nanos(found.ctime(), found.ctime_nsec()),
-        user: found.uid(),
-        bytes: found.len().min(found.blocks().saturating_mul(512)),
-    })
+impl WrittenFile {
+    /// What shows who wrote a file; none: it is gone.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        Some(Self {
+            id: (found.dev(), found.ino()),
+            born_ns: born_ns(path),
+            modified_ns: nanos(found.mtime(), found.mtime_nsec()),
+            changed_ns: nanos(found.ctime(), found.ctime_nsec()),
+            user: found.uid(),
+            bytes: found.len().min(found.blocks().saturating_mul(512)),
+            since_ns: 0,
+        })
+    }
 }
 
 impl Content {

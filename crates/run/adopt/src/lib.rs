@@ -34,6 +34,7 @@ mod sightings;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 pub use adopter::Adopter;
 pub use amounts::{Amount, Less};
@@ -50,3 +51,4 @@ pub use restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_
 pub use saves::Saves;
 pub use sightings::{How, Seen, Sightings, Who, WrittenFile};
 pub use steps::Steps;
+pub use weights::same_tensors;

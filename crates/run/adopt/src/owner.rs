@@ -136,9 +136,14 @@ pub fn owner(evidence: &Evidence) -> Option<Owner> {
     }
 }
 
-fn less_than_written(Less { wrote, bytes }: Less) -> String {
-    let (wrote, bytes) = (in_words(wrote), in_words(bytes));
-    format!("the attempt wrote {wrote} in the time in which this file of {bytes} was written")
+fn less_than_written(Less { wrote, bytes, beside }: Less) -> String {
+    let (wrote, this, all) = (in_words(wrote), in_words(bytes), in_words(bytes.saturating_add(beside)));
+    match beside {
+        0 => format!("the attempt wrote {wrote} in the time in which this file of {this} was written"),
+        _ => format!(
+            "the attempt wrote {wrote} in the time in which {all} were written, {this} of them to this file"
+        ),
+    }
 }
 
 /// `1.2 kB`
@@ -201,7 +206,8 @@ mod tests {
         let with = || Company::With("python (7)".into());
         let named = |evidence: Evidence| Evidence { is_named: true, ..evidence };
         let alone = || Evidence { company: Company::Alone, ..nothing() };
-        let less = |evidence| Evidence { less: Some(Less { wrote: 30, bytes: 4_000 }), ..evidence };
+        let less =
+            |evidence| Evidence { less: Some(Less { wrote: 30, bytes: 4_000, beside: 0 }), ..evidence };
         let rows: Vec<(Evidence, &str)> = vec![
             (nothing(), "unknown"),
             (named(nothing()), "claim"),
@@ -255,8 +261,12 @@ mod tests {
                 "the attempt wrote 1.0 MB in the time in which this file of 3.0 GB was written",
             ),
         ] {
-            assert_eq!(less_than_written(Less { wrote, bytes }), expected);
+            assert_eq!(less_than_written(Less { wrote, bytes, beside: 0 }), expected);
         }
+        let beside = less_than_written(Less { wrote: 1_200, bytes: 1_100, beside: 1_100 });
+        let expected =
+            "the attempt wrote 1.2 kB in the time in which 2.2 kB were written, 1.1 kB of them to this file";
+        assert_eq!(beside, expected);
     }
 
     /// Proves that of several files the least that is known decides.

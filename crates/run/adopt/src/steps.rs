@@ -19,15 +19,21 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Remembers that a step was reached, at a time in nanoseconds since 1970.
+    /// Remembers that a step was reached, at a time in nanoseconds since 1970. What was recorded is read later than what was printed, so
+    /// that the times of several sources need not be in order.
     pub fn reached(&mut self, at_ns: i64, step: Step) {
         if self.reached.len() == STEPS_MAX {
+            if self.reached.front().is_some_and(|(oldest, _)| at_ns < *oldest) {
+                return;
+            }
             self.reached.pop_front();
         }
-        if let Some((_, before)) = self.reached.back() {
+        let later = self.reached.iter().rev().take_while(|(at, _)| *at > at_ns).count();
+        let place = self.reached.len() - later;
+        if let Some((_, before)) = place.checked_sub(1).and_then(|before| self.reached.get(before)) {
             self.gap = self.gap.max(step.saturating_sub(*before));
         }
-        self.reached.push_back((at_ns, step));
+        self.reached.insert(place, (at_ns, step));
     }
 
     /// Whether none is known.
@@ -79,5 +85,22 @@ mod tests {
             steps.reached(1_000 * MS, step);
         }
         assert_eq!(steps.when_written(0), Some(5));
+    }
+    /// Proves that steps of two sources are in the order of their times, whichever is read first, and that one which is older than all that
+    /// are remembered displaces none.
+    #[test]
+    fn what_is_read_later_is_put_where_it_belongs() {
+        const MS: i64 = 1_000_000;
+        let mut steps = Steps::default();
+        for (at, step) in [(100, 10), (400, 40), (200, 20), (300, 30)] {
+            steps.reached(at * MS, step);
+        }
+        let expected = [(150, 10), (250, 20), (350, 30), (450, 40)];
+        for (at, step) in expected {
+            assert_eq!(steps.when_written(at * MS), Some(step), "written at {at} ms");
+        }
+        (0..STEPS_MAX).for_each(|_| steps.reached(1_000 * MS, 50));
+        steps.reached(500 * MS, 45);
+        assert_eq!(steps.when_written(0), Some(50));
     }
 }

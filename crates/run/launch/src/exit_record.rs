@@ -31,6 +31,8 @@ pub struct ExitRecord {
     pub started_at: Timestamp,
     /// When the main process ended, by the wall clock. Absent when it never began.
     pub main_ended_at: Option<Timestamp>,
+    /// When what the main process left in its session was last seen to work, by the wall clock. Absent when nothing of it did.
+    pub left_worked_at: Option<Timestamp>,
     /// When the whole tree had ended, by the wall clock.
     pub ended_at: Timestamp,
     /// Seconds from start to end on a clock that does not jump.
@@ -129,10 +131,45 @@ impl ExitRecord {
         read_json(&AttemptLayout::new(directory).exit_json())
     }
 
+    /// Seconds that count for durations, budgets and cost: to the end of the main process, or to the last work of what it left. Reading
+    /// what was printed and ending what only waits are not the script's. All of them where the wall clock jumped, or no such end is known.
+    #[must_use]
+    pub fn counted_seconds(&self) -> f64 {
+        let main_ended_at = self.main_ended_at.filter(|_| self.clock_jump_seconds.is_none());
+        let counted_to =
+            main_ended_at.map(|at| self.left_worked_at.map_or(at, |worked_at| worked_at.max(at)));
+        let after = counted_to.map_or(0.0, |at| self.ended_at.seconds_since(at).max(0.0));
+        (self.wall_seconds - after).max(0.0)
+    }
+
     /// Whether a stop was requested while the script ran.
     #[must_use]
     pub fn stop_requested(&self) -> bool {
         let asked = [SignalReason::StopRequested, SignalReason::KillRequested];
         self.signals.iter().any(|sent| asked.contains(&sent.why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what comes after the main process counts only while it works, and that without its end, or with a clock that jumped,
+    /// everything does.
+    #[test]
+    fn the_end_of_the_script_ends_what_counts() {
+        let at = |second: i64| Timestamp::from_micros(second * 1_000_000);
+        let exit = ExitRecord { ended_at: at(140), wall_seconds: 40.0, ..ExitRecord::default() };
+        let counted = |main: Option<i64>, worked: Option<i64>, jump: Option<f64>| {
+            let (main_ended_at, left_worked_at) = (main.map(at), worked.map(at));
+            ExitRecord { main_ended_at, left_worked_at, clock_jump_seconds: jump, ..exit.clone() }
+                .counted_seconds()
+        };
+        assert_eq!(counted(Some(102), None, None), 2.0);
+        assert_eq!(counted(Some(102), Some(130), None), 30.0);
+        assert_eq!(counted(None, None, None), 40.0);
+        assert_eq!(counted(Some(102), None, Some(3600.0)), 40.0);
+        assert_eq!(counted(Some(50), None, None), 0.0);
+        assert_eq!(counted(Some(141), None, None), 40.0);
     }
 }

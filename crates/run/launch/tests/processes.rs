@@ -316,9 +316,11 @@ fn what_is_left_continues_while_it_works() {
         other => panic!("{other:?}"),
     };
     let (waited, worked) = (exit(&waits), exit(&works));
-    assert_eq!((waited.exit_code, waited.tree.names), (Some(0), vec!["sleep".to_owned()]));
+    assert_eq!((waited.exit_code, waited.tree.names.clone()), (Some(0), vec!["sleep".to_owned()]));
     assert!((10.0..60.0).contains(&waited.wall_seconds), "{}", waited.wall_seconds);
     assert_eq!((worked.exit_code, worked.tree.leftover_processes_ended, worked.lines), (Some(0), 0, 7));
+    let counted = (waited.counted_seconds(), worked.counted_seconds());
+    assert!(counted.0 < 8.0 && counted.1 > 8.0, "what only waits is not charged: {counted:?}");
 }
 
 /// Proves that a process in a separate session that holds the output of a script that succeeded ends with the attempt, and is named.

@@ -160,7 +160,7 @@ impl SegmentWriter {
         self.metrics_at(self.clock.now(), step, values);
     }
 
-    /// Values of metrics that were measured at another time, by another source.
+    /// Values of metrics that were measured at another time, by another source. Where none of them is recorded, the step still is.
     pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
         self.read_names(values);
         let borrowed: Vec<(&str, f64)>;
@@ -171,6 +171,10 @@ impl SegmentWriter {
             borrowed =
                 names.iter().zip(values).filter_map(|(name, (_, value))| written(name, *value)).collect();
             self.refuse(values.len() - borrowed.len());
+            if borrowed.is_empty() {
+                let heartbeat = Heartbeat { at, step };
+                self.append(|encoder, out| encoder.heartbeat(out, &heartbeat));
+            }
             &borrowed
         };
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {

@@ -609,6 +609,27 @@ fn names_without_end_are_refused() {
     assert_eq!(reported.len(), 2, "at the first value, and at the end");
 }
 
+/// Proves that a step whose values are all refused is recorded all the same, as a sign of life.
+#[test]
+fn a_step_without_recorded_values_is_a_heartbeat() {
+    let folder = tempfile::tempdir().unwrap();
+    let info = SegmentInfo { run_id: "r".into(), attempt_id: "a".into(), origin: Origin::Stdout };
+    let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
+    let mut writer = SegmentWriter::create(folder.path(), info, clock);
+    for step in 0..METRIC_NAMES_MAX as u64 + 5 {
+        writer.metrics(step, &[(&format!("m{step}"), 1.0)]);
+    }
+    let path = writer.path().unwrap().to_owned();
+    drop(writer);
+    let segment = read_segment(&std::fs::read(path).unwrap()).unwrap();
+    let beats = segment.frames.iter().filter_map(|located| match &located.frame {
+        Frame::Heartbeat(heartbeat) => Some(heartbeat.step),
+        _ => None,
+    });
+    let first = METRIC_NAMES_MAX as u64;
+    assert_eq!(beats.collect::<Vec<_>>(), (first..first + 5).collect::<Vec<_>>());
+}
+
 /// Proves that frames which are written together are those that are written one by one, also across segments.
 #[test]
 fn frames_written_together_are_the_same() {

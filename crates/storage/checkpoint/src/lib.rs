@@ -41,6 +41,7 @@ mod root;
 mod settings;
 mod verify;
 mod view;
+mod weights;
 mod writer;
 
 #[cfg(test)]
@@ -67,4 +68,5 @@ pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, Rete
 pub use root::{CheckpointRoot, Commit};
 pub use verify::{read_copy, verify_copy};
 pub use view::CheckpointView;
+pub use weights::{COMPARED_BYTES_MAX, Held, SameTensors, have_same_weights, weights_of};
 pub use writer::CheckpointWriter;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trackway_core::{Step, Timestamp, closed_list};
+use trackway_core::{CheckpointState, CheckpointUse, Step, Timestamp, closed_list};
 use trackway_formats::Variable;
 
 use crate::history::{CommitRecord, History};
@@ -30,8 +30,8 @@ pub struct Retention {
     /// With a remote: what is newer than the newest that is there too stays, up to [`MAX_ONLY_COPIES`]. Older ones that
     /// no rule keeps are not needed there either.
     pub only_uploaded: bool,
-    /// Beside the newest, some older ones whose distance doubles each time, up to six: what spoils a training is often found late, and then the
-    /// newest are all unsafe.
+    /// Beside the newest, some older ones whose distance doubles each time, and the oldest, up to six: what spoils a training is often found late, and
+    /// then the newest are all unsafe.
     pub spaced: bool,
 }
 
@@ -217,11 +217,11 @@ pub(crate) fn plan_along(
 }
 
 fn reason_to_go(record: &CommitRecord, on_branch: bool) -> RetireReason {
-    match (&record.suspect, on_branch) {
-        (Some(_), _) => RetireReason::Suspect,
-        _ if record.unsafe_evidence.is_some() => RetireReason::Unsafe,
-        (None, true) => RetireReason::Superseded,
-        (None, false) => RetireReason::DeadBranch,
+    match (record.state(), on_branch) {
+        (CheckpointState::Suspect, _) => RetireReason::Suspect,
+        _ if !record.may_be_used_for(CheckpointUse::Keep) => RetireReason::Unsafe,
+        (_, true) => RetireReason::Superseded,
+        (_, false) => RetireReason::DeadBranch,
     }
 }
 
@@ -240,7 +240,7 @@ fn every(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
 }
 
 /// Of all that were ever committed each has a place, which does not change: one stays while fewer came after it than twice the power of two that divides
-/// its place. So there is one for each power.
+/// its place. So there is one for each power. The oldest that is left stays too.
 fn spaced(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     if !policy.spaced {
         return Vec::new();
@@ -248,6 +248,9 @@ fn spaced(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     let places: BTreeMap<u64, u64> = history.commits().map(|(number, _)| number).zip(1..).collect();
     let newest = chain.first().and_then(|number| places.get(number)).copied().unwrap_or_default();
     let is_spaced = |number: &&u64| {
+        if chain.last() == Some(*number) {
+            return true;
+        }
         let Some(place) = places.get(*number) else { return false };
         let power = 1_u64.checked_shl(place.trailing_zeros()).unwrap_or(u64::MAX);
         newest.saturating_sub(*place) < power.saturating_mul(2)
@@ -260,7 +263,8 @@ fn best(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
         return Vec::new();
     };
     let measured = |number: &u64| {
-        let value = history.commit(*number)?.body.metrics.get(&best.metric)?;
+        let record = history.commit(*number).filter(|it| it.may_be_used_for(CheckpointUse::Best))?;
+        let value = record.body.metrics.get(&best.metric)?;
         Some((if best.more_is_better { -value } else { *value }, *number))
     };
     // The chain begins with the newest, and the sort is stable: of equals the newest stays.

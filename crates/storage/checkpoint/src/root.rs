@@ -20,6 +20,7 @@ use crate::parent::ParentFiles;
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::view::{CheckpointView, Found, Search};
+use crate::weights::{SameTensors, have_same_weights};
 use crate::writer::{CheckpointWriter, write_durably};
 
 /// A checkpoint that was committed.
@@ -66,6 +67,9 @@ pub struct CheckpointRoot {
     keeper: Keeper,
     /// Whether retention waits, up to a limit.
     holds: bool,
+    /// Whether some older ones stay, whatever is set.
+    spaces: bool,
+    same_tensors: SameTensors,
     /// The commit this attempt continues from.
     pub(crate) parent: Option<u64>,
     /// Its files, when they are whole as far as this process knows.
@@ -154,6 +158,8 @@ impl CheckpointRoot {
             files,
             keeper,
             holds: false,
+            spaces: false,
+            same_tensors: |_, _, _| false,
             parent,
             parent_files,
             round,
@@ -181,6 +187,17 @@ impl CheckpointRoot {
     /// all the same.
     pub fn hold_retention(&mut self, holds: bool) {
         self.holds = holds;
+    }
+
+    /// Whether later commits keep some older ones too, whatever is set ([`Retention::spaced`]): until an attempt has ended, what it lost may not be
+    /// known.
+    pub fn space_out(&mut self, spaces: bool) {
+        self.spaces = spaces;
+    }
+
+    /// By what it is known of later commits that their weights are those of their parents where the bytes of the files differ.
+    pub fn compare_tensors(&mut self, same_tensors: SameTensors) {
+        self.same_tensors = same_tensors;
     }
 
     /// Later commits continue from this one, whose bytes are not read: another process resumed from it.
@@ -386,7 +403,20 @@ impl CheckpointRoot {
             manifest_sha256,
             size_bytes: manifest.size_bytes(),
             metrics: commit_metrics(&manifest.metrics),
+            same_weights: self.has_weights_of_parent(manifest),
         )
+    }
+
+    /// Whether the weights of the attempt are still those of its first checkpoint. Once they were not, nothing is compared any more.
+    fn has_weights_of_parent(&self, manifest: &Manifest) -> bool {
+        let own = |number: Option<u64>| {
+            let record = number.and_then(|number| self.view.history().commit(number))?;
+            (record.body.attempt_id == self.claim.attempt_id).then_some(&record.body)
+        };
+        let Some((parent, held)) = own(self.parent).zip(self.parent_files.as_ref()) else { return false };
+        let folder = self.view.root().join(&manifest.object_prefix);
+        (parent.same_weights || own(parent.parent).is_none())
+            && have_same_weights((&held.folder, &held.files), (&folder, &manifest.files), self.same_tensors)
     }
 
     /// Writes the files and the manifest under a new prefix and makes them and all names on the way durable.
@@ -474,9 +504,10 @@ impl CheckpointRoot {
         if self.holds && self.view.list().iter().filter(|info| info.state.is_whole()).count() <= HELD_MAX {
             return Ok(());
         }
+        let policy = Retention { spaced: self.spaces, ..policy.clone() };
         let now = self.clock.now();
         let claim = self.claim.holder();
-        let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), policy, now, None)?;
+        let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), &policy, now, None)?;
         if self.parent.is_some_and(|parent| done.suspects.contains(&parent)) {
             self.parent_files = None;
         }

@@ -9,7 +9,10 @@ use trackway_store::{Disk, RealDisk};
 use crate::history::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
-use crate::{CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, Kind};
+use crate::{
+    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, Housekeeper, Kind,
+    ManifestFile, SameTensors,
+};
 
 /// Everything a test's root needs; ids are unique over all of its roots.
 pub(crate) struct World {
@@ -428,6 +431,60 @@ fn retention_deletes_superseded_ones_only() {
     std::fs::write(&weights, b"bad").unwrap();
     save(&mut root, 5).unwrap();
     assert_eq!(kept(&world), [3, 4, 5], "with step 4 broken, step 3 is the second one that verifies");
+}
+
+/// Proves that a writer which spaces out keeps older ones whatever is set, from the third on, and that they go with the first collection.
+#[test]
+fn a_writer_that_spaces_out_keeps_older_ones() {
+    let world = World::new();
+    let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(2)).unwrap();
+    root.space_out(true);
+    let kept = |world: &World| {
+        let list = world.view().list();
+        let on_disk = list.iter().filter(|info| world.path().join(&info.object_prefix).exists());
+        on_disk.map(|info| info.step).collect::<Vec<_>>()
+    };
+    let expected: [(Step, &[Step]); 5] =
+        [(3, &[1, 2, 3]), (4, &[1, 2, 3, 4]), (5, &[1, 2, 4, 5]), (6, &[1, 4, 5, 6]), (8, &[1, 4, 6, 7, 8])];
+    for step in 1..=8 {
+        save(&mut root, step).unwrap();
+        let of_step = expected.iter().find(|(after, _)| *after == step);
+        assert!(of_step.is_none_or(|(_, steps)| kept(&world) == *steps), "{step}: {:?}", kept(&world));
+    }
+    let mut house = Housekeeper::open(&world.path(), world.clock.clone(), world.ids.clone()).unwrap();
+    house.collect(&Retention::default(), f64::INFINITY, false).unwrap();
+    assert_eq!(kept(&world), [7, 8]);
+}
+
+/// Proves that the log says of each checkpoint of an attempt whether its weights are still those of the first, by their bytes or by what the writer
+/// finds in them, and does so of those that retention deleted; the first checkpoint of an attempt is compared with none.
+#[test]
+fn the_log_says_whether_weights_ever_moved() {
+    let same_tensors: SameTensors = |one, other, _| {
+        let numbers =
+            |(folder, file): (&Path, &ManifestFile)| std::fs::read(folder.join(&file.name)).unwrap();
+        numbers(one)[1..] == numbers(other)[1..]
+    };
+    let known = |saves: &[&str]| {
+        let world = World::new();
+        let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(2)).unwrap();
+        root.compare_tensors(same_tensors);
+        for (step, weights) in (1..).zip(saves) {
+            root.save(step, &[], |writer| {
+                writer.file("w", Kind::Weights, weights.as_bytes())?;
+                writer.file("o", Kind::Optimizer, &state(step))
+            })
+            .unwrap();
+        }
+        let mut retry = world.open(2).unwrap();
+        retry.resume_target().unwrap();
+        save(&mut retry, 100).unwrap();
+        let same: Vec<bool> = world.view().list().iter().map(|info| info.same_weights).collect();
+        assert!(!same[saves.len()], "a retry begins with what it continues from");
+        same[..saves.len()].to_vec()
+    };
+    assert_eq!(known(&["1w", "1w", "2w", "3w"]), [false, true, true, true]);
+    assert_eq!(known(&["1w", "2w", "3x", "3x", "3x"]), [false, true, false, false, false]);
 }
 
 /// Proves that a failing or careless closure commits nothing and that its mistake is named.

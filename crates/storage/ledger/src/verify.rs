@@ -202,12 +202,21 @@ impl Ledger {
         Ok(())
     }
 
+    /// The names of all models, also of those with a value that cannot be read.
+    pub fn model_names(&self) -> Result<Vec<String>, LedgerError> {
+        self.texts("listing models", "SELECT model FROM models ORDER BY model")
+    }
+
     /// The models whose state is not that after their newest change.
     pub fn models_without_change(&self) -> Result<Vec<String>, LedgerError> {
         let newest =
             "SELECT coalesce(max(number), 0) FROM model_changes WHERE model_changes.model = models.model";
         let sql = format!("SELECT model FROM models WHERE change_number <> ({newest}) ORDER BY model");
-        let rows = self.backend().rows("comparing models", &sql, &[], &[ColumnKind::Text])?;
+        self.texts("comparing models", &sql)
+    }
+
+    fn texts(&self, doing: &'static str, sql: &str) -> Result<Vec<String>, LedgerError> {
+        let rows = self.backend().rows(doing, sql, &[], &[ColumnKind::Text])?;
         Ok(rows.into_iter().flatten().filter_map(|value| String::from_value(value).ok()).collect())
     }
 

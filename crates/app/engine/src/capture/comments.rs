@@ -7,6 +7,11 @@ use std::path::Path;
 const PYTHON: [&str; 2] = ["py", "pyx"];
 /// The marks of texts over several lines.
 const TRIPLE_QUOTES: [&str; 2] = ["\"\"\"", "'''"];
+/// Words of code that reads docstrings: its usage, doctests, and tools and prompts of language models that are made of them.
+const READS_DOCSTRINGS: [&str; 10] = [
+    "__doc__", "getdoc", "docopt", "doctest", "docstring", "BaseModel", "@tool", "_tool", "get_json_schema",
+    "dspy",
+];
 
 /// Whether the name is that of code of Python.
 #[must_use]
@@ -15,14 +20,24 @@ pub fn is_python(path: &str) -> bool {
 }
 
 /// Whether two texts of Python differ in comments and blank lines only. A `#` inside of a text over several lines is none.
-#[must_use]
-pub fn differ_in_comments(before: &str, after: &str) -> bool {
+pub(super) fn differ_in_comments(before: &str, after: &str) -> bool {
     code_lines(before).eq(code_lines(after))
 }
 
-/// BLAKE3 of Python without comments and blank lines.
+/// Whether two whole files of Python differ in comments, blank lines and docstrings only. Of a part of a file it cannot be said where a docstring begins.
+#[must_use]
+pub fn is_same_code(before: &str, after: &str) -> bool {
+    match (without_docstrings(before), without_docstrings(after)) {
+        (Some(before), Some(after)) => differ_in_comments(&before, &after),
+        _ => differ_in_comments(before, after),
+    }
+}
+
+/// BLAKE3 of a whole file of Python without comments, blank lines and docstrings.
 pub(super) fn code_blake3(text: &str) -> String {
-    let code = code_lines(text).flat_map(|line| [line, "\n"]).collect::<String>();
+    let without = without_docstrings(text);
+    let code =
+        code_lines(without.as_deref().unwrap_or(text)).flat_map(|line| [line, "\n"]).collect::<String>();
     blake3::hash(code.as_bytes()).to_hex().to_string()
 }
 
@@ -52,6 +67,80 @@ fn open_text(line: &str, mut open: Option<&'static str>) -> Option<&'static str>
     }
 }
 
+/// The text without the strings that are a statement: docstrings, and others that do nothing. `None`: code may read them, or the text is not understood.
+fn without_docstrings(text: &str) -> Option<String> {
+    if READS_DOCSTRINGS.iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let (mut kept, mut kept_to, mut at) = (String::new(), 0, 0);
+    let (mut depth, mut is_start) = (0_usize, true);
+    while let Some(byte) = bytes.get(at) {
+        let (end, is_plain) = string_at(text, at)?;
+        let was_start = is_start;
+        is_start &= byte.is_ascii_whitespace();
+        if was_start && is_plain && ends_statement(&text[end..]) {
+            kept.push_str(&text[kept_to..at]);
+            kept_to = end;
+        }
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            b'\n' => is_start = depth == 0,
+            _ => {}
+        }
+        at = match byte {
+            _ if end > at => end,
+            b'#' => at + line_bytes(&text[at..]),
+            b'\\' => at + 2,
+            _ => at + word_bytes(&bytes[at..]).max(1),
+        };
+    }
+    kept.push_str(&text[kept_to..]);
+    (depth == 0).then_some(kept)
+}
+
+/// The end of the string that begins here, or this place without one, and whether it is a string without values in it. `None`: it has no end.
+fn string_at(text: &str, start: usize) -> Option<(usize, bool)> {
+    let bytes = text.as_bytes();
+    let prefix = &bytes[start..start + word_bytes(&bytes[start..])];
+    let from = start + prefix.len();
+    let is_prefix =
+        prefix.len() <= 2 && prefix.iter().all(|letter| b"rbuft".contains(&letter.to_ascii_lowercase()));
+    let Some(quote) = bytes.get(from).filter(|quote| is_prefix && matches!(quote, b'"' | b'\'')) else {
+        return Some((start, false));
+    };
+    let is_triple = bytes[from..].starts_with(&[*quote; 3]);
+    let mark = &bytes[from..from + if is_triple { 3 } else { 1 }];
+    let mut at = from + mark.len();
+    while !bytes.get(at..)?.starts_with(mark) {
+        at += match bytes.get(at)? {
+            b'\\' => 2,
+            b'\n' if !is_triple => return None,
+            _ => 1,
+        };
+    }
+    let is_plain = prefix.iter().all(|letter| b"ru".contains(&letter.to_ascii_lowercase()));
+    Some((at + mark.len(), is_plain))
+}
+
+/// Whether nothing but a comment is behind a statement.
+fn ends_statement(rest: &str) -> bool {
+    let rest = rest[..line_bytes(rest)].trim();
+    rest.is_empty() || rest.starts_with('#')
+}
+
+/// How long the first line is, without its end.
+fn line_bytes(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
+}
+
+/// How long the word is that begins here.
+fn word_bytes(bytes: &[u8]) -> usize {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
+    bytes.iter().take_while(is_letter).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +155,77 @@ mod tests {
             assert!(!differ_in_comments(text, &other), "{other}");
         }
         assert!(is_python("a/t.py") && !is_python("t.sh"));
+    }
+
+    /// Code of a module with three docstrings.
+    const DOCUMENTED: &str = r##""""One.
+
+Two.
+"""
+import a
+class C:
+    r'''DOC ('''  # why
+
+    def f(
+        self, b="#",
+    ):
+        'it\'s'
+        return g(
+            """ARG""",
+        )
+SQL = """
+SELECT
+"""
+x = f"{a}"
+"##;
+
+    /// The same without them.
+    const BARE: &str = r##"import a
+class C:
+    def f(
+        self, b="#",
+    ):
+        return g(
+            """ARG""",
+        )
+SQL = """
+SELECT
+"""
+x = f"{a}"
+"##;
+
+    /// Proves that docstrings of modules, classes and functions are no code, and that strings which are assigned, passed, continued or made of values are.
+    #[test]
+    fn docstrings_are_no_code() {
+        assert!(is_same_code(DOCUMENTED, BARE));
+        assert_eq!(code_blake3(DOCUMENTED), code_blake3(BARE));
+        for (from, to) in [("One", "1 # one"), ("Two.\n", ""), ("DOC (", "[ DOC"), ("'it\\'s'", "\"it\"")] {
+            assert!(
+                DOCUMENTED.contains(from) && is_same_code(DOCUMENTED, &DOCUMENTED.replace(from, to)),
+                "{to}"
+            );
+        }
+        let other =
+            [("ARG", "arg"), ("SELECT", "select"), ("{a}", "{b}"), ("\"#\"", "\"# \""), ("  # why", " + 1")];
+        for (from, to) in other {
+            assert!(
+                DOCUMENTED.contains(from) && !is_same_code(DOCUMENTED, &DOCUMENTED.replace(from, to)),
+                "{to}"
+            );
+        }
+        for code in
+            ["x = \\\n'DOC'\n", "f'{DOC()}'\n", "'DOC'.join(b)\n", "'DOC' \\\n'b'\n", "a\n\"\"\"\nDOC = 1\n"]
+        {
+            assert!(!is_same_code(code, &code.replace("DOC", "OTHER")), "{code}");
+        }
+    }
+
+    /// Proves that docstrings are code where something reads them.
+    #[test]
+    fn docstrings_that_are_read_are_code() {
+        for reader in ["from docopt import docopt\n", "print(__doc__)\n", "@tool\ndef f(): pass\n"] {
+            let of = |usage: &str| format!("\"\"\"Usage: {usage}\"\"\"\n{reader}");
+            assert!(!is_same_code(&of("a"), &of("b")) && is_same_code(&of("a"), &of("a")), "{reader}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use trackway_api::explain::LineCount;
 
-use super::comments::differ_in_comments;
+use super::comments::{differ_in_comments, is_same_code};
 
 /// Begins the difference of a file.
 const BEGINNING: &str = "diff --git ";
@@ -66,6 +66,13 @@ impl PatchedFile {
     pub fn is_of_comments(&self) -> bool {
         let (before, after) = self.sides();
         self.lines != LineCount::default() && differ_in_comments(&before, &after)
+    }
+
+    /// The same with docstrings, where it has all lines of the file.
+    #[must_use]
+    pub fn is_same_code(&self) -> bool {
+        let (before, after) = self.sides();
+        self.lines != LineCount::default() && is_same_code(&before, &after)
     }
 
     /// The lines around its changes, as they are in the commit and as they are now.

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
@@ -13,6 +12,7 @@ use trackway_files::read_regular;
 use trackway_redact::has_secret_name;
 
 use super::comments::{code_blake3, is_python};
+use super::named_files::modified_at;
 use super::script::script_of;
 use super::{CaptureInputs, Git};
 
@@ -66,7 +66,7 @@ pub struct FolderFile {
     pub modified_at: Option<Timestamp>,
     /// BLAKE3 of its bytes; none if it is too large or cannot be read.
     pub blake3: Option<String>,
-    /// BLAKE3 of code of Python without its comments and blank lines.
+    /// BLAKE3 of code of Python without its comments, blank lines and docstrings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_blake3: Option<String>,
     /// How many lines a table has.
@@ -279,11 +279,6 @@ fn is_looked_at(path: &Path) -> bool {
 fn extension_is(path: &Path, among: &[&str]) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| among.iter().any(|one| extension.eq_ignore_ascii_case(one)))
-}
-
-fn modified_at(found: &Metadata) -> Option<Timestamp> {
-    let since_1970 = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since_1970.as_micros()).ok().map(Timestamp::from_micros)
 }
 
 fn lines_of(bytes: &[u8]) -> u64 {

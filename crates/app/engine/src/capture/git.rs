@@ -9,9 +9,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
 
 use super::CaptureInputs;
 use super::command::{output, stream};
+use super::named_files::modified_at;
 
 /// The most of a diff that is hashed.
 pub const MAX_DIFF_BYTES: u64 = 256 << 20;
@@ -31,6 +33,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MAX_STATUS_BYTES: u64 = 16 << 20;
 /// The most of an address that is read.
 const MAX_ORIGIN_BYTES: u64 = 4096;
+/// Shows the whole file around its changes.
+const ALL_LINES: &str = "--unified=1000000";
 /// What a tree without a commit is compared with (git's name for the tree without files).
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
@@ -76,6 +80,18 @@ pub struct Untracked {
     pub path: String,
     /// BLAKE3 of its bytes; absent if it is not a readable regular file or is past the bounds.
     pub blake3: Option<String>,
+    /// When it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_at: Option<Timestamp>,
+}
+
+impl Untracked {
+    /// What distinguishes it from another version of it.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let written = || self.modified_at.map(|at| format!("written at {}", at.as_micros()));
+        self.blake3.clone().or_else(written).unwrap_or_default()
+    }
 }
 
 impl Git {
@@ -252,11 +268,13 @@ fn git_diff(root: &Path, against: &str) -> Command {
 fn hash_untracked(git: &mut Git, root: &Path, untracked: &[String]) {
     let mut budget_bytes = MAX_UNTRACKED_BYTES;
     for path in untracked.iter().take(MAX_UNTRACKED_FILES) {
-        let blake3 = hash_file(&root.join(path), &mut budget_bytes);
+        let file = root.join(path);
+        let modified_at = file.symlink_metadata().ok().as_ref().and_then(modified_at);
+        let blake3 = hash_file(&file, &mut budget_bytes);
         if blake3.is_none() {
             git.left_out.push(format!("the content of `{path}`"));
         }
-        git.untracked.push(Untracked { path: path.clone(), blake3 });
+        git.untracked.push(Untracked { path: path.clone(), blake3, modified_at });
     }
     if untracked.len() > MAX_UNTRACKED_FILES {
         git.left_out.push(format!("{} more untracked files", untracked.len() - MAX_UNTRACKED_FILES));
@@ -317,6 +335,24 @@ pub fn patch_between(root: &Path, before: &str, after: &str, paths: &[&str]) -> 
     }
     let mut command = git_diff(root, before);
     command.env("GIT_LITERAL_PATHSPECS", "1").arg(after).arg("--").args(paths);
+    output(command, LIMIT, KEPT_DIFF_BYTES_MAX)
+}
+
+/// The same with all lines of these files; without `after`, up to the working tree.
+///
+/// # Errors
+/// As [`changed_between`].
+pub fn whole_patch(
+    root: &Path,
+    before: &str,
+    after: Option<&str>,
+    paths: &[&str],
+) -> Result<Vec<u8>, String> {
+    if paths.is_empty() || !is_commit(before) || !after.is_none_or(is_commit) {
+        return Ok(Vec::new());
+    }
+    let mut command = git_diff(root, before);
+    command.env("GIT_LITERAL_PATHSPECS", "1").arg(ALL_LINES).args(after).arg("--").args(paths);
     output(command, LIMIT, KEPT_DIFF_BYTES_MAX)
 }
 

@@ -28,14 +28,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
-pub use comments::{differ_in_comments, is_python};
+pub use comments::{is_python, is_same_code};
 pub use container::{Container, ContainerSource};
 pub use diff::{PatchedFile, patched_files, states};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
 pub use folder::{Folder, FolderFile};
 pub use git::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
-    Untracked, changed_between, patch_between,
+    Untracked, changed_between, patch_between, whole_patch,
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;

@@ -1,9 +1,12 @@
 //! The files that the words of a command name, such as `--train data/adult.csv`: by hash, since no commit need have them.
 
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
 use trackway_files::open_regular;
 
 use super::CaptureInputs;
@@ -22,6 +25,9 @@ pub struct NamedFile {
     pub size_bytes: u64,
     /// BLAKE3 of its bytes; none if it is too large ([`HASHED_BYTES_MAX`]) or cannot be read.
     pub blake3: Option<String>,
+    /// When it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_at: Option<Timestamp>,
 }
 
 /// The files that exist before the launch, in the order of the command; not its first word, which is the program.
@@ -50,11 +56,19 @@ fn paths_of(words: &[String], folder: &Path) -> Vec<PathBuf> {
 }
 
 fn look(path: PathBuf, left_bytes: &mut u64) -> NamedFile {
-    let size_bytes = path.metadata().map_or(0, |metadata| metadata.len());
+    let found = path.metadata().ok();
+    let size_bytes = found.as_ref().map_or(0, Metadata::len);
     let left = left_bytes.checked_sub(size_bytes);
     let blake3 = left.and_then(|_| blake3_of(&path));
     *left_bytes = left.unwrap_or(*left_bytes);
-    NamedFile { path, size_bytes, blake3 }
+    NamedFile { path, size_bytes, blake3, modified_at: found.as_ref().and_then(modified_at) }
+}
+
+/// When a file was written.
+#[must_use]
+pub fn modified_at(found: &Metadata) -> Option<Timestamp> {
+    let since_1970 = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since_1970.as_micros()).ok().map(Timestamp::from_micros)
 }
 
 /// `None`: it cannot be read as a regular file, or has become too large.

@@ -377,6 +377,7 @@ mod tests {
             path: PathBuf::from("settings.yaml"),
             size_bytes: bytes.len() as u64,
             blake3: Some(hash(bytes)),
+            modified_at: None,
         };
         let source = AttemptSource {
             changes_blake3: Some("c0".into()),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use trackway_adopt::{History, Past, Steps};
 use trackway_core::{Step, Timestamp};
 use trackway_formats::layout::AttemptLayout;
-use trackway_formats::record::{Frame, Item, SegmentReader};
+use trackway_formats::record::{Frame, Item, Origin, SegmentReader};
 use trackway_formats::writers::WritersRecord;
 use trackway_launch::ExitRecord;
 use trackway_ledger::AttemptRow;
@@ -74,10 +74,12 @@ fn steps_in(segment: &Path) -> Vec<(i64, Step)> {
     let (mut reader, mut found) = (SegmentReader::default(), Vec::new());
     reader.push(&bytes);
     while let Ok(Some(item)) = reader.next_item() {
-        if let Item::Frame(located) = item
-            && let Frame::Metrics(metrics) = located.frame
-        {
-            found.push((metrics.at.as_nanos(), metrics.step));
+        let Item::Frame(located) = item else { continue };
+        match located.frame {
+            // Its steps are the seconds of the attempt.
+            Frame::Header(header) if header.origin == Origin::Telemetry => return Vec::new(),
+            Frame::Metrics(metrics) => found.push((metrics.at.as_nanos(), metrics.step)),
+            _ => {}
         }
     }
     found

@@ -9,6 +9,7 @@ use serde_json::json;
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
+use trackway_launch::shim::printed_course;
 use trackway_launch::{Observation, Seen};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
@@ -27,7 +28,7 @@ use super::live_record::LiveRecord;
 use super::prepare::{Prepared, begin_capture};
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
-use super::resume_watch::ResumeWatch;
+use super::resume_watch::{Before, Logs, ResumeWatch};
 use super::sight::PATIENCE_SECONDS;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
@@ -384,7 +385,7 @@ fn watch(
         patience_seconds: PATIENCE_SECONDS,
         sigterm_preempts: prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted,
         losses: (row.kind == LaunchKind::Train).then(|| trust::losses_of(&prepared.job.plan, row)),
-        resume: ResumeWatch::of(row.resumed_from_step, prepared.job.plan.checkpoint.on_wrong_resume),
+        resume: resume_watch(context, &prepared.job.plan, row)?,
         wrong_resume: &|text| {
             launched.resume_reported.set(true);
             remember(context, row, EventKind::WrongResume, text);
@@ -436,6 +437,14 @@ fn watch(
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
     Ok(supervise(watched, detection, &mut touch))
+}
+
+/// What is waited for where the attempt is to continue from a checkpoint.
+fn resume_watch(context: &Context, plan: &Plan, row: &AttemptRow) -> Result<Option<ResumeWatch>, AppError> {
+    let course = printed_course(&context.home.layout.run(row.run_id));
+    let attempts = context.attempts_before(row)?;
+    let (before, logs) = (Before::of(&attempts, row, &course), Logs::of(&attempts, row));
+    Ok(ResumeWatch::of(row.resumed_from_step, before, logs, plan.checkpoint.on_wrong_resume))
 }
 
 /// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.

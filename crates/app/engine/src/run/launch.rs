@@ -13,6 +13,7 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::path_text::shown_word;
 use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
+use trackway_launch::shim::steps_are;
 use trackway_launch::{
     EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
@@ -189,6 +190,9 @@ pub fn launch_next(
         _ => {}
     }
     report_started(&launched.row, named, warm_start.as_ref(), reporter);
+    if let Some(text) = steps_said(context, &launched.row, previous_here) {
+        reporter.note(text);
+    }
     let files = context.home.layout.attempt(launched.row.attempt_id);
     if let Some(text) = previous.and_then(|previous| variables::changed_since(previous, &files)) {
         let kind = EventKind::VariablesChanged;
@@ -207,6 +211,14 @@ fn report_started(row: &AttemptRow, named: bool, warm_start: Option<&WarmStart>,
         resumed_from_step: row.resumed_from_step,
         warm_start: warm_start.map(WarmStart::sentence),
     });
+}
+
+/// What the step is that the attempt continues from, such as an epoch.
+fn steps_said(context: &Context, row: &AttemptRow, previous: Option<&AttemptRow>) -> Option<String> {
+    let from = row.resumed_from_step?;
+    let highest = previous?.last_step.max(Some(from));
+    let are = steps_are(&context.home.layout.run(row.run_id), highest)?;
+    Some(format!("{are}: the script prints nothing finer"))
 }
 
 /// Keeps the changes that are in no commit, and the run file.

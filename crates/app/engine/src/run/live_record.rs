@@ -25,6 +25,15 @@ const LOOK_BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: usize = 4096;
 /// Most metrics whose writer is chosen; of further ones the values of every writer count.
 const CHOSEN_MAX: usize = 65_536;
+/// The first steps that are kept.
+const FIRST_STEPS: usize = 4096;
+/// First words of the names of metrics that are not those of a training.
+const HELD_OUT: [&str; 9] =
+    ["val", "valid", "validation", "eval", "evaluation", "test", "dev", "holdout", "sanity"];
+/// Most reads of checkpoints that are kept.
+const READS_MAX: usize = 256;
+/// The layout of a checkpoint after which a script prints its rounds from 0 again.
+const COUNTS_AGAIN: &str = "xgboost";
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
 
@@ -55,10 +64,13 @@ pub struct LiveRecord {
 pub struct RecordFacts {
     /// The first step seen.
     pub first_step: Option<Step>,
-    /// When it was made, by the clock of the script's machine.
-    pub first_step_at: Option<Timestamp>,
-    /// Whether the checkpoint that the attempt was to continue from was read, or resumed from through Trackway.
+    /// The first steps of the training that differ, in the order in which they were made, and when, by the clock of the script's machine. Those of an
+    /// evaluation are left out.
+    pub first_steps: Vec<(Step, Timestamp)>,
+    /// Whether the script resumed through Trackway.
     pub resumed: bool,
+    /// Which of the checkpoints that were there when the script was started were read.
+    pub reads: Vec<CheckpointRead>,
     /// The newest step seen.
     pub last_step: Option<Step>,
     /// The last step committed as a checkpoint.
@@ -79,6 +91,21 @@ pub struct RecordFacts {
     pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
     pub save_reasons: BTreeMap<Step, String>,
+}
+
+/// That a checkpoint was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointRead {
+    /// Whether the attempt was to continue from it.
+    pub planned: bool,
+    /// The step that it is of, where that is known.
+    pub step: Option<Step>,
+    /// Whether the attempt read it; else it is not known who did.
+    pub by_attempt: bool,
+    /// Whether a script that continues from it prints its steps from the first one again.
+    pub counts_again: bool,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What a look finds, for observers.
@@ -171,8 +198,10 @@ impl LiveRecord {
                 }
                 // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
-                    if let Frame::Event(event) = &frame {
-                        self.facts.resumed |= reads_planned(event);
+                    if let Frame::Event(event) = &frame
+                        && self.facts.reads.len() < READS_MAX
+                    {
+                        self.facts.reads.extend(read_of(event));
                     }
                     if let Frame::Metrics(metrics) = &frame {
                         self.machine = sample_of(metrics, &followed.names);
@@ -181,7 +210,7 @@ impl LiveRecord {
                     }
                     continue;
                 }
-                self.facts.take(&frame);
+                self.facts.take(&frame, is_of_training(&frame, &followed.names));
                 if let (Some(step), Some(rank)) = (step_of(&frame), self.ranks.get(&followed.pid)) {
                     let last = self.last_steps.entry(*rank).or_default();
                     *last = step.max(*last);
@@ -301,12 +330,13 @@ impl Followed {
 }
 
 impl RecordFacts {
-    fn take(&mut self, frame: &Frame) {
+    fn take(&mut self, frame: &Frame, is_of_training: bool) {
         self.frame_count += 1;
         match frame {
             Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
-            Frame::Metrics(metrics) => self.alive(metrics.at, Some(metrics.step)),
-            Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
+            Frame::Metrics(metrics) if !is_of_training => self.alive(metrics.at, Some(metrics.step)),
+            Frame::Metrics(metrics) => self.made(metrics.at, metrics.step),
+            Frame::Heartbeat(heartbeat) => self.made(heartbeat.at, heartbeat.step),
             Frame::Event(event) => {
                 self.alive(event.at, None);
                 if EventKind::HeldInSave.is(&event.kind) {
@@ -354,10 +384,23 @@ impl RecordFacts {
 
     fn alive(&mut self, at: Timestamp, step: Option<Step>) {
         self.heartbeat_at = self.heartbeat_at.max(Some(at));
-        if self.first_step.is_none() && step.is_some() {
-            (self.first_step, self.first_step_at) = (step, Some(at));
-        }
+        self.first_step = self.first_step.or(step);
         self.last_step = self.last_step.max(step);
+    }
+
+    /// A step was made. What another process made before may be read after it.
+    fn made(&mut self, at: Timestamp, step: Step) {
+        self.alive(at, Some(step));
+        let firsts = &mut self.first_steps;
+        if firsts.len() == FIRST_STEPS && firsts.last().is_some_and(|(_, last)| *last <= at) {
+            return;
+        }
+        match firsts.iter_mut().find(|(first, _)| *first == step) {
+            Some((_, first_at)) => *first_at = at.min(*first_at),
+            None => firsts.push((step, at)),
+        }
+        firsts.sort_by_key(|(_, at)| *at);
+        firsts.truncate(FIRST_STEPS);
     }
 }
 
@@ -366,11 +409,16 @@ fn sample_of(metrics: &Metrics, names: &NameTable) -> BTreeMap<String, f64> {
     named.collect()
 }
 
-/// Whether the attempt read the checkpoint that it was to continue from. Others may read it, too.
-fn reads_planned(event: &Event) -> bool {
-    EventKind::CheckpointOpened.is(&event.kind)
-        && event.field("planned") == Some("yes")
-        && event.field("by") == Some("attempt")
+/// The read of a checkpoint that an event is of, unless others read it.
+fn read_of(event: &Event) -> Option<CheckpointRead> {
+    let by = event.field("by").filter(|by| EventKind::CheckpointOpened.is(&event.kind) && *by != "none")?;
+    Some(CheckpointRead {
+        planned: event.field("planned") == Some("yes"),
+        step: event.step,
+        by_attempt: by == "attempt",
+        counts_again: event.field("layout") == Some(COUNTS_AGAIN),
+        at: event.at,
+    })
 }
 
 /// The memory in a sample of the machine, once the training has made a step.
@@ -381,6 +429,18 @@ fn memory_sample(seconds: u64, step: Option<Step>, machine: &BTreeMap<String, f6
         resident_bytes: *machine.get(RESIDENT_BYTES)?,
         available_bytes: *machine.get(AVAILABLE_BYTES)?,
     })
+}
+
+/// Whether a frame may be of a step of the training: not where all its values are of an evaluation.
+fn is_of_training(frame: &Frame, names: &NameTable) -> bool {
+    let Frame::Metrics(metrics) = frame else { return true };
+    let is_held_out = |(id, _): &(_, f64)| is_held_out(&names.name_or_placeholder(*id));
+    metrics.values.is_empty() || !metrics.values.iter().all(is_held_out)
+}
+
+fn is_held_out(name: &str) -> bool {
+    let first = name.split(['_', '/', '-', '.', ' ']).next().unwrap_or(name);
+    HELD_OUT.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 /// The step that a process was at when it wrote the frame.
@@ -465,6 +525,22 @@ mod tests {
             seen.iter().filter(|(name, _)| name == "loss").map(|(_, value)| *value).collect();
         assert_eq!(losses, [9.0, 8.0, 1.0, 0.5]);
         assert_eq!(replaced, ["loss"]);
+    }
+
+    /// Proves that the values of an evaluation alone make no step of the training, and those of both do.
+    #[test]
+    fn an_evaluation_makes_no_first_step() {
+        for (name, is_first) in
+            [("val_loss", false), ("test/acc", false), ("Eval_loss", false), ("loss", true), ("value", true)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let files = AttemptLayout::new(folder.path());
+            let mut record = LiveRecord::of(Arc::new(FolderChannel::new(folder.path())));
+            segment_of(&files, "a", Origin::Stdout, &[&[(name, 1.0)][..]]);
+            record.look();
+            assert_eq!(record.facts.first_steps.len(), usize::from(is_first), "{name}");
+            assert_eq!(record.facts.last_step, Some(1), "{name}");
+        }
     }
 
     /// Proves that a sample of the machine becomes one of memory at the step that the training has made by then, and none before its first

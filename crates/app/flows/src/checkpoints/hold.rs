@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::checkpoints::CheckpointStanding;
 use trackway_checkpoint::{Best, CheckpointError, CheckpointInfo, CheckpointState, verify_copy};
-use trackway_core::{AttemptId, CheckpointUse, Step};
+use trackway_core::{AttemptId, CheckpointUse, Step, Unfit, Weights};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::runfile::Goal;
@@ -113,11 +113,11 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
     /// only at the remote, and that does not answer.
     pub(crate) fn chosen(&self, reference: &CheckpointRef) -> Result<Chosen, AppError> {
-        self.chosen_among(reference, |_| Ok(()))
+        self.chosen_among(reference, CheckpointUse::Keep, |_| Ok(()))
     }
 
     /// The same, for a purpose. An unsafe one is refused unless a person accepted it, with a reason; where one did and named none, it is the
-    /// newest, unsafe or not.
+    /// newest, unsafe or not. So is one of a broken attempt, where its weights would be given on.
     ///
     /// # Errors
     /// As [`Checkpoints::chosen`]; [`ErrorKind::Usage`] when it may not be used for that.
@@ -136,17 +136,18 @@ impl Checkpoints {
             _ => None,
         };
         let reference = newest.map_or_else(|| reference.clone(), CheckpointRef::Step);
-        self.chosen_among(&reference, |found| {
-            let state = found.info.state;
-            let is_refused =
-                state == CheckpointState::Unsafe && !state.may_be_used(purpose, accepted.is_some());
-            if is_refused { Err(self.is_unsafe(found)) } else { Ok(()) }
+        self.chosen_among(&reference, purpose, |found| {
+            let mut unfit = self.weights(found, accepted.is_some()).unfit_for(purpose);
+            // What is not whole is refused where it is read, with what is wrong.
+            unfit.retain(|unfit| *unfit != Unfit::NotWhole);
+            if unfit.is_empty() { Ok(()) } else { Err(self.unfit(found, &unfit, purpose)) }
         })
     }
 
     fn chosen_among(
         &self,
         reference: &CheckpointRef,
+        purpose: CheckpointUse,
         check: impl Fn(&Placed) -> Result<(), AppError>,
     ) -> Result<Chosen, AppError> {
         let best = match reference {
@@ -156,7 +157,7 @@ impl Checkpoints {
         let (info, is_here) = self.found(|placed| {
             let found = match reference {
                 CheckpointRef::Best(_) => self.choose_best(placed, best.as_ref().expect("it was found")),
-                CheckpointRef::Latest => self.choose(placed, Which::Latest),
+                CheckpointRef::Latest => self.choose_for(placed, Which::Latest, purpose),
                 CheckpointRef::First => self.choose_first(placed),
                 CheckpointRef::Step(step) => self.choose_by_step(placed, *step),
                 CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
@@ -355,5 +356,5 @@ fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
 
 /// Whether a checkpoint was committed, is not deleted and nothing is known against it.
 fn is_committed(one: &&Placed) -> bool {
-    one.info.state.may_be_used(CheckpointUse::Best, false)
+    Weights::in_state(one.info.state).may_be_used_for(CheckpointUse::Best)
 }

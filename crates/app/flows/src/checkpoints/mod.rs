@@ -27,9 +27,12 @@ use std::sync::Arc;
 
 use trackway_api::checkpoints::CheckpointListing;
 use trackway_checkpoint::{CheckpointError, CheckpointState, CheckpointView, Housekeeper};
-use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
+use trackway_core::{
+    CheckpointUse, Clock, Health, Ids, LaunchKind, RunId, Rung, Step, Timestamp, Unfit, Weights,
+};
 use trackway_engine::checkpoints::{mirror_run, view};
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::good_runs::{blessed_because, decided_otherwise, why_unfit};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::remote::RemotePlan;
 use trackway_engine::{Context, run};
@@ -80,6 +83,8 @@ struct RunFacts {
     /// Oldest first.
     attempts: Vec<AttemptRow>,
     events: Vec<EventRow>,
+    /// A person vouches for the run although an attempt of it is broken.
+    is_blessed: bool,
     /// What was logged at the step of each checkpoint, by the SHA-256 of its manifest; of an attempt that has ended.
     logged: BTreeMap<String, BTreeMap<String, f64>>,
 }
@@ -101,12 +106,14 @@ pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Chec
     let events = context.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
     let mirrored = context.ledger_read(|ledger| ledger.checkpoints_of_run(row.run_id))?;
     let logged = mirrored.into_iter().filter_map(logged_values).collect();
+    let is_broken = attempts.iter().any(|attempt| attempt.health == Some(Health::Broken));
+    let is_blessed = is_broken && blessed_because(context, &row)?.is_some();
     let remote = RemotePlan::of_run(context, &row, rung)?.filter(|_| row.kind == LaunchKind::Train);
     Ok(Checkpoints {
         remote,
         root: context.home.layout.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
         subject: row.run_id.to_string(),
-        run: Some(RunFacts { row, attempts, events, logged }),
+        run: Some(RunFacts { row, attempts, events, is_blessed, logged }),
         checked: RefCell::default(),
         clock: Arc::clone(&context.clock),
         ids: Arc::clone(&context.ids),
@@ -296,6 +303,21 @@ impl Checkpoints {
         self.run.as_ref().map_or(&[], |run| &run.attempts)
     }
 
+    /// The attempt that wrote a checkpoint, if it is in the ledger.
+    fn writer(&self, one: &Placed) -> Option<&AttemptRow> {
+        self.attempts().iter().find(|attempt| attempt.attempt_id == one.info.attempt_id)
+    }
+
+    /// What is known of the weights of a checkpoint; `accepts_unsafe`: a person uses them all the same.
+    fn weights(&self, one: &Placed, accepts_unsafe: bool) -> Weights {
+        Weights {
+            health: self.writer(one).and_then(|attempt| attempt.health),
+            accepts_unsafe,
+            is_blessed: self.run.as_ref().is_some_and(|run| run.is_blessed),
+            ..Weights::in_state(one.info.state)
+        }
+    }
+
     /// What people call it.
     fn title(&self) -> String {
         match &self.run {
@@ -306,6 +328,16 @@ impl Checkpoints {
 
     /// The referenced one, among all of this disk and of the remote.
     fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
+        self.choose_for(placed, which, CheckpointUse::Keep)
+    }
+
+    /// The same for a purpose, which decides what a person can do where nothing is safe.
+    fn choose_for(
+        &self,
+        placed: &[Placed],
+        which: Which,
+        purpose: CheckpointUse,
+    ) -> Result<Placed, AppError> {
         let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
         let meant = committed.filter(|one| match which {
             Which::Latest => one.info.state == CheckpointState::Committed,
@@ -315,24 +347,33 @@ impl Checkpoints {
         let nearest =
             |one: &&Placed| (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number);
         meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
-            Which::Latest => self.nothing_usable(placed),
+            Which::Latest => self.nothing_usable(placed, purpose),
             Which::Step(step) => self.no_such_step(step),
         })
     }
 
     /// Why there is no newest one: nothing was committed, or nothing of it is safe.
-    fn nothing_usable(&self, placed: &[Placed]) -> AppError {
+    fn nothing_usable(&self, placed: &[Placed], purpose: CheckpointUse) -> AppError {
         let newest = placed.iter().find(|one| one.info.state == CheckpointState::Unsafe);
-        newest.map_or_else(|| self.nothing_committed(), |newest| self.is_unsafe(newest))
+        let unfit =
+            |newest: &Placed| self.unfit(newest, &self.weights(newest, false).unfit_for(purpose), purpose);
+        newest.map_or_else(|| self.nothing_committed(), unfit)
     }
 
     /// A checkpoint that only a person can decide to use.
-    fn is_unsafe(&self, one: &Placed) -> AppError {
-        let why = one.info.why.as_deref().unwrap_or("no reason is written down");
-        let message = format!("step {} of {} is unsafe: {why}", one.info.step, self.title());
-        AppError::new(ErrorKind::Usage, message)
-            .hint(format!("see which are safe with: trackway checkpoint ls {}", self.subject))
-            .hint(format!("use it all the same with: --checkpoint {} --unsafe --why TEXT", one.info.step))
+    fn unfit(&self, one: &Placed, unfit: &[Unfit], purpose: CheckpointUse) -> AppError {
+        let what = format!("step {} of {}", one.info.step, self.title());
+        let first = unfit.first().copied().unwrap_or(Unfit::Unsafe);
+        let mut error =
+            AppError::new(ErrorKind::Usage, why_unfit(first, (&what, &one.info), self.writer(one)));
+        if first == Unfit::Unsafe {
+            error = error.hint(format!("see which are safe with: trackway checkpoint ls {}", self.subject));
+        }
+        // A folder of checkpoints has no run for which a person could decide.
+        if self.run.is_some() {
+            error.hints.extend(decided_otherwise(unfit, purpose, &self.subject, one.info.step));
+        }
+        error
     }
 
     fn nothing_committed(&self) -> AppError {

@@ -43,7 +43,7 @@ const WRITING: [&str; 12] = [
     "savetxt(", "dump(",
 ];
 /// Words in an option of a command whose value is what is written.
-const OUTPUTS: [&str; 5] = ["out", "save", "pred", "log", "result"];
+const OUTPUTS: [&str; 8] = ["out", "save", "pred", "log", "result", "metric", "report", "history"];
 
 /// The request of `trackway init`. Relative paths are relative to the working directory.
 #[derive(Debug, Clone)]

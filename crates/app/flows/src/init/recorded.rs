@@ -1,11 +1,12 @@
 //! What a recorded run shows of the run file that would repeat it.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use trackway_core::{LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
+use trackway_engine::capture::named_files::modified_at;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::adopted_patterns;
 use trackway_engine::stored::stored_plan;
@@ -14,7 +15,7 @@ use trackway_ledger::{AttemptRow, RunRow};
 
 use super::draft::{ProjectEvidence, Recorded};
 use super::resume::resume_arguments;
-use super::{Places, beside, folder_for, project, read_script, with_columns};
+use super::{Places, beside, folder_for, paths_of, project, read_by, read_script, with_columns};
 
 /// Variables of its environment that decide what a training computes, and on what.
 const VARIABLES: [&str; 14] = [
@@ -86,8 +87,18 @@ pub(crate) fn evidence_of(
     let (script, arguments) = script_of(&plan.command, &working_directory);
     let script = script.and_then(|script| read_script(&script, &folder).ok());
     let places = Places { run_file: &folder, arguments: &working_directory, script: &working_directory };
-    let evidence = project(&places, script, arguments, &|path| is_older(path, run.started_at));
+    let mut evidence = project(&places, script, arguments, &|path| is_older(path, run.started_at));
+    let text = evidence.script.as_ref().map_or("", |script| script.text.as_str());
+    evidence.data_files = named_by(text, arguments, std::mem::take(&mut evidence.data_files));
     Ok(ProjectEvidence { recorded: Some(recorded), ..evidence })
+}
+
+/// Of the data files that are there, those whose name the script or its arguments have: the others need not be what the run read.
+fn named_by(script: &str, arguments: &[String], mut files: Vec<String>) -> Vec<String> {
+    let words = read_by(script).chain(paths_of(arguments));
+    let names: BTreeSet<&OsStr> = words.filter_map(|word| Path::new(word).file_name()).collect();
+    files.retain(|path| Path::new(path).file_name().is_some_and(|name| names.contains(name)));
+    files
 }
 
 /// The arguments that make the script of a command continue from a checkpoint, as its text declares them now; empty: none, or it is not here.
@@ -144,8 +155,8 @@ fn script_of<'c>(command: &'c [String], folder: &Path) -> (Option<PathBuf>, &'c 
 
 /// Whether a file was there before `then`: what a run wrote is not what it read.
 fn is_older(path: &Path, then: Option<Timestamp>) -> bool {
-    let modified = path.metadata().map(|file| file.mtime() * 1_000_000 + file.mtime_nsec() / 1_000);
-    modified.is_ok_and(|modified| then.is_none_or(|then| modified < then.as_micros()))
+    let modified = path.metadata().ok().as_ref().and_then(modified_at);
+    modified.is_some_and(|modified| then.is_none_or(|then| modified < then))
 }
 
 #[cfg(test)]
@@ -170,11 +181,22 @@ mod tests {
         }
     }
 
+    /// Proves that of the data files which are there those count whose name is in the script or in the arguments, and that no other does.
+    #[test]
+    fn only_data_that_is_named_is_that_of_a_run() {
+        let files =
+            ["data/train.csv", "data/val.csv", "report.csv", "scored.csv"].map(str::to_owned).to_vec();
+        let script = "a = open(os.path.join(folder, 'train.csv'))\nb.to_csv('scored.csv')\n";
+        let arguments = ["--val", "val.csv"].map(str::to_owned);
+        assert_eq!(named_by(script, &arguments, files.clone()), ["data/train.csv", "data/val.csv"]);
+        assert!(named_by("import torch\n", &[], files).is_empty());
+    }
+
     /// Proves that a file that was changed since the run began is not one that it read.
     #[test]
     fn what_a_run_wrote_is_not_what_it_read() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let modified = file.path().metadata().unwrap().mtime() * 1_000_000;
+        let modified = modified_at(&file.path().metadata().unwrap()).unwrap().as_micros();
         let at = |micros: i64| Some(Timestamp::from_micros(micros));
         assert!(is_older(file.path(), at(modified + 2_000_000)) && is_older(file.path(), None));
         assert!(!is_older(file.path(), at(modified - 1)));

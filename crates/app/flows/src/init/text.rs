@@ -72,7 +72,7 @@ pub fn text(draft: &Draft) -> String {
 /// What a recorded run was given beside its command.
 fn given(draft: &Draft) -> String {
     let Some(recorded) = &draft.recorded else { return String::new() };
-    let mut text = format!("# This is what {} was given.\n", recorded.run_id);
+    let mut text = String::new();
     if let Some(folder) = &recorded.working_directory {
         text += &format!("working_directory = {}\n", quoted(folder));
     }
@@ -85,7 +85,10 @@ fn given(draft: &Draft) -> String {
             text += &format!("{key} = {{ {} }}\n", pairs(values));
         }
     }
-    text
+    match text.is_empty() {
+        true => format!("# This is the command of {}.\n", recorded.run_id),
+        false => format!("# This is what {} was given.\n{text}", recorded.run_id),
+    }
 }
 
 fn pairs(values: &BTreeMap<String, String>) -> String {
@@ -142,7 +145,7 @@ fn checkpoints(draft: &Draft) -> String {
             }
         };
         return format!(
-            "\n# Checkpoints that the script writes itself: a retry continues from the newest that is whole. The script looks for it, or is given its path.\n\
+            "\n# Checkpoints that the script writes itself: a retry continues from the newest that is whole if the script looks for it or is given its path.\n\
              [checkpoint]\nadopt = [{adopt}]\n{resume}\n#keep = {{ last = 3 }}\n"
         );
     }
@@ -280,5 +283,10 @@ mod tests {
         assert_eq!(file.run.tags, [("team".to_owned(), "4".to_owned())].into());
         assert_eq!(file.checkpoint.adopt.as_deref().unwrap(), ["out/checkpoint-*", "4"]);
         assert_eq!(file.checkpoint.every_seconds, None);
+        let (working_directory, none) = (None, BTreeMap::new());
+        let [environment, parameters, tags] = [none.clone(), none.clone(), none];
+        let bare = Recorded { working_directory, environment, parameters, tags, ..recorded("4") };
+        let text = text(&Draft { recorded: Some(bare), ..of(Framework::Torch) });
+        assert!(text.contains("# This is the command of run_") && !text.contains("was given"), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use trackway_core::{CheckpointUse, Rung};
+use trackway_core::{CheckpointUse, Rung, Unfit, Weights};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFolder, read_regular};
@@ -33,8 +33,9 @@ pub(super) fn checkpoints_of(context: &Context, version: &ModelVersionRow) -> Re
 pub(super) fn unsafe_because(context: &Context, version: &ModelVersionRow) -> Option<String> {
     let opened =
         checkpoints_of(context, version).ok()?.open_manifest(&version.checkpoint_manifest_sha256).ok()?;
-    let found = opened.info.unsafe_evidence?;
-    (!opened.info.state.may_be_used(CheckpointUse::Release, false)).then_some(found.why)
+    let unfit = Weights::in_state(opened.info.state).unfit_for(CheckpointUse::Release);
+    let found = opened.info.unsafe_evidence.filter(|_| unfit.contains(&Unfit::Unsafe))?;
+    Some(found.why)
 }
 
 /// Reads and checks every byte of a version.

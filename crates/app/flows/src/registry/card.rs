@@ -2,6 +2,7 @@
 //! revision).
 
 use serde_json::{Value, json};
+use trackway_core::Health;
 use trackway_core::text::metric;
 use trackway_core::visible::escaped_json;
 use trackway_engine::Context;
@@ -28,6 +29,9 @@ pub(super) struct CardFacts {
     judged: Vec<JudgedGate>,
     numbers: Vec<(String, Measured)>,
     approvals: Vec<ApprovalRow>,
+    health: Option<Health>,
+    /// What speaks against its weights.
+    pub(super) warnings: Vec<String>,
 }
 
 pub(super) fn facts_of_card(
@@ -39,10 +43,13 @@ pub(super) fn facts_of_card(
     let run = context.run_by_id(version.run_id)?;
     let digest = &evidence.facts.approval_digest;
     let approvals = evidence.approvals.into_iter().filter(|row| row.digest == *digest).collect();
+    let health = evidence.facts.attempt.as_ref().and_then(|attempt| attempt.health);
+    let warnings = evidence.facts.warnings();
     let (evaluation, gates) = (evidence.evaluation, evidence.gates);
     let judged = gates.as_ref().map(judged).transpose()?.unwrap_or_default();
     let numbers = gates.as_ref().map(numbers).transpose()?.unwrap_or_default();
-    Ok(CardFacts { version: version.clone(), run, evaluation, gates, judged, numbers, approvals })
+    let version = version.clone();
+    Ok(CardFacts { version, run, evaluation, gates, judged, numbers, approvals, health, warnings })
 }
 
 /// The model card of a version.
@@ -71,7 +78,7 @@ pub(super) fn card(facts: &CardFacts) -> String {
     text.into_string()
 }
 
-fn origin(text: &mut Markdown, CardFacts { version, run, .. }: &CardFacts) {
+fn origin(text: &mut Markdown, CardFacts { version, run, health, warnings, .. }: &CardFacts) {
     md!(text, "## Where it comes from\n\n| | |\n|---|---|\n");
     fn line(text: &mut Markdown, name: impl Put, value: impl Put) {
         md!(text, "| {} | {} |\n", name, value);
@@ -85,6 +92,8 @@ fn origin(text: &mut Markdown, CardFacts { version, run, .. }: &CardFacts) {
     }
     code(text, "attempt", version.attempt_id.map(|id| id.to_string()).as_deref());
     version.step.iter().for_each(|step| line(text, "step", step.to_string()));
+    health.iter().for_each(|health| line(text, "health", health.as_str()));
+    warnings.iter().for_each(|warning| line(text, "warning", warning.as_str()));
     line(text, "trained on", format!("{} of the data", version.rung));
     line(text, "weights", ("manifest ", Code(&version.checkpoint_manifest_sha256)));
     line(text, "size", format!("{} bytes", version.size_bytes));

@@ -8,9 +8,10 @@ use serde_json::json;
 use trackway_api::registry::{Approved, ModelChanged};
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
-use trackway_core::{Clock as _, Rung, Timestamp};
+use trackway_core::{CheckpointUse, Clock as _, Rung, Timestamp, Unfit};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::good_runs::decided_otherwise;
 use trackway_engine::person::person;
 use trackway_files::give_to_user;
 use trackway_formats::model_policy::{self, ModelPolicyFile};
@@ -173,8 +174,11 @@ pub fn roll_back_model(
     }
     if let Some(why) = artifact::unsafe_because(context, version) {
         let message = format!("version {} is unsafe: {why}", version.version);
-        return Err(AppError::new(ErrorKind::Integrity, message)
-            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
+        let mut error = AppError::new(ErrorKind::Integrity, message)
+            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name));
+        let (run, step) = (version.run_id.to_string(), version.step.unwrap_or_default());
+        error.hints.extend(decided_otherwise(&[Unfit::Unsafe], CheckpointUse::Release, &run, step));
+        return Err(error);
     }
     let answer = ModelChanged { verify_seconds, ..unchanged(&model, Some(version)) };
     let change = ModelChangeRow {
@@ -217,6 +221,10 @@ fn carry_out(
     };
     if let (Some(deployed), Some(version), Some(number)) = (&mut deployed, version, released_by) {
         deploy::point_to(deployed, &model.name, version.version, number)?;
+        deploy::remember(context, &model.name, deployed);
+    }
+    if let (true, None, Some(version)) = (is_released, deploy, version) {
+        answer.warnings = deploy::still_served(context, &model.name, version.version);
     }
     let copy_seconds = deployed.as_ref().map_or(0.0, |deployed| deployed.copy_seconds);
     answer.deployed = deployed;
@@ -411,6 +419,7 @@ fn unchanged(model: &Model, version: Option<&ModelVersionRow>) -> ModelChanged {
         approvals: Vec::new(),
         refusals: Vec::new(),
         deployed: None,
+        warnings: Vec::new(),
         verify_seconds: 0.0,
         control_seconds: 0.0,
     }

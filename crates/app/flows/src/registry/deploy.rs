@@ -12,10 +12,12 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{OwnedFolder, TempFile, TempFolder, open_regular};
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_formats::path_text::path_of;
+use trackway_formats::shell::quoted;
 use trackway_ledger::ModelVersionRow;
 use trackway_tower::registry::Version;
 
 use super::artifact::{ModelFiles, own_name, sync_folder};
+use super::card::CardFacts;
 use super::place::{CopyMarker, Current, MARKER, Place, clear_parts, in_the_way, refuse_unknown};
 use super::{Model, card};
 use crate::checkpoints::{BytesProgress, Checkpoints, OpenedCheckpoint};
@@ -42,12 +44,13 @@ pub(super) fn deploy(
     let checkpoints = artifact::checkpoints_of(context, version)?;
     let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
     let files = files_to_copy(&checkpoints, &opened, (&copy, &target))?;
+    let facts = card::facts_of_card(context, model, version)?;
     if is_there {
         let own = [MANIFEST, CARD, SIGNATURE].map(|name| own_name(name, &files.placed));
         clear_parts(&target, &own.each_ref().map(String::as_str))?;
     }
     let copied_bytes = if is_there && verify(&target, &files.placed).is_ok() {
-        describe(context, model, version, (&opened.manifest, files.placed.as_slice()), &target)?;
+        describe(&facts, version, (&opened.manifest, files.placed.as_slice()), &target)?;
         // What a colleague copied is theirs to give.
         let _ = trackway_files::give_tree_to_user(&target);
         0
@@ -59,14 +62,14 @@ pub(super) fn deploy(
         let part = place.part()?;
         copy.write(part.path())?;
         let bytes = files.bring(&checkpoints, &opened, part.path(), watch)?;
-        describe(context, model, version, (&opened.manifest, files.placed.as_slice()), part.path())?;
+        describe(&facts, version, (&opened.manifest, files.placed.as_slice()), part.path())?;
         verify(part.path(), &files.placed)?;
         put(part, &target, is_there)?;
         bytes
     };
     sync_folder(folder)?;
     let copy_seconds = context.clock.now().seconds_since(began);
-    Ok(Deployed { folder: target, copied_bytes, copy_seconds, is_current: false, current_version: None })
+    Ok(copied(target, copied_bytes, copy_seconds, facts))
 }
 
 /// Copies the files of a version into a folder that has none yet, with manifest, card and signature. A whole copy of the
@@ -89,9 +92,10 @@ pub fn export_model(
     let checkpoints = artifact::checkpoints_of(context, version)?;
     let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
     let files = files_to_copy(&checkpoints, &opened, (&copy, folder))?;
+    let facts = card::facts_of_card(context, &model, version)?;
     let target = match empty_target(folder) {
         Err(_) if copy.is_of(folder) && verify(folder, &files.placed).is_ok() => {
-            return Ok(exported(folder, 0, context.clock.now().seconds_since(began)));
+            return Ok(copied(folder.to_owned(), 0, context.clock.now().seconds_since(began), facts));
         }
         target => target?,
     };
@@ -102,22 +106,20 @@ pub fn export_model(
         .map_err(|error| AppError::file("make", &target, &error))?;
     copy.write(part.path())?;
     let copied_bytes = files.bring(&checkpoints, &opened, part.path(), watch)?;
-    describe(context, &model, version, (&opened.manifest, files.placed.as_slice()), part.path())?;
+    describe(&facts, version, (&opened.manifest, files.placed.as_slice()), part.path())?;
     verify(part.path(), &files.placed)?;
     put(part, &target, false)?;
-    Ok(exported(folder, copied_bytes, context.clock.now().seconds_since(began)))
+    Ok(copied(folder.to_owned(), copied_bytes, context.clock.now().seconds_since(began), facts))
 }
 
 /// Writes manifest, card and signature beside the files.
 fn describe(
-    context: &Context,
-    model: &Model,
+    facts: &CardFacts,
     version: &ModelVersionRow,
     (manifest, files): (&Manifest, &[ManifestFile]),
     folder: &Path,
 ) -> Result<(), AppError> {
-    let card = card::card(&card::facts_of_card(context, model, version)?);
-    let mut own = vec![(MANIFEST, pretty(manifest)), (CARD, card)];
+    let mut own = vec![(MANIFEST, pretty(manifest)), (CARD, card::card(facts))];
     own.extend(version.signature_json.as_ref().map(|signature| (SIGNATURE, pretty(signature))));
     for (name, text) in own {
         let path = folder.join(own_name(name, files));
@@ -126,9 +128,10 @@ fn describe(
     sync_folder(folder)
 }
 
-fn exported(folder: &Path, copied_bytes: u64, copy_seconds: f64) -> Deployed {
-    let folder = folder.to_owned();
-    Deployed { folder, copied_bytes, copy_seconds, is_current: false, current_version: None }
+/// A copy to which `current` does not point.
+fn copied(folder: PathBuf, copied_bytes: u64, copy_seconds: f64, facts: CardFacts) -> Deployed {
+    let (is_current, current_version) = (false, None);
+    Deployed { folder, copied_bytes, copy_seconds, is_current, current_version, warnings: facts.warnings }
 }
 
 /// Makes `current` follow the change of the registry that put this version into production, unless it follows a newer one.
@@ -143,6 +146,40 @@ pub(super) fn point_to(
     deployed.is_current = current.version == version;
     deployed.current_version = Some(current.version);
     Ok(())
+}
+
+/// The folders in which this home let `current` point to a version of a model, one a line.
+fn places_file(context: &Context, model: &str) -> PathBuf {
+    context.home.layout.registry_file(&format!("deployed-{model}")).with_extension("txt")
+}
+
+/// Remembers where a model is deployed, for [`still_served`]. What cannot be remembered is not.
+pub(super) fn remember(context: &Context, model: &str, deployed: &Deployed) {
+    let folder = deployed.folder.parent().and_then(|folder| std::path::absolute(folder).ok());
+    let Some(place) = folder.as_deref().and_then(Path::to_str).filter(|place| !place.contains('\n')) else {
+        return;
+    };
+    let path = places_file(context, model);
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    if !known.lines().any(|line| line == place) {
+        let _ = TempFile::write(&path, format!("{known}{place}\n").as_bytes());
+    }
+}
+
+/// Where another version than the one in production is served still, with the command that deploys that one.
+pub(super) fn still_served(context: &Context, model: &str, in_production: Version) -> Vec<String> {
+    let known = fs::read_to_string(places_file(context, model)).unwrap_or_default();
+    let served = known.lines().filter_map(|place| Some((place, Place::current_of(Path::new(place), model)?)));
+    served.filter_map(|at| still_serves(at, model, in_production)).collect()
+}
+
+fn still_serves((place, served): (&str, Version), model: &str, in_production: Version) -> Option<String> {
+    let (named, folder) = (quoted(model), quoted(place));
+    (served != in_production).then(|| {
+        format!(
+            "`current` in {folder} still points to version {served}: to deploy version {in_production}: trackway registry promote {named} {in_production} --to production --deploy {folder}"
+        )
+    })
 }
 
 /// The files of a model that differ from Trackway's marker.
@@ -226,6 +263,17 @@ mod tests {
     use trackway_formats::checkpoint_manifest::Kind;
 
     use super::*;
+
+    /// Proves that a folder that serves another version is named with the command that deploys, and that one that serves it is not.
+    #[test]
+    fn what_is_served_still_is_named() {
+        let said = still_serves(("/srv/m", 2), "m", 1).unwrap();
+        assert_eq!(
+            said,
+            "`current` in /srv/m still points to version 2: to deploy version 1: trackway registry promote m 1 --to production --deploy /srv/m"
+        );
+        assert_eq!(still_serves(("/srv/m", 1), "m", 1), None);
+    }
 
     /// Proves that a file of the model keeps its name where Trackway has one of the same name beside it.
     #[test]

@@ -58,6 +58,7 @@ pub(super) fn evidence(
         model: model.name.clone(),
         version: version.version,
         run_id: version.run_id,
+        step: version.step.unwrap_or_default(),
         manifest_sha256: manifest_sha256.clone(),
         registered_by: version.registered_by.clone(),
         rung: version.rung.parse().ok(),

@@ -125,6 +125,11 @@ impl Place {
         Ok(place)
     }
 
+    /// The version that `current` points to; `None`: the folder has none, or is not one of this model.
+    pub(super) fn current_of(folder: &Path, model: &str) -> Option<Version> {
+        Some(marker_of(folder, model).ok()?.current?.version)
+    }
+
     /// Where a version belongs. True: a copy of exactly this one is there, whole or damaged.
     ///
     /// # Errors

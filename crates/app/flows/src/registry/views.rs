@@ -73,6 +73,8 @@ pub(super) fn version_of(
         ],
         stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
         aliases: points.map(|(alias, _)| alias.clone()).collect(),
+        health: evidence.facts.attempt.as_ref().and_then(|attempt| attempt.health),
+        warnings: evidence.facts.warnings(),
         evaluation_id: evidence.evaluation.map(|evaluation| evaluation.evaluation_id),
         gates: evidence.gates.as_ref().map(|gates| gates.verdict),
         gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),

@@ -7,7 +7,7 @@ use trackway_core::RunId;
 use trackway_engine::error::AppError;
 use trackway_engine::{Context, row_copies};
 use trackway_formats::layout::RowCopy;
-use trackway_ledger::{Ledger, RunState};
+use trackway_ledger::RunState;
 
 use super::was_launched_here;
 use crate::registry::kept_name;
@@ -30,23 +30,19 @@ pub(super) fn missing_of_run(context: &Context, run_id: RunId) -> Result<Vec<Pat
     Ok(paths.filter(|path| !path.exists()).collect())
 }
 
-/// Those of the changes of models. In a ledger that several homes share the newest ones may be kept elsewhere.
-pub(super) fn missing_of_models(context: &Context) -> Result<Vec<PathBuf>, AppError> {
-    let is_own_ledger = !context.home.has_ledger_elsewhere();
-    let mut missing = Vec::new();
-    for model in context.ledger_read(Ledger::models)? {
-        let changes = context.ledger_read(|ledger| ledger.changes_of_model(&model.model))?;
-        let is_kept = |number: u64| {
-            let found = changes.iter().find(|row| row.number == number);
-            found.is_some_and(|row| context.is_kept_in_registry(&kept_name(row)))
-        };
-        let numbers: Vec<u64> = changes.iter().map(|row| row.number).collect();
-        let kept = numbers.iter().copied().filter(|number| is_kept(*number)).collect();
-        let missing_numbers = missing_numbers(&numbers, &kept, is_own_ledger);
-        let rows = changes.iter().filter(|row| missing_numbers.contains(&row.number));
-        missing.extend(rows.map(|row| context.home.layout.registry_file(&kept_name(row))));
-    }
-    Ok(missing)
+/// Those of the changes of a model, all of whose rows are read. In a ledger that several homes share the newest ones may be kept elsewhere.
+pub(super) fn missing_of_model(context: &Context, model: &str) -> Result<Vec<PathBuf>, AppError> {
+    context.ledger_read(|ledger| ledger.model(model))?;
+    let changes = context.ledger_read(|ledger| ledger.changes_of_model(model))?;
+    let is_kept = |number: u64| {
+        let found = changes.iter().find(|row| row.number == number);
+        found.is_some_and(|row| context.is_kept_in_registry(&kept_name(row)))
+    };
+    let numbers: Vec<u64> = changes.iter().map(|row| row.number).collect();
+    let kept = numbers.iter().copied().filter(|number| is_kept(*number)).collect();
+    let missing = missing_numbers(&numbers, &kept, !context.home.has_ledger_elsewhere());
+    let rows = changes.iter().filter(|row| missing.contains(&row.number));
+    Ok(rows.map(|row| context.home.layout.registry_file(&kept_name(row))).collect())
 }
 
 /// A change keeps those before it too, so that none is missing before one that is kept, nor after it where no other home makes changes.

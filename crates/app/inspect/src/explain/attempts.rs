@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_api::checkpoints::CheckpointStanding;
 use trackway_api::explain::{AttemptSummary, Diff};
-use trackway_core::{AttemptId, Step, with_fields_of};
+use trackway_core::{AttemptId, LaunchKind, Step, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_ledger::{AttemptRow, RunRow};
@@ -45,9 +45,9 @@ fn parent_of<'a>(attempt: &AttemptRow, all: &'a [AttemptRow]) -> Option<&'a Atte
     all.iter().find(|candidate| candidate.attempt_id == parent)
 }
 
-/// Steps of an attempt that did not succeed which do not count: those that its follower trained again; without one, those after its
-/// last committed step that is safe. `None` where nothing shows what was kept: what a script saves by itself is not seen. `begins`: the first step that
-/// the first attempt of the rung recorded, which is where a script begins that continues from nothing.
+/// Steps of a training attempt that did not succeed which do not count: those that its follower trained again; without one, those after its last
+/// committed step that is safe, and where it committed none all that it made, since a resume has nothing else to continue from. `begins`: the first step
+/// that the first attempt of the rung recorded, which is where a script begins that continues from nothing.
 fn lost_steps(
     attempt: &AttemptRow,
     follower: Option<&AttemptRow>,
@@ -55,22 +55,27 @@ fn lost_steps(
     standing: &CheckpointStanding,
 ) -> Option<Step> {
     let ended_badly = attempt.termination_reason.is_some_and(|reason| !reason.is_success());
-    let last = attempt.last_step.filter(|_| ended_badly)?;
+    let last = attempt.last_step.filter(|_| ended_badly && attempt.kind == LaunchKind::Train)?;
     let follower = follower.filter(|follower| follower.rung == attempt.rung && follower.first_step.is_some());
     let kept = match follower {
-        Some(follower) => match (follower.resumed_from_step, follower.first_step, begins) {
-            (Some(from), ..) => from,
-            // It prints every so many steps: the first one that it recorded is not the first one that it made.
-            (None, Some(first), Some(begins)) if first <= begins => 0,
-            (None, Some(first), _) => first.saturating_sub(1),
-            (None, None, _) => return None,
-        },
+        Some(follower) => came_from(follower, begins),
         None if standing.newest_is_unsafe && standing.newest_step == attempt.last_committed_step => {
             standing.safe_step.unwrap_or(0)
         }
-        None => attempt.last_committed_step.or(attempt.resumed_from_step)?,
+        None => attempt.last_committed_step.unwrap_or_else(|| came_from(attempt, begins)),
     };
     Some(last.saturating_sub(kept))
+}
+
+/// The step from which an attempt continued. A script may continue from a file that is not seen.
+fn came_from(attempt: &AttemptRow, begins: Option<Step>) -> Step {
+    match (attempt.resumed_from_step, attempt.first_step, begins) {
+        (Some(from), ..) => from,
+        // It prints every so many steps: the first one that it recorded is not the first one that it made.
+        (None, Some(first), Some(begins)) if first <= begins => 0,
+        (None, Some(first), _) => first.saturating_sub(1),
+        (None, None, _) => 0,
+    }
 }
 
 /// What each attempt had that its parent did not.
@@ -95,12 +100,12 @@ pub(super) fn parent_diffs(
 #[cfg(test)]
 mod tests {
     use trackway_core::name::{Name, Named};
-    use trackway_core::{LaunchKind, RunId, SequentialIds, TerminationReason, Timestamp};
+    use trackway_core::{RunId, SequentialIds, TerminationReason, Timestamp};
 
     use super::*;
 
     /// Proves that a follower which continued lost what came after its checkpoint, one that began again everything, whatever steps a script
-    /// prints, and that without a follower or a checkpoint nothing is said.
+    /// prints, and that without a follower or a checkpoint all steps that an attempt made are lost; that one which succeeded, or was no training, lost none.
     #[test]
     fn what_a_follower_trains_again_is_lost() {
         let ids = SequentialIds::default();
@@ -120,7 +125,17 @@ mod tests {
         assert_eq!(lost(Some(next(Some(85), Some(80)))), Some(10));
         assert_eq!(lost(Some(next(Some(5), None))), Some(90), "it began again");
         assert_eq!(lost(Some(next(Some(81), None))), Some(10), "from a file that is not seen");
-        assert_eq!(lost(None), None);
+        assert_eq!(lost(None), Some(90), "nothing is left to continue from");
+        let last = |change: &dyn Fn(&mut AttemptRow)| {
+            let mut last = failed.clone();
+            change(&mut last);
+            lost_steps(&last, None, Some(5), &whole)
+        };
+        assert_eq!(last(&|it| it.resumed_from_step = Some(80)), Some(10));
+        assert_eq!(last(&|it| it.first_step = Some(81)), Some(10), "it came from a file that is not seen");
+        assert_eq!(last(&|it| it.kind = LaunchKind::Prove), None);
+        assert_eq!(last(&|it| it.termination_reason = Some(TerminationReason::Completed)), None);
+        assert_eq!(last(&|it| it.last_step = None), None);
         failed.last_committed_step = Some(80);
         assert_eq!(lost_steps(&failed, None, Some(5), &whole), Some(10));
         let newest_unsafe = |safe_step| CheckpointStanding {

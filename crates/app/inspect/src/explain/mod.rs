@@ -8,6 +8,7 @@ mod ranks;
 mod same_inputs;
 mod save_requests;
 mod short;
+mod signs;
 mod suspects;
 mod termination;
 mod timeline;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, CheckpointState};
+use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
@@ -33,8 +35,10 @@ use trackway_engine::Context;
 use trackway_engine::attempt_data::SetsRead;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::good_runs::{blessed_because, good_runs};
+use trackway_engine::json_file::read_if_sound;
 use trackway_engine::reporter::Stream;
 use trackway_engine::rows::{health_report, rung_of};
+use trackway_engine::run::StoredJob;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
 use trackway_engine::stored::stored_plan;
@@ -47,15 +51,19 @@ use trackway_flows::init::resume_arguments_of;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_formats::EventKind;
+use trackway_formats::runfile::Plan;
+use trackway_formats::shell::quoted;
+use trackway_launch::shim::steps_are;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, RetryRow, RunCostRow,
-    RunDataRow, RunRow,
+    RunDataRow, RunFilter, RunRow,
 };
 
 use self::attempts::{attempt_line, parent_diffs};
 use self::machine::machine_card;
 use self::next::{NextFacts, RefusedLaunch};
+use self::signs::{Known, signs, with_evidence};
 use self::termination::advised_reason;
 pub(crate) use self::termination::termination;
 use self::way_back::way_back_action;
@@ -67,6 +75,8 @@ use crate::progressive;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
+/// Earlier runs that are searched for what a skipped check had found.
+const CHECKED_RUNS_MAX: usize = 20;
 /// Longest line shown on the page, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
@@ -79,7 +89,9 @@ pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppErro
         Found::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, *attempt),
         Found::Run(run) => match context.attempts_of_kind(run.run_id, run.kind)?.pop() {
             Some(attempt) => (*run, attempt),
-            None => return page_without_attempt(context, &run).map(|page| short::with_short(page, &[])),
+            None => {
+                return page_without_attempt(context, &run).map(|page| short::with_short(page, &[], None));
+            }
         },
     };
     page(context, &run, &attempt)
@@ -114,12 +126,12 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         rungs: Vec::new(),
         parent_diff: None,
         data: data_card(context, run, None)?,
-        next_actions: unlaunched_actions(&preflight),
+        next_actions: unlaunched_actions(run, &preflight),
         preflight,
         detections: Vec::new(),
         diagnoses: Vec::new(),
         placement: None,
-        timeline: timeline::timeline(&[], &events, &[]),
+        timeline: timeline::timeline(&[], &events, &[], None),
         termination: None,
         health: None,
         no_checkpoint_why: None,
@@ -173,6 +185,16 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let first_look = since_last_good.as_ref().and_then(suspects::first_look);
     let committed_step = next::continues_from(facts.committed_step, &standing);
     let data = data_card(context, run, Some(attempt))?;
+    let (preflight, parameters) = (recorded(context, run.run_id)?, parameters_of(context, attempt)?);
+    let signs = signs(&Known {
+        checks: &with_skipped(context, run, &preflight)?,
+        diff: since_last_good.as_ref(),
+        detections: &detections
+            .iter()
+            .filter(|found| found.attempt_id == attempt.attempt_id)
+            .collect::<Vec<_>>(),
+        parameters: &parameters,
+    });
     let facts = NextFacts {
         committed_step,
         diagnosis,
@@ -183,8 +205,15 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         nothing_changed: since_last_good.as_ref().is_some_and(|diff| diff.changes.is_empty()),
         reads_checkpoints: attempts.iter().any(|attempt| attempt.resumed_from_step.is_some()),
         warnings: warnings::warnings(attempt.attempt_id, &events),
+        signs,
         ..facts
     };
+    let evident = |found: Detection| match found.attempt_id == attempt.attempt_id {
+        true => with_evidence(found, &facts.signs, |need| next::is_there(need, &facts)),
+        false => found,
+    };
+    let highest = attempts.iter().flat_map(|it| [it.last_step, it.last_committed_step]).flatten().max();
+    let steps = steps_are(&context.home.layout.run(run.run_id), highest);
     let page = Explanation {
         run: run_card(context, run)?,
         short: Vec::new(),
@@ -192,11 +221,11 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         attempt: Some(attempt_card(context, attempt)?),
         parent_diff: diffs.remove(&attempt.attempt_id),
         data,
-        preflight: recorded(context, run.run_id)?,
+        preflight,
         progressive: progressive::card(estimate, &detections, attempt, &attempts),
-        detections,
+        detections: detections.into_iter().map(evident).collect(),
         placement: Some(placement(attempt)),
-        timeline: timeline::timeline(&attempts, &events, &retries),
+        timeline: timeline::timeline(&attempts, &events, &retries, steps),
         termination: termination(attempt),
         health: health.clone(),
         resume_step: checkpoints
@@ -217,7 +246,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         metrics,
         curves: Vec::new(),
         machine,
-        parameters: parameters_of(context, attempt)?,
+        parameters,
         tags: tags(context, run.run_id, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
         cost: cost(
@@ -233,7 +262,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         attempts: lines,
         rungs: context.rungs_of(run.run_id)?,
     };
-    Ok(short::with_short(page, &facts.warnings))
+    Ok(short::with_short(page, &facts.warnings, steps))
 }
 
 /// The health of a training that has ended.
@@ -350,6 +379,34 @@ fn since_last_good(
     let (before, after) = (Inputs::of(context, &good, last.as_ref())?, Inputs::of(context, run, attempt)?);
     let named = (good.run_id.to_string(), "the last good run".into());
     Ok(Some(compared(context, &before, &after, named)))
+}
+
+/// The checks of a run: in the place of one that was skipped what it had found on the same data in the newest run of the name that ran it.
+fn with_skipped(
+    context: &Context,
+    run: &RunRow,
+    checks: &[RecordedCheck],
+) -> Result<Vec<RecordedCheck>, AppError> {
+    let mut checks = checks.to_vec();
+    let is_open = |check: &RecordedCheck| check.skipped_why.is_some() && check.findings.is_empty();
+    if run.data_sha256.is_none() || !checks.iter().any(is_open) {
+        return Ok(checks);
+    }
+    let filter = RunFilter {
+        name: Some(run.name.clone()),
+        data_sha256: run.data_sha256.clone(),
+        created_before: Some(run.created_at),
+        limit: Some(CHECKED_RUNS_MAX),
+        ..RunFilter::default()
+    };
+    for earlier in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
+        let found = recorded(context, earlier.run_id)?;
+        for check in checks.iter_mut().filter(|check| is_open(check)) {
+            let same = found.iter().find(|other| other.name == check.name);
+            check.findings = same.map(|other| other.findings.clone()).unwrap_or_default();
+        }
+    }
+    Ok(checks)
 }
 
 /// The end of what was printed, stderr first because causes are there.
@@ -516,14 +573,18 @@ fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
 }
 
 /// What to do about each finding that forbade the launch, worst first.
-fn unlaunched_actions(preflight: &[RecordedCheck]) -> Vec<String> {
+fn unlaunched_actions(run: &RunRow, preflight: &[RecordedCheck]) -> Vec<String> {
     let blocking = preflight.iter().filter(|check| check.blocks);
     let findings = blocking.clone().flat_map(|check| &check.findings);
     let is_block = |finding: &&Finding| finding.severity == Severity::Block;
     let mut actions: Vec<String> =
         findings.filter(is_block).filter_map(|finding| finding.action.clone()).collect();
     if let Some(first) = blocking.map(|check| check.name.as_str()).next() {
-        actions.push(format!("or launch anyway: trackway run FILE --skip {first} --why REASON"));
+        let (before, behind) = match &run.run_file_path {
+            Some(path) => (quoted(path), ""),
+            None => (format!("--name {}", quoted(&run.name)), " -- COMMAND"),
+        };
+        actions.push(format!("or launch anyway: trackway run {before} --skip {first} --why REASON{behind}"));
     }
     actions
 }
@@ -577,6 +638,10 @@ fn next_facts(
         refused: refused_launch(attempt, events).filter(|_| !is_followed),
         committed_step: run.last_committed_step,
         last_step: attempt.last_step,
+        asks_to_save: save_requests::save_requests(attempt.attempt_id, events).is_some(),
+        signs: Vec::new(),
+        data_path: plan.as_ref().and_then(|plan| data_path(run, plan)),
+        run_file: run.run_file_path.as_deref().map(quoted),
         may_have_ranks: ranks::may_have_several(attempt, plan.as_ref().map_or(0, |plan| plan.resources.gpus)),
         uses_sdk: uses_sdk(context, attempt)?,
         reads_none,
@@ -598,7 +663,24 @@ fn next_facts(
         reads_checkpoints: false,
         health: None,
         lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
+        needs_full_command: needs_full_command(context, run.run_id),
     })
+}
+
+/// Whether a launch of what is stored is refused since the command held secrets, as `Job::restore` decides it.
+fn needs_full_command(context: &Context, run_id: RunId) -> bool {
+    let stored: Option<StoredJob> = read_if_sound(&context.home.layout.run(run_id).plan_json());
+    stored.is_some_and(|job| job.has_secrets && job.run_file.is_none())
+}
+
+/// Where data of the run are, as a word of a command: those called `train`, else the first.
+fn data_path(run: &RunRow, plan: &Plan) -> Option<String> {
+    let path = &plan.data.get("train").or_else(|| plan.data.values().next())?.path;
+    let folder = run.run_file_path.as_deref().and_then(|file| Path::new(file).parent());
+    match folder.filter(|_| !path.contains("://")) {
+        Some(folder) => Some(quoted(&folder.join(path).to_string_lossy())),
+        None => Some(quoted(path)),
+    }
 }
 
 /// The newest refusal of a launch after this attempt.

@@ -7,12 +7,16 @@ use trackway_engine::run::may_resume;
 use trackway_flows::diagnose::promise;
 use trackway_ledger::RunState;
 use trackway_tower::health::advice;
-use trackway_tower::{before_resume, next_actions, option_to_continue};
+use trackway_tower::{Line, Need, Ranked, Sign, before_resume, next_actions, option_to_continue, ranked};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;
 /// A failure after more steps is not met in a rehearsal, which makes a few.
 const REHEARSED_STEPS_MAX: Step = 10;
+
+/// How a run continues whose command held a secret.
+pub(super) const AGAIN: &str =
+    "its command held a secret, which is not stored: start the run again with its full command";
 
 /// A launch that was refused after an attempt.
 #[derive(Debug, Clone)]
@@ -48,6 +52,14 @@ pub struct NextFacts {
     pub committed_step: Option<Step>,
     /// The last step that it reported.
     pub last_step: Option<Step>,
+    /// Whether its script asks Trackway whether to save: then a stop waits for a checkpoint.
+    pub asks_to_save: bool,
+    /// What speaks for one cause or another, with what was seen.
+    pub signs: Vec<(Sign, String)>,
+    /// Where its data are, as a word of a command.
+    pub data_path: Option<String>,
+    /// Its run file, as a word of a command.
+    pub run_file: Option<String>,
     /// Whether it may have had several ranks.
     pub may_have_ranks: bool,
     /// Whether its script recorded with Trackway's package: another one cannot be rehearsed.
@@ -80,6 +92,8 @@ pub struct NextFacts {
     pub reads_checkpoints: bool,
     /// Whether the run can have a run file and has none.
     pub lacks_run_file: bool,
+    /// Whether its command held a secret and is in no run file: then it cannot be launched again from what is stored.
+    pub needs_full_command: bool,
 }
 
 /// The step that a resume continues from: where the newest checkpoint is unsafe, the newest one that is safe.
@@ -95,7 +109,10 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         return match facts.state {
             RunState::Running => vec![
                 format!("follow it: trackway watch {run_id}"),
-                format!("end it after a checkpoint: trackway stop {run_id}"),
+                match facts.asks_to_save {
+                    true => format!("end it after a checkpoint: trackway stop {run_id}"),
+                    false => format!("end it: trackway stop {run_id}"),
+                },
             ],
             _ => vec![format!("see how it ended: trackway explain {run_id}")],
         };
@@ -112,6 +129,7 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if let Some(kind) = facts.diagnosis {
         actions.push(format!("{}: trackway diagnose {attempt_id}", promise(kind, facts.may_have_ranks)));
     }
+    let first_look_at = actions.len();
     actions.extend(facts.first_look.clone());
     let doubts = doubts(facts, reason);
     let warned = facts.warnings.iter().filter(|_| reason.is_success());
@@ -127,8 +145,13 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
         }
         None if is_doubted => {}
         None => {
-            let lines = next_actions(reason, facts.rule.as_deref()).iter().filter(|line| fits(line, facts));
-            actions.extend(lines.map(|line| with_run(line, facts.subject_run_id)));
+            let lines = fitting(next_actions(reason, facts.rule.as_deref()), facts).into_iter();
+            let (direct, others): (Vec<Ranked<'_>>, Vec<Ranked<'_>>) =
+                lines.partition(|it| it.sign.is_some_and(|(sign, _)| sign.is_direct()));
+            actions.extend(others.iter().map(|it| filled(it, facts)));
+            // What was seen itself comes before a change that may have led to it.
+            let direct: Vec<String> = direct.iter().map(|it| filled(it, facts)).collect();
+            actions.splice(first_look_at..first_look_at, direct);
         }
     }
     if reason.is_success() && facts.state == RunState::Completed && kind == LaunchKind::Train {
@@ -139,16 +162,55 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if facts.lacks_run_file && facts.state.is_final() {
         actions.push(format!("for retries and checks, write its run file: trackway init --from {run_id}"));
     }
+    match facts.needs_full_command {
+        true => without_resume(actions, facts, reason),
+        false => actions,
+    }
+}
+
+/// The actions about a run that cannot be launched again from what is stored: in the place of those that would need it, that it is started again.
+fn without_resume(mut actions: Vec<String>, facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
+    let needs_command = |action: &String| {
+        let is_advice = action.starts_with("resume ") || action.starts_with("or resume");
+        is_advice || action.contains("trackway resume ") || action.contains("trackway init --from ")
+    };
+    actions.retain(|action| !needs_command(action));
+    let is_over = facts.state.is_final() && !reason.is_success();
+    if is_over && may_resume(facts.kind, facts.state, Some(reason)) {
+        actions.push(AGAIN.into());
+    } else if facts.state == RunState::Waiting && facts.kind == LaunchKind::Train {
+        actions.push(format!("if its supervisor has ended: {AGAIN}"));
+    }
     actions
 }
 
-/// Whether a line of the runbook fits what is known.
-fn fits(line: &str, facts: &NextFacts) -> bool {
-    let is_late = facts.last_step.is_some_and(|step| step > REHEARSED_STEPS_MAX);
-    (facts.committed_step.is_some() || !line.contains("trackway checkpoint"))
-        && ((facts.uses_sdk && !is_late) || !line.contains("trackway rehearse"))
-        && (facts.may_have_ranks || !line.starts_with("of several ranks"))
-        && (facts.has_snapshots || !line.contains("trackway data diff"))
+/// Whether what a line of the runbook needs is there.
+pub(super) fn is_there(need: Need, facts: &NextFacts) -> bool {
+    match need {
+        Need::Checkpoint => facts.committed_step.is_some(),
+        Need::Rehearsal => {
+            let is_late = facts.last_step.is_some_and(|step| step > REHEARSED_STEPS_MAX);
+            facts.uses_sdk && !is_late && facts.run_file.is_some()
+        }
+        Need::Ranks => facts.may_have_ranks,
+        Need::Snapshots => facts.has_snapshots,
+        Need::Data => facts.data_path.is_some(),
+    }
+}
+
+/// The lines of the runbook that fit what is known, those with evidence first.
+fn fitting<'f>(lines: &[Line], facts: &'f NextFacts) -> Vec<Ranked<'f>> {
+    ranked(lines, &facts.signs, |need| is_there(need, facts))
+}
+
+/// A line about this run, with its files.
+fn filled(ranked: &Ranked<'_>, facts: &NextFacts) -> String {
+    let fill = |text: String, (name, path): (&str, &Option<String>)| match path {
+        Some(path) => text.replace(&format!(" {name}`"), &format!(" {path}`")),
+        None => text,
+    };
+    let line = with_run(&ranked.to_string(), facts.subject_run_id);
+    [("FILE", &facts.run_file), ("DATA", &facts.data_path)].into_iter().fold(line, fill)
 }
 
 /// Why the attempt after it was not launched, and how the run continues all the same.
@@ -159,11 +221,13 @@ fn refused(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
     };
     let resume = format!("to resume it: trackway resume {}", facts.run_id);
     let then = match repair.as_str() {
+        repair if facts.needs_full_command => repair.to_owned(),
         "" => resume,
         repair if repair.contains("trackway resume") => repair.to_owned(),
         repair => format!("{repair}; {resume}"),
     };
-    vec![format!("its next attempt was not launched: {why}"), then]
+    let why = format!("its next attempt was not launched: {why}");
+    [why, then].into_iter().filter(|action| !action.is_empty()).collect()
 }
 
 /// What to do about a training that ended well and whose health is suspect or broken: its findings come before anything else.
@@ -184,12 +248,15 @@ fn doubts(facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
 }
 
 /// What to try about a finding. What is known to be the same need not be looked at.
-fn advised(found_by: &str, facts: &NextFacts) -> &'static str {
+fn advised(found_by: &str, facts: &NextFacts) -> String {
     match found_by {
         "unlike_earlier_runs" if facts.nothing_changed => {
-            "nothing that is compared changed since the last good run: look at what is not, such as the seed of the script and other random numbers"
+            "nothing that is compared changed since the last good run: look at what is not, such as the seed of the script and other random numbers".into()
         }
-        other => advice(other),
+        other => {
+            let lines = fitting(advice(other), facts);
+            lines.iter().map(|it| filled(it, facts)).collect::<Vec<String>>().join("; ")
+        }
     }
 }
 
@@ -281,6 +348,10 @@ mod tests {
             refused: None,
             committed_step: Some(40),
             last_step: Some(49),
+            asks_to_save: false,
+            signs: Vec::new(),
+            data_path: Some("d.csv".into()),
+            run_file: Some("r.toml".into()),
             may_have_ranks: false,
             uses_sdk: true,
             reads_none: false,
@@ -297,7 +368,44 @@ mod tests {
             nothing_changed: false,
             reads_checkpoints: false,
             lacks_run_file: false,
+            needs_full_command: false,
         }
+    }
+
+    /// Proves that of a run whose command held a secret neither a resume nor a run file of it is proposed, but that it is started again, once; and that
+    /// one which ended well need not be.
+    #[test]
+    fn a_command_with_a_secret_is_given_again() {
+        let of = |reason, state, needs_full_command| {
+            let refused = RefusedLaunch { why: "`c.pkl` is in the way".into(), repair: "move it".into() };
+            next(&NextFacts {
+                state,
+                refused: (reason == TerminationReason::StorageError).then_some(refused),
+                way_back: (reason == TerminationReason::NumericDivergence)
+                    .then(|| "to continue: trackway rollback r --to-step 20 && trackway resume r".into()),
+                lacks_run_file: true,
+                needs_full_command,
+                ..facts(reason)
+            })
+        };
+        let count = |actions: &[String], word: &str| actions.iter().filter(|it| it.contains(word)).count();
+        for reason in [
+            TerminationReason::CodeError,
+            TerminationReason::StorageError,
+            TerminationReason::NumericDivergence,
+            TerminationReason::Timeout,
+        ] {
+            let before = of(reason, RunState::Failed, false);
+            assert!(count(&before, "trackway resume") > 0 && count(&before, "full command") == 0);
+            let actions = of(reason, RunState::Failed, true);
+            assert_eq!(count(&actions, "full command"), 1, "{actions:?}");
+            for word in ["trackway resume", "trackway init", "resume from", "or resume"] {
+                assert_eq!(count(&actions, word), 0, "{actions:?}");
+            }
+        }
+        assert_eq!(count(&of(TerminationReason::StorageError, RunState::Failed, true), "move it"), 1);
+        let done = of(TerminationReason::Completed, RunState::Completed, true);
+        assert_eq!(count(&done, "full command") + count(&done, "trackway init"), 0, "{done:?}");
     }
 
     /// Proves that a resume of a script that was never seen to read a checkpoint depends on that it does, and that data are compared only where both
@@ -314,7 +422,7 @@ mod tests {
         assert_eq!([resume(false, false), resume(true, false), resume(false, true)], [true, false, false]);
         for has_snapshots in [true, false] {
             let drifted = NextFacts { has_snapshots, ..facts(TerminationReason::SchemaDrift) };
-            let says = next(&drifted).iter().any(|action| action.contains("trackway data diff"));
+            let says = next(&drifted).iter().any(|action| action.contains("compare the schema"));
             assert_eq!(says, has_snapshots);
         }
     }
@@ -332,6 +440,44 @@ mod tests {
         assert_eq!(advised("unlike_earlier_runs", &done), "see what changed since the last good run");
         let same = NextFacts { nothing_changed: true, ..done };
         assert!(advised("unlike_earlier_runs", &same).starts_with("nothing that is compared changed"));
+    }
+
+    /// Proves that nothing is proposed whose precondition is missing, and that names of files take the place of what would have to be filled in.
+    #[test]
+    fn advice_has_what_it_needs() {
+        let says = |facts: &NextFacts, word: &str| next(facts).iter().any(|action| action.contains(word));
+        let diverged = facts(TerminationReason::NumericDivergence);
+        assert!(says(&diverged, "resume from a checkpoint"));
+        assert!(!says(&NextFacts { committed_step: None, ..diverged }, "checkpoint"));
+        let late = NextFacts { committed_step: None, ..facts(TerminationReason::Timeout) };
+        assert!(says(&late, "raise the time limit") && !says(&late, "resume"));
+        let of_data = facts(TerminationReason::DataError);
+        assert!(says(&of_data, "`trackway data check d.csv`"));
+        assert!(!says(&NextFacts { data_path: None, ..of_data }, "trackway data check"));
+        let running = NextFacts { state: RunState::Running, reason: None, ..facts(TerminationReason::Hang) };
+        assert!(!says(&running, "after a checkpoint") && says(&running, "end it: trackway stop"));
+        assert!(says(
+            &NextFacts { asks_to_save: true, ..running },
+            "end it after a checkpoint: trackway stop"
+        ));
+    }
+
+    /// Proves that what was seen itself comes first, then what changed, then what to do about causes without evidence.
+    #[test]
+    fn evidence_comes_first() {
+        let seen = (Sign::DataNotFinite, "`x` is NaN in d.csv row 20".to_owned());
+        let diverged = NextFacts {
+            signs: vec![seen],
+            first_look: Some("look first at what changed".into()),
+            ..facts(TerminationReason::NumericDivergence)
+        };
+        let actions = next(&diverged);
+        assert!(actions[0].starts_with("check the inputs"), "{actions:?}");
+        assert!(actions[0].ends_with("(`x` is NaN in d.csv row 20)"), "{actions:?}");
+        assert!(
+            actions[1].starts_with("look first") && actions[2].starts_with("learning rate"),
+            "{actions:?}"
+        );
     }
 
     /// Proves that a failure by code is continued after the fix, one by storage or memory when that is changed, and that one by a signal or by the network

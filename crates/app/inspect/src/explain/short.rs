@@ -1,11 +1,17 @@
 //! The explanation in ten lines, for a person who is woken at night. Pure.
 
 use trackway_api::checkpoints::CheckpointStanding;
-use trackway_api::explain::{Change, Diff, ExplainedHealth, Explanation, InputKind, ShortLine, Termination};
+use trackway_api::explain::{
+    Change, Diff, ExplainedHealth, Explanation, RecordedCheck, ShortLine, Termination,
+};
+use trackway_core::checks::Severity;
 use trackway_core::text::{counted, duration};
-use trackway_core::{Health, TerminationReason};
+use trackway_core::{Health, Step, TerminationReason};
 use trackway_ledger::RunState;
 use trackway_tower::trust::TENSORS;
+
+use super::next::AGAIN;
+use super::signs::{is_said_by_files, with_places};
 
 /// Changes that are named.
 const CHANGES_MAX: usize = 3;
@@ -26,23 +32,25 @@ const HIDES: [&str; 2] = ["while handling ", "because of "];
 /// How a run that has ended is continued.
 const RESUME: &str = "trackway resume ";
 
-/// The page with its short form.
-pub(super) fn with_short(page: Explanation, warnings: &[String]) -> Explanation {
-    let short = short(&page, warnings);
+/// The page with its short form. `steps`: what its steps are, such as epochs.
+pub(super) fn with_short(page: Explanation, warnings: &[String], steps: Option<&str>) -> Explanation {
+    let short = short(&page, warnings, steps);
     Explanation { short, ..page }
 }
 
-fn short(page: &Explanation, warnings: &[String]) -> Vec<ShortLine> {
-    let mut lines = vec![line("run", &run(page)), line("cause", &cause(page))];
-    let evidence = page.termination.as_ref().and_then(evidence);
+fn short(page: &Explanation, warnings: &[String], steps: Option<&str>) -> Vec<ShortLine> {
+    let mut lines = vec![line("run", &run(page, steps)), line("cause", &cause(page))];
+    let evidence = match &page.termination {
+        Some(termination) => evidence(termination),
+        None if page.attempt.is_none() => forbade(&page.preflight),
+        None => None,
+    };
     lines.extend(evidence.map(|text| line("evidence", &text)));
     lines.extend(warnings.iter().map(|warning| line("warning", warning)));
     lines.extend(page.health.as_ref().map(|health| line("health", &healthy(health))));
     lines.push(line("checkpoint", &checkpoint(page)));
     lines.push(line("changed", &changed(page.since_last_good.as_ref())));
-    if page.attempt.is_some() {
-        lines.push(line("cost", &cost(page)));
-    }
+    lines.push(line("cost", &cost(page)));
     lines.extend(next(&page.next_actions).into_iter().map(|action| line("next", action)));
     lines
 }
@@ -61,7 +69,7 @@ fn cut(text: &str, chars_max: usize) -> String {
     }
 }
 
-fn run(page: &Explanation) -> String {
+fn run(page: &Explanation, steps: Option<&str>) -> String {
     let attempt = page.attempt.as_ref();
     let reason = page.termination.as_ref().map(|termination| termination.reason);
     let state = state(page.run.state, reason, attempt.is_some());
@@ -69,8 +77,13 @@ fn run(page: &Explanation) -> String {
     parts.extend(attempt.map(|attempt| format!("attempt {}", attempt.attempt_number)));
     let doubted = page.health.as_ref().filter(|health| !Health::is_good(health.health));
     parts.extend(doubted.map(ExplainedHealth::word));
-    parts.extend(attempt.and_then(|attempt| attempt.last_step).map(|step| format!("last step {step}")));
+    parts.extend(attempt.and_then(|attempt| attempt.last_step).map(|step| last_step(step, steps)));
     parts.join(", ")
+}
+
+fn last_step(step: Step, steps: Option<&str>) -> String {
+    let are = steps.map(|are| format!(" ({are})")).unwrap_or_default();
+    format!("last step {step}{are}")
 }
 
 /// The state, and of a blocked run what it waits for: it is not retried by itself, and a resume is refused until then.
@@ -99,6 +112,14 @@ fn evidence(termination: &Termination) -> Option<String> {
     Some([Some(seen), frame, hidden].into_iter().flatten().collect())
 }
 
+/// What pre-flight found that forbade the launch.
+fn forbade(preflight: &[RecordedCheck]) -> Option<String> {
+    let check = preflight.iter().find(|check| check.blocks)?;
+    let found = check.findings.iter().find(|finding| finding.severity == Severity::Block);
+    let said = found.map(with_places).or_else(|| check.why.clone())?;
+    Some(format!("{}: {said}", check.name))
+}
+
 /// The health with its first finding as a sentence, and the names of the others.
 fn healthy(health: &ExplainedHealth) -> String {
     let mut parts: Vec<String> = health.lines().into_iter().take(1).collect();
@@ -115,7 +136,7 @@ fn healthy(health: &ExplainedHealth) -> String {
 
 /// The first actions. How to continue is always one of them.
 fn next(actions: &[String]) -> Vec<&str> {
-    let resume = actions.iter().position(|action| action.contains(RESUME));
+    let resume = actions.iter().position(|action| action.contains(RESUME) || action.contains(AGAIN));
     let first = actions.iter().enumerate().filter(|(place, _)| Some(*place) != resume);
     let count = NEXT_MAX - usize::from(resume.is_some());
     let mut shown: Vec<&str> = first.map(|(_, action)| action.as_str()).take(count).collect();
@@ -200,15 +221,6 @@ fn changed(diff: Option<&Diff>) -> String {
     format!("since {}: {}", diff.against, parts.join("; "))
 }
 
-/// Whether it is a data set of which the files that changed are listed as well.
-fn is_said_by_files(change: &Change, all: &[Change]) -> bool {
-    let file_of = |other: &Change| {
-        let file = other.key.strip_prefix(change.key.as_str())?.strip_prefix(": ")?;
-        (other.kind == InputKind::Data && !file.starts_with("schema.")).then_some(())
-    };
-    change.kind == InputKind::Data && all.iter().any(|other| file_of(other).is_some())
-}
-
 /// What changed, with lines that differ where they are few.
 fn with_its_lines(change: &Change) -> String {
     let shown = change.shown_lines.iter().filter_map(|line| {
@@ -223,6 +235,9 @@ fn with_its_lines(change: &Change) -> String {
 
 fn cost(page: &Explanation) -> String {
     let cost = &page.cost;
+    if page.attempt.is_none() {
+        return "none: nothing was launched".into();
+    }
     let mut parts = vec![duration(cost.run_wall_seconds)];
     if cost.run_gpu_seconds > 0.0 {
         parts.push(format!("{:.2} GPU hours", cost.run_gpu_seconds / 3600.0));
@@ -234,7 +249,7 @@ fn cost(page: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trackway_api::explain::{TerminationEvidence, UnknownChange};
+    use trackway_api::explain::{InputKind, TerminationEvidence, UnknownChange};
     use trackway_core::{HealthFinding, HealthReport};
 
     use super::*;
@@ -279,6 +294,13 @@ mod tests {
         let long = "x".repeat(1000);
         let shown = line("evidence", &evidence_of(&[("log", &long), ("log", &format!("at {long}"))]));
         assert!(shown.text.contains("…, at xxx") && shown.text.chars().count() <= CODE_LINE_CHARS_MAX);
+    }
+
+    /// Proves that the last step is called an epoch only where that is known.
+    #[test]
+    fn epochs_are_called_so() {
+        assert_eq!(last_step(4, None), "last step 4");
+        assert_eq!(last_step(4, Some("its steps are epochs")), "last step 4 (its steps are epochs)");
     }
 
     /// Proves that an unsafe newest checkpoint is called so, beside the safe one before it or alone.

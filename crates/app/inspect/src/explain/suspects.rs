@@ -13,6 +13,7 @@ use trackway_engine::run::is_document;
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::AttemptRow;
 
+use super::signs::is_said_by_files;
 use super::termination::advised_reason;
 
 /// Letters of a name that is looked for in the evidence: shorter ones are in any sentence.
@@ -141,7 +142,7 @@ fn is_idle(change: &Change, failure: &Failure) -> bool {
     changes_comments(change) || (is_document && !is_named(change, &failure.evidence))
 }
 
-/// Whether all that changed are comments and blank lines of Python or of settings, as the lines that are shown have it.
+/// Whether all that changed are comments and blank lines of Python or of settings, as the lines that are shown have it, or docstrings.
 fn changes_comments(change: &Change) -> bool {
     let has_comments =
         file_of(change).is_some_and(|path| is_python(path) || ends_with(path, OF_HASH_COMMENTS));
@@ -149,7 +150,8 @@ fn changes_comments(change: &Change) -> bool {
         let text = line.get(1..).unwrap_or_default().trim();
         text.is_empty() || text.starts_with('#')
     };
-    has_comments && !change.shown_lines.is_empty() && change.shown_lines.iter().all(is_comment)
+    let are_comments = !change.shown_lines.is_empty() && change.shown_lines.iter().all(is_comment);
+    change.is_of_comments || (has_comments && are_comments)
 }
 
 /// The same, where the change may change what it does.
@@ -190,7 +192,8 @@ fn ends_with(path: &str, extensions: &[&str]) -> bool {
 
 /// What to look at first; none: no change fits. A second change is named too, where it may be the cause as well.
 pub(super) fn first_look(diff: &Diff) -> Option<String> {
-    let fitting = diff.changes.iter().filter_map(|change| Some((change, change.fits_because.as_ref()?)));
+    let own = diff.changes.iter().filter(|change| !is_said_by_files(change, &diff.changes));
+    let fitting = own.filter_map(|change| Some((change, change.fits_because.as_ref()?)));
     let named: Vec<String> =
         distinct(fitting).map(|(change, why)| format!("{} ({why})", change.sentence())).collect();
     if named.is_empty() {

@@ -18,11 +18,16 @@ const SHOWN_ELSEWHERE: [EventKind; 9] = [
     EventKind::DiagnosisFacts,
 ];
 
-/// What happened, oldest first: launches and ends of attempts, events, decisions.
-pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<TimelineEvent> {
+/// What happened, oldest first: launches and ends of attempts, events, decisions. `steps`: what the steps are, such as epochs.
+pub fn timeline(
+    attempts: &[AttemptRow],
+    events: &[EventRow],
+    retries: &[RetryRow],
+    steps: Option<&str>,
+) -> Vec<TimelineEvent> {
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
-    let mut moments: Vec<TimelineEvent> = attempts.iter().flat_map(of_attempt).collect();
+    let mut moments: Vec<TimelineEvent> = attempts.iter().flat_map(|it| of_attempt(it, steps)).collect();
     let shown = events.iter().filter(|event| !SHOWN_ELSEWHERE.iter().any(|kind| kind.is(&event.kind)));
     moments.extend(shown.map(|event| TimelineEvent {
         at: event.at,
@@ -99,7 +104,7 @@ fn skipped_checkpoints(events: &[EventRow]) -> Vec<Skipped<'_>> {
     skipped
 }
 
-fn of_attempt(attempt: &AttemptRow) -> Vec<TimelineEvent> {
+fn of_attempt(attempt: &AttemptRow, steps: Option<&str>) -> Vec<TimelineEvent> {
     let moment = |at, kind: &str, step, text| TimelineEvent {
         at,
         attempt_number: Some(attempt.attempt_number),
@@ -111,7 +116,9 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<TimelineEvent> {
     if let Some(at) = attempt.started_at {
         let host = attempt.hosts.as_deref().unwrap_or("an unknown host");
         let from = attempt.resumed_from_step.map(|step| format!(", from step {step}")).unwrap_or_default();
-        moments.push(moment(at, "launched", attempt.resumed_from_step, format!("launched on {host}{from}")));
+        let are = attempt.last_step.and(steps).map(|are| format!("; {are}")).unwrap_or_default();
+        let text = format!("launched on {host}{from}{are}");
+        moments.push(moment(at, "launched", attempt.resumed_from_step, text));
     }
     if let Some(at) = attempt.ended_at {
         let status = match (attempt.exit_code, attempt.signal) {
@@ -192,7 +199,7 @@ mod tests {
             event(6, 2, None, "log entry 7 cannot be used"),
         ];
         let lines: Vec<(Option<Step>, String)> =
-            timeline(&[], &events, &[]).into_iter().map(|it| (it.step, it.text)).collect();
+            timeline(&[], &events, &[], None).into_iter().map(|it| (it.step, it.text)).collect();
         assert_eq!(
             lines,
             [

@@ -6,7 +6,7 @@ use trackway_api::explain::LineCount;
 /// The most comparisons of lines: beyond it the texts are too different to be counted.
 const COMPARISONS_MAX: usize = 4 << 20;
 /// More lines are counted and not shown.
-const SHOWN_MAX: usize = 6;
+const SHOWN_MAX: usize = 10;
 /// A longer line is cut.
 const SHOWN_LETTERS_MAX: usize = 120;
 
@@ -82,7 +82,8 @@ mod tests {
         let shown = |before: &str, after: &str| line_difference(before, after).unwrap().shown;
         assert_eq!(shown("a\nlr = 0.1\nc\n", "a\nlr = 10\nc\n"), ["-lr = 0.1", "+lr = 10"]);
         assert_eq!(shown("", &"é".repeat(200)), [format!("+{}…", "é".repeat(120))]);
-        assert_eq!(shown("", "1\n2\n3\n4\n5\n6\n").len(), 6);
-        assert!(shown("", "1\n2\n3\n4\n5\n6\n7\n").is_empty());
+        let lines = |count: usize| (0..count).map(|line| format!("{line}\n")).collect::<String>();
+        assert_eq!(shown("", &lines(SHOWN_MAX)).len(), SHOWN_MAX);
+        assert!(shown("", &lines(SHOWN_MAX + 1)).is_empty());
     }
 }

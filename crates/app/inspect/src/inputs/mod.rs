@@ -150,7 +150,13 @@ pub(crate) fn compared(
     after: &Inputs,
     (against, label): (String, String),
 ) -> Diff {
-    let kept = KeptInHome { context, folder: &after.working_directory, times: OnceCell::new() };
+    let script = after.captured.as_ref().ok().and_then(|captured| captured.capture.script.as_ref());
+    let kept = KeptInHome {
+        context,
+        folder: &after.working_directory,
+        script: script.map(|script| script.path.as_path()),
+        times: OnceCell::new(),
+    };
     let Difference { changes, unknown, .. } = difference(before, after, &kept);
     Diff { against, label, changes, unknown }
 }
@@ -208,7 +214,16 @@ fn data_sets(
 struct KeptInHome<'h> {
     context: &'h Context,
     folder: &'h Path,
+    script: Option<&'h Path>,
     times: OnceCell<RunTimes>,
+}
+
+impl KeptInHome<'_> {
+    fn times(&self) -> &RunTimes {
+        // Where the ledger cannot be read, nothing is called an output.
+        let of_ledger = || RunTimes::in_folder(self.context, self.folder, self.script).unwrap_or_default();
+        self.times.get_or_init(of_ledger)
+    }
 }
 
 impl Kept for KeptInHome<'_> {
@@ -245,8 +260,10 @@ impl Kept for KeptInHome<'_> {
     }
 
     fn was_running(&self, at: Timestamp) -> bool {
-        // Where the ledger cannot be read, nothing is called an output.
-        let of_ledger = || RunTimes::in_folder(self.context, self.folder).unwrap_or_default();
-        self.times.get_or_init(of_ledger).has(at)
+        self.times().has(at)
+    }
+
+    fn was_running_script(&self, at: Timestamp) -> bool {
+        self.times().has_of_script(at)
     }
 }

@@ -310,17 +310,22 @@ fn actions(explanation: &Explanation, failures: &[FailedAttempt]) -> Vec<Postmor
     }
     let run_id = explanation.run.run_id;
     let advice = |(reason, rule): (TerminationReason, Option<&str>)| -> Vec<String> {
-        next_actions(reason, rule).iter().map(|line| with_run(line, run_id)).collect()
+        let lines = next_actions(reason, rule).iter().filter(|line| line.need.is_none());
+        lines.map(|line| with_run(line.text, run_id)).collect()
     };
     // The last attempt's own actions name the run, such as how to resume it.
     let of_run = explanation.termination.as_ref().is_none_or(|last| !last.reason.is_success());
-    let of_reasons = |text: &String| reasons.iter().any(|reason| advice(*reason).contains(text));
+    // What the explanation says may have its evidence behind it.
+    let said = |line: &String| explanation.next_actions.iter().find(|text| text.starts_with(line.as_str()));
+    let of_reasons = |text: &String| {
+        reasons.iter().any(|reason| advice(*reason).iter().any(|line| text.starts_with(line)))
+    };
     for text in explanation.next_actions.iter().filter(|text| of_run && !of_reasons(text)) {
         add(text, None, None);
     }
     for reason in reasons {
         for text in advice(reason) {
-            add(&text, Some(reason.0), Some(runbook_section(reason.0)));
+            add(said(&text).unwrap_or(&text), Some(reason.0), Some(runbook_section(reason.0)));
         }
     }
     for found in failures.iter().flat_map(|failure| &failure.detections) {

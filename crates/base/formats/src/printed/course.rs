@@ -14,6 +14,8 @@ pub struct PrintedCourse {
     pub(super) first_epoch: Option<u64>,
     /// The steps begin again with each epoch.
     begin_again: bool,
+    /// In one attempt they fell back to its first one, and no epoch was printed that says why.
+    falls_back: bool,
     /// The steps before the epoch.
     before: u64,
     /// The training was first seen in a later epoch than its first, and how long epochs are was not known.
@@ -25,7 +27,12 @@ pub struct PrintedCourse {
     records: Records,
     /// The count with the largest total.
     counted: Option<Counted>,
+    /// The highest epoch that is the step of its values, where nothing finer is printed.
+    epochs: Option<u64>,
 }
+
+/// What is said of a training whose script prints epochs and nothing finer.
+const EPOCHS: &str = "its steps are epochs";
 
 /// A count or a bar with a total beside an epoch: `Epoch 2 [10/600]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -89,6 +96,40 @@ impl PrintedCourse {
             _ => counted_from_one.then_some(1),
         };
         self.first_epoch = self.first_epoch.or(first);
+    }
+
+    /// Whether the steps of the epochs before are added to the printed ones.
+    #[must_use]
+    pub fn begins_again(&self) -> bool {
+        self.begin_again
+    }
+
+    /// Whether printed steps fell back to the first one of an attempt, and no printed epoch says why: they may be those of an epoch.
+    #[must_use]
+    pub fn falls_back(&self) -> bool {
+        self.falls_back
+    }
+
+    /// Notes that.
+    pub(super) fn fell_back(&mut self) {
+        self.falls_back = true;
+    }
+
+    /// The epoch is the step, as nothing finer is printed.
+    pub(super) fn epoch_is_step(&mut self, epoch: u64) {
+        self.epochs = self.epochs.max(Some(epoch));
+    }
+
+    /// Something finer than epochs is printed.
+    pub(super) fn is_finer(&mut self) {
+        self.epochs = None;
+    }
+
+    /// What the steps of the training are, where they are known to be epochs. `highest`: the highest step that was recorded or committed. One above the
+    /// last printed epoch is counted by something else, such as a callback or what a checkpoint contains.
+    #[must_use]
+    pub fn steps_are(&self, highest: Option<u64>) -> Option<&'static str> {
+        self.epochs.zip(highest).filter(|(epochs, highest)| highest <= epochs).map(|_| EPOCHS)
     }
 
     /// The growing step of a printed one. `is_judging`: the line is of an evaluation, whose steps may be others.

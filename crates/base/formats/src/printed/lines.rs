@@ -29,6 +29,11 @@ impl Lines {
         self.take(&bytes[begin..]);
     }
 
+    /// The beginning of a line that has no end yet.
+    pub fn open(&self) -> &[u8] {
+        &self.line
+    }
+
     /// The last line may lack its end.
     pub fn finish(&mut self, mut found: impl FnMut(&[u8])) {
         self.end_line(&mut found);

@@ -9,6 +9,7 @@
 
 mod bar;
 mod course;
+mod known;
 mod lines;
 mod named;
 mod names;
@@ -29,6 +30,7 @@ mod yaml;
 
 use bar::{Bar, Purpose};
 pub use course::PrintedCourse;
+use known::KnownForms;
 use lines::Lines;
 use named::Named;
 use quiet::QuietForms;
@@ -82,6 +84,7 @@ struct Reading {
     settings: Settings,
     yaml: [YamlBlock; 2],
     quiet: QuietForms,
+    known: KnownForms,
     only_json: bool,
 }
 
@@ -107,6 +110,9 @@ impl PrintedReader {
     /// output and prints values without a step on the other, the bar's output must be pushed first.
     pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(PrintedMetrics)) {
         let reading = &mut self.reading;
+        if reading.steps.awaits_bar() && !reading.only_json {
+            reading.look_at(self.outputs[1 - output as usize].open(), &mut found);
+        }
         self.outputs[output as usize].push(bytes, |line| reading.raw(output, line, &mut found));
     }
 
@@ -142,8 +148,15 @@ impl Reading {
     fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
         let is_at_rest = !self.only_json && self.is_at_rest(output);
         let form = Some(line).filter(|line| is_at_rest && lines::has_digit(line)).and_then(quiet::form_of);
-        if is_at_rest && (line.len() < LINE_BYTES_MIN || form.is_some_and(|form| self.quiet.has(form))) {
+        let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
+        if is_at_rest && (line.len() < LINE_BYTES_MIN || quiet.is_some_and(|form| self.quiet.has(form))) {
             return self.settings.interrupt();
+        }
+        let known = form.filter(|_| self.steps.has_begun()).and_then(|form| self.known.read(form, line));
+        match known {
+            Some(known::Reading::Values(named)) => return self.steps.line(named, found),
+            Some(known::Reading::Bar(bar)) => return self.steps.bar(bar, found),
+            None => {}
         }
         let may_be_setting = !self.only_json && !self.steps.has_begun();
         if may_be_setting && self.yaml[output as usize].take(line, &mut self.settings) {
@@ -151,9 +164,20 @@ impl Reading {
         }
         let Some(line) = lines::readable(line) else { return };
         if self.line(output, &line, found) == Said::Nothing
-            && let Some(form) = form.filter(|_| self.is_at_rest(output))
+            && let Some(form) = quiet.filter(|_| self.is_at_rest(output))
         {
             self.quiet.add(form);
+        }
+    }
+
+    /// A line of the other output that has no end yet: a bar is drawn before what is printed beside it, and its line ends with the next drawing.
+    fn look_at(&mut self, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+        let line = lines::readable(line).unwrap_or_default();
+        let bar = bar::read_bar(&line).filter(|(bar, rest)| rest.is_empty() && !bar.is_keras);
+        if let Some((bar, _)) =
+            bar.filter(|(bar, _)| bar.purpose == Purpose::Training && bar.values.is_empty())
+        {
+            self.steps.bar(bar, found);
         }
     }
 

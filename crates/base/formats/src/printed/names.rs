@@ -49,9 +49,9 @@ const WHOSE_LINE: [(&str, &str); 7] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-static STEP_WORDS: Words<10> = Words::new([
-    "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "step",
-    "steps", "update",
+static STEP_WORDS: Words<11> = Words::new([
+    "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "round",
+    "step", "steps", "update",
 ]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something

@@ -7,7 +7,7 @@ use super::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
-const STEP_FIELDS: [&str; 5] = ["global_step", "step", "iteration", "iter", "num_updates"];
+const STEP_FIELDS: [&str; 6] = ["global_step", "step", "iteration", "iter", "num_updates", "round"];
 /// Those of them that count the steps of the training; the others may as well count those of an epoch.
 const OF_TRAINING: [&str; 2] = ["global_step", "num_updates"];
 /// The field that names the epoch; it is a metric as well.

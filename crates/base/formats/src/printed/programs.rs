@@ -466,6 +466,11 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// What each of the programs prints.
+pub(super) fn prints() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.iter().map(|program| program.prints)
+}
+
 fn read(prints: &str) -> (Vec<String>, Vec<String>) {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
     reader.push(Printed::Stdout, prints.as_bytes(), |metrics| found.push(metrics));

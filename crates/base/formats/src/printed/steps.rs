@@ -9,13 +9,15 @@
 use super::bar::{Bar, Purpose};
 use super::course::{Counted, Counts, PrintedCourse};
 use super::named::Named;
-use super::names::Meaning;
+use super::names::{self, Meaning};
 use super::{PrintedMetrics, VALUES_MAX};
 
 /// So many different bars and counts are distinguished; the one that was seen longest ago is forgotten.
 const TRACKS_MAX: usize = 16;
 /// So many lines without a step wait for the next drawing.
 const HELD_MAX: usize = 64;
+/// So many steps apart are ranks that print side by side, at most.
+const RANKS_APART: u64 = 3;
 /// The name of the counts in lines: `[100/600]`.
 const A_COUNT: &str = "a count";
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
@@ -41,6 +43,14 @@ struct Track {
     /// Whether it begins again with each epoch that is named.
     counted: Counted,
     has_values: bool,
+    /// It is a bar that goes through steps, as far as its drawings show.
+    may_train: bool,
+    /// It has been at its end.
+    has_ended: bool,
+    /// The results of an evaluation were printed where it is.
+    evaluates: bool,
+    /// Measures of the training were printed while it was drawn.
+    has_trained: bool,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
     /// The values reported last.
@@ -58,6 +68,8 @@ pub(super) struct Steps {
     at: Option<u64>,
     /// Steps that begin again in each epoch, and records that have parts of epochs.
     course: PrintedCourse,
+    /// The first and the highest of the steps that are printed without an epoch.
+    range: Option<(u64, u64)>,
     /// The number of the first epoch, from the attempt before.
     known_first: Option<u64>,
     /// Records with parts of epochs are counted: nothing says a step.
@@ -90,12 +102,14 @@ impl Steps {
         }
         self.epoch = named.epoch.or(self.epoch);
         self.has_begun = self.has_begun || named.has_place() || named.meaning() == Some(Meaning::Measure);
+        if named.step.is_none() && named.position.is_none() {
+            self.find_training_bar(&named);
+        }
         match self.step_of(&named) {
             Some(step) => {
                 self.release(step, found);
                 self.at = Some(step);
-                self.is_finer_than_epochs = true;
-                self.counts_records = false;
+                self.sees_finer();
                 if !named.values.is_empty() {
                     found(PrintedMetrics { step, values: named.values });
                 }
@@ -107,7 +121,10 @@ impl Steps {
                 let step = match (self.record_of(&named), self.at, self.epoch) {
                     (Some(record), ..) => record,
                     (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => at,
-                    (None, _, Some(epoch)) => epoch,
+                    (None, _, Some(epoch)) => {
+                        self.course.epoch_is_step(epoch);
+                        epoch
+                    }
                     (None, at, None) => at.unwrap_or(0),
                 };
                 self.at = self.at.max(Some(step));
@@ -121,6 +138,9 @@ impl Steps {
     fn step_of(&mut self, named: &Named) -> Option<u64> {
         let (epoch, is_judging) = (named.epoch.or(self.epoch), named.is_judging());
         if let Some(step) = named.step {
+            if epoch.is_none() && !is_judging {
+                self.note_fall(step);
+            }
             let counts = if named.counts_training { Counts::Training } else { Counts::Unclear };
             let highest = named.highest_step.filter(|_| named.epoch.is_some() && counts == Counts::Unclear);
             return Some(self.course.step(
@@ -144,6 +164,15 @@ impl Steps {
             self.course.remember(counted);
         }
         Some(step)
+    }
+
+    /// Notes it where steps begin again. Ranks that print side by side are a few steps apart.
+    fn note_fall(&mut self, step: u64) {
+        let (first, highest) = self.range.unwrap_or((step, step));
+        if step <= first && highest > first.saturating_add(RANKS_APART) {
+            self.course.fell_back();
+        }
+        self.range = Some((first.min(step), highest.max(step)));
     }
 
     /// The number of a record that names a part of an epoch where nothing finer is known, and of those after it.
@@ -221,6 +250,8 @@ impl Steps {
         let own_step = track.advance(bar.done, bar.epoch);
         let step = if bar.purpose == Purpose::Training { own_step } else { at };
         track.has_values |= !bar.values.is_empty();
+        track.may_train = bar.purpose == Purpose::Training;
+        track.has_ended |= track.is_at_end();
         let moved_on = restarted || track.pending.as_ref().is_some_and(|pending| pending.step != step);
         if moved_on && let Some(metrics) = track.tell() {
             found(metrics);
@@ -236,9 +267,15 @@ impl Steps {
             self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
             self.release(step, found);
             self.at = Some(step);
-            self.is_finer_than_epochs = true;
-            self.counts_records = false;
+            self.sees_finer();
         }
+    }
+
+    /// A step, or a place in an epoch.
+    fn sees_finer(&mut self) {
+        self.is_finer_than_epochs = true;
+        self.counts_records = false;
+        self.course.is_finer();
     }
 
     /// Where the epoch of a bar begins if the one before had another length, as the last one has that a limit of steps cuts.
@@ -281,6 +318,42 @@ impl Steps {
             self.leader = Some(key.clone());
         }
         self.leader.as_ref() == Some(key)
+    }
+
+    /// Whether the bar that leads is at its end and no measures of a training were printed while it was drawn.
+    pub fn awaits_bar(&self) -> bool {
+        let Some(key) = &self.leader else { return false };
+        let is_over = |track: &Track| track.is_at_end() && !track.has_trained && !track.has_values;
+        self.tracks.iter().any(|track| track.is(key) && is_over(track))
+    }
+
+    /// A bar over something else may have come first, such as one of an evaluation before the training: it was at its end before measures of a training
+    /// were printed. The bar that is drawn when they are leads from then on.
+    fn find_training_bar(&mut self, named: &Named) {
+        let is_judged = |name: &str| name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
+        let names = || named.values.iter().map(|(name, _)| name.to_lowercase());
+        let of_training =
+            names().any(|name| !is_judged(&name) && names::meaning_of(&name) == Meaning::Measure);
+        let Some(drawn) = self.tracks.iter().rposition(|track| track.may_train) else { return };
+        if !of_training {
+            self.tracks[drawn].evaluates |= names().any(|name| is_judged(&name));
+            return;
+        }
+        let Some(key) = &self.leader else { return };
+        let Some(first) = self.tracks.iter().position(|track| track.is(key)) else { return };
+        let (leader, other) = (&self.tracks[first], &self.tracks[drawn]);
+        if !leader.has_ended || (first == drawn && !leader.is_at_end()) {
+            self.tracks[first].has_trained = true;
+            return;
+        }
+        // A shorter bar behind it is more likely one of an evaluation behind the training.
+        let is_longer = other.total.is_none() || other.total > leader.total || leader.evaluates;
+        let is_training = first != drawn && is_longer && !other.is_at_end() && !other.evaluates;
+        if is_training && !leader.has_trained && !leader.has_values {
+            self.leader = Some((other.name.clone(), other.total));
+            self.leader_is_drawn = true;
+            self.tracks[drawn].has_trained = true;
+        }
     }
 
     fn release(&mut self, step: u64, found: &mut dyn FnMut(PrintedMetrics)) {
@@ -327,6 +400,10 @@ impl Track {
         self.name == key.0 && self.total == key.1
     }
 
+    fn is_at_end(&self) -> bool {
+        self.total.is_some_and(|total| self.done >= total)
+    }
+
     /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `passed`: the epochs before the first count,
     /// by a heading.
     fn count(&mut self, done: u64, epoch: Option<(u64, bool)>, passed: Option<u64>) -> u64 {
@@ -343,6 +420,8 @@ impl Track {
 
     /// The growing step of a place in an epoch.
     fn advance(&mut self, done: u64, epoch: Option<(u64, bool)>) -> u64 {
+        // What continues behind the results does not evaluate. A bar's last drawing may be read behind them.
+        self.evaluates &= done <= self.done || self.total.is_some_and(|total| done >= total);
         match (epoch, self.total) {
             (Some((epoch, counted_from_one)), Some(total)) => {
                 if epoch == 0 {

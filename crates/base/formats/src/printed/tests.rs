@@ -212,6 +212,9 @@ fn piece() -> impl Strategy<Value = String> {
             "[INFO|a.py:1] ",
             "12:30",
             "5,001",
+            "loss 1,234.50 ppl 1,222.0 ",
+            "Train [60/109] loss 0.5 ",
+            "round 5: loss ",
             "lr = 1 #\n",
             "Epoch(val) [1][2/3]",
             "total steps: ",
@@ -219,6 +222,70 @@ fn piece() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
     ]
+}
+
+/// What a text says that is repeated with other digits: as it is read, and with nothing remembered of lines before.
+fn read_both_ways(text: &str, by: u8) -> [Vec<String>; 2] {
+    let shifted = |by: u8| {
+        move |letter: char| match letter.to_digit(10) {
+            Some(digit) => char::from(b'0' + (digit as u8 + by) % 10),
+            None => letter,
+        }
+    };
+    let texts: Vec<String> = (0..6).map(|times| text.chars().map(shifted(times * by)).collect()).collect();
+    [false, true].map(|afresh| {
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        for line in texts.join("\n").split_inclusive(['\n', '\r']) {
+            reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
+            found.extend(reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}")));
+            if afresh {
+                reader.reading.quiet = QuietForms::default();
+                reader.reading.known = KnownForms::default();
+            }
+        }
+        reader.finish(|metrics| found.push(shown(&metrics)));
+        found
+    })
+}
+
+/// Proves that what each program prints is read alike with what is remembered of the lines before and without, and that something is remembered.
+#[test]
+fn programs_are_read_alike_again() {
+    let mut remembered = 0;
+    for prints in programs::prints() {
+        for by in [3, 7] {
+            let [read, afresh] = read_both_ways(&format!("{prints}\n{prints}"), by);
+            assert_eq!(read, afresh, "{prints}");
+        }
+        let mut reader = PrintedReader::default();
+        reader.push(Printed::Stdout, prints.repeat(3).as_bytes(), |_| {});
+        remembered += reader.reading.known.count();
+    }
+    assert!(remembered >= 40, "{remembered}");
+}
+
+/// Proves that the numbers of a known form are those in the line: one digit, a sign, a power, a percentage, NaN, many digits, a leading zero.
+#[test]
+fn numbers_of_known_forms() {
+    for (form, lines) in [
+        ("step STEP loss LOSS", ["1 1.25e-03", "2 7.50e-03", "3 0.00e-03", "4 -1.5"]),
+        ("step STEP accuracy LOSS loss nan", ["1 11.5%", "2 22.5%", "3 97.2%", "4 00.0%"]),
+        (
+            "{\"step\": STEP, \"loss\": LOSS}",
+            ["1 0.12345678901234567", "2 0.32345678901234567", "3 0.00000000000000001", "4 9"],
+        ),
+        ("step STEP loss LOSS", ["1 1,234.50", "2 5,678.25", "3 2,002.75", "4 1,000.00"]),
+        ("train: STEP/77 loss LOSS", ["11 0.5", "22 1,234.0", "33 0.25", "44 5,678.0"]),
+        ("{\"step\": STEP, \"loss\": LOSS}", ["1 10", "2 22", "3 03", "4 44"]),
+    ] {
+        let text = lines.map(|line| {
+            let (step, loss) = line.split_once(' ').unwrap();
+            form.replace("STEP", step).replace("LOSS", loss) + "\n"
+        });
+        let mut afresh = Vec::new();
+        text.iter().for_each(|line| afresh.extend(read(line)));
+        assert_eq!(read(&text.concat()), afresh, "{form}");
+    }
 }
 
 proptest! {
@@ -237,27 +304,12 @@ proptest! {
         prop_assert!(whole.len() <= text.len());
     }
 
-    /// Proves that what is remembered of quiet lines changes nothing: the same lines with other numbers are read as if each were the first.
+    /// Proves that what is remembered of lines changes nothing: the same lines with other numbers are read as if each were the first.
     #[test]
-    fn forms_that_said_nothing_are_rightly_skipped(parts in prop::collection::vec(piece(), 0..60), by in 1u8..9) {
-        let shifted = |by: u8| move |letter: char| match letter.to_digit(10) {
-            Some(digit) => char::from(b'0' + (digit as u8 + by) % 10),
-            None => letter,
-        };
-        let text = parts.concat();
-        let texts = [text.clone(), text.chars().map(shifted(by)).collect(), text.chars().map(shifted(2 * by)).collect(), text];
-        let mut readers = [(PrintedReader::default(), Vec::new()), (PrintedReader::default(), Vec::new())];
-        for (place, (reader, found)) in readers.iter_mut().enumerate() {
-            for line in texts.join("\n").split_inclusive('\n') {
-                reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
-                found.extend(reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}")));
-                if place == 1 {
-                    reader.reading.quiet = QuietForms::default();
-                }
-            }
-            reader.finish(|metrics| found.push(shown(&metrics)));
-        }
-        prop_assert_eq!(&readers[0].1, &readers[1].1);
+    fn forms_are_rightly_remembered(parts in prop::collection::vec(piece(), 0..60), by in 1u8..9) {
+        let text = format!("step 1: loss 1\n{}", parts.concat());
+        let [read, afresh] = read_both_ways(&text, by);
+        prop_assert_eq!(read, afresh);
     }
 
     /// Proves the same for bytes that are no text at all, on both outputs.
@@ -289,12 +341,65 @@ fn steps(text: &str) -> Vec<u64> {
     steps_after("", text)
 }
 
+/// Proves that it is known for the next attempt that steps begin again without an epoch, and that ranks which print side by side, epochs that say why,
+/// and the next attempt, which begins again, show nothing of that.
+#[test]
+fn steps_that_fall_back_unexplained_are_remembered() {
+    let falls = |texts: &[&str]| {
+        let mut course = PrintedCourse::default();
+        for text in texts {
+            let mut reader = PrintedReader::default();
+            reader.count_on(course);
+            reader.push(Printed::Stdout, text.as_bytes(), |_| {});
+            reader.finish(|_| {});
+            course = reader.course();
+        }
+        course.falls_back()
+    };
+    let epoch = lines(1..=1, &[1, 2, 3, 4, 5, 6], |_, step| format!("step {step} loss 1"));
+    let twice = epoch.repeat(2);
+    assert!(falls(&[&twice]) && falls(&[&twice, &epoch]) && falls(&[&epoch, &twice]));
+    let named = lines(1..=2, &[1, 2, 3, 4, 5, 6], |epoch, step| format!("epoch {epoch} step {step} loss 1"));
+    let ranks = lines(1..=1, &[1, 2, 1, 2, 3, 4], |_, step| format!("step {step} loss 1"));
+    assert!(!falls(&[&epoch, &epoch]) && !falls(&[&named]) && !falls(&[&ranks]));
+}
+
 /// The lines of some epochs, each with the steps.
 fn lines(epochs: std::ops::RangeInclusive<u64>, steps: &[u64], line: impl Fn(u64, u64) -> String) -> String {
     epochs
         .flat_map(|epoch| steps.iter().map(move |step| (epoch, *step)))
         .map(|(epoch, step)| line(epoch, step) + "\n")
         .collect()
+}
+
+/// Proves that steps are called epochs where nothing finer is printed, in the next attempt too, and not beside a step, a bar, a part of an epoch or a
+/// recorded step above the last epoch.
+#[test]
+fn only_epochs_are_called_epochs() {
+    let are = |before: &str, text: &str, highest: Option<u64>| {
+        let mut reader = PrintedReader::default();
+        reader.push(Printed::Stdout, before.as_bytes(), |_| {});
+        let mut next = PrintedReader::default();
+        next.count_on(reader.course());
+        next.push(Printed::Stdout, text.as_bytes(), |_| {});
+        next.course().steps_are(highest).is_some()
+    };
+    let epochs = "Epoch 1/10 loss 0.5\nEpoch 2/10 loss 0.4\n";
+    for highest in [Some(1), Some(2)] {
+        assert!(are("", epochs, highest) && are(epochs, "", highest));
+    }
+    assert!(!are("", epochs, Some(3)) && !are("", epochs, None) && !are("", "", Some(1)));
+    for finer in [
+        "step 2 loss 0.4\n",
+        "iteration 2: loss 0.4\n",
+        "[1]\ttrain-logloss:0.4\n",
+        "Epoch 2 [1/600] loss 0.4\n",
+        "Epoch 2: 50%|█████     | 1/2 [00:00<00:00, 61it/s, loss=0.4]\n",
+        "{'loss': 0.4, 'epoch': 1.5}\n",
+    ] {
+        assert!(!are("", finer, Some(1)), "{finer}");
+    }
+    assert!(!are(epochs, "step 2 loss 0.4\n", Some(2)));
 }
 
 /// Proves that steps which begin again in each epoch are those of the training, in every form in which the epoch is in the line or in a heading.
@@ -442,5 +547,70 @@ fn losses_of_parts_are_distinguished() {
     );
     assert_eq!(read("step 1 lm loss: 2, train loss 3\n"), ["1: loss=2 train_loss=3"]);
     assert_eq!(read("step 1 policy loss 2\n"), ["1: policy_loss=2"]);
+    assert_eq!(read("[0/3][50/200]\tLoss_D: 0.5\tLoss_G: 2.1\n"), ["50: loss_d=0.5 loss_g=2.1"]);
     assert_eq!(read("validation accuracy 0.2 is below the limit\n"), [] as [&str; 0]);
+}
+
+/// Proves that numbers in groups of three digits may have decimals, and that a list of numbers is none.
+#[test]
+fn groups_of_digits_with_decimals() {
+    assert_eq!(read("step 5 loss 1,234.50 ppl 1,222.0\n"), ["5: loss=1234.5 ppl=1222"]);
+    assert_eq!(read("step 1,005: loss: 12,345.5, lr 0.1\n"), ["1005: loss=12345.5 learning_rate=0.1"]);
+    assert_eq!(read("step 5 loss 1,23.5\n"), ["5: loss=1"]);
+}
+
+/// Proves that a place behind the word for training, and a round, are the step, and that counts of an evaluation and of what was correct are not.
+#[test]
+fn places_behind_train_and_rounds() {
+    assert_eq!(
+        read("Train [60/109] loss 0.5\nTrain [80/109] loss 0.25\n"),
+        ["60: loss=0.5", "80: loss=0.25"]
+    );
+    assert_eq!(read("train: 12/130 loss 0.5\nval: 3/9 loss 0.75\n"), ["12: loss=0.5", "12: val_loss=0.75"]);
+    assert_eq!(read("Epoch 2/3\ntraining 12/130 loss 0.5\n"), ["142: loss=0.5"]);
+    assert_eq!(read("step 3 train: 3/4 loss 0.5\n"), ["3: train=0.75 loss=0.5"]);
+    assert_eq!(read("loss 0.5 train: 3/4 correct\n"), ["0: loss=0.5 train=0.75"]);
+    assert_eq!(read("round 5: loss 0.3\nRound 6/9 loss 0.2\n"), ["5: loss=0.3", "6: loss=0.2"]);
+    assert_eq!(read("{\"round\": 5, \"loss\": 0.5}\n"), ["5: loss=0.5"]);
+    assert_eq!(read("best round 5: loss 0.3\n"), ["0: loss=0.3"]);
+}
+
+/// A bar on one output and what is printed on the other: the drawings of `done` of `total`, and behind each of them a line, if it has one.
+fn drawn(parts: &[(u64, u64, &str)]) -> Vec<String> {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    for (done, total, line) in parts {
+        let bar = format!("\r 10%|█         | {done}/{total} [00:01<00:02, 10.00it/s]");
+        reader.push(Printed::Stderr, bar.as_bytes(), |metrics| found.push(shown(&metrics)));
+        reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
+    }
+    reader.finish(|metrics| found.push(shown(&metrics)));
+    found
+}
+
+/// Proves that a bar without a name that was at its end before the training does not keep the step, and that bars of evaluations between and behind the
+/// steps of a training change nothing.
+#[test]
+fn a_bar_before_the_training() {
+    let (five, ten) = ("{'loss': 0.5, 'epoch': 0.1}\n", "{'loss': 0.25, 'epoch': 0.2}\n");
+    let judged = "{'eval_loss': 0.75, 'eval_runtime': 2.5, 'epoch': 0.2}\n";
+    let training = [(0, 120, ""), (4, 120, five), (6, 120, ""), (9, 120, ten), (11, 120, "")];
+    let evaluation = [(0, 16, ""), (15, 16, ""), (16, 16, judged)];
+    let steps = |parts: &[(u64, u64, &str)], name: &str| -> Vec<String> {
+        let found = drawn(parts).into_iter().filter(|line| line.contains(&format!(" {name}=")));
+        found.map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
+    };
+    for first in [&evaluation[..], &[(0, 16, ""), (16, 16, "")], &[(0, 400, ""), (400, 400, judged)]] {
+        assert_eq!(steps(&[first, &training].concat(), "loss"), ["4", "9"]);
+        let all = [first, &training, &evaluation, &[(14, 120, five), (16, 120, "")]].concat();
+        assert_eq!(steps(&all, "loss"), ["4", "9", "14"]);
+    }
+    let at_once = [(0, 16, ""), (16, 16, ""), (0, 120, five), (7, 120, "")];
+    assert_eq!(steps(&at_once, "loss"), ["0"]);
+    let to_its_end =
+        [&training[..], &[(120, 120, "")], &evaluation, &[(16, 16, "{'train_loss': 0.5}\n")]].concat();
+    assert_eq!(steps(&to_its_end, "eval_loss"), ["120"]);
+    assert_eq!(steps(&to_its_end, "train_loss"), ["120"]);
+    let silent =
+        [(0, 120, ""), (120, 120, ""), (0, 400, ""), (399, 400, judged), (399, 400, "{'train_loss': 0.5}\n")];
+    assert_eq!(steps(&silent, "train_loss"), ["120"]);
 }

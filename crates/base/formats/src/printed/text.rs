@@ -11,8 +11,8 @@ const WORDS_MAX: usize = 6;
 /// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
 const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
 /// Words of a line that only says where the script is.
-const OF_PLACES: [&str; 10] =
-    ["epoch", "ep", "step", "iter", "iteration", "train", "training", "starting", "start", "begin"];
+const OF_PLACES: [&str; 11] =
+    ["epoch", "ep", "step", "iter", "iteration", "round", "train", "training", "starting", "start", "begin"];
 
 /// The values of a line of text, with its step; `None` when it is not about training. A line that only says where the
 /// script is has no values.
@@ -162,6 +162,19 @@ fn read_value(
     if matches!(&**name, "train" | "training") && tokens.get(at + 1) == Some(&Token::Other('[')) {
         named.epoch = named.epoch.or(whole);
         return false;
+    }
+    if of.is_some() && named.step.is_none() && tokens.get(at + 3) != Some(&Token::Word("correct")) {
+        // `Train [60/109] loss 0.5`, `train: 12/130 loss 0.5`
+        if matches!(&**name, "train" | "training") {
+            if named.position.is_none() {
+                (named.position, named.total) = (whole, of);
+            }
+            return false;
+        }
+        // How far an evaluation is.
+        if names::whose_line(name).is_some() {
+            return false;
+        }
     }
     let measure = names::meaning_of(name) != Meaning::Any && !words.is_after_from;
     // Only in `name=value` and `name: value` may any word be a name, and only a single one.

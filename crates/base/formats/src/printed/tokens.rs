@@ -96,10 +96,10 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         return Token::Word(word);
     }
     if text.contains(',') {
-        // `5,001`
+        // `5,001`, also at the end of a sentence
         let digits: String = text.chars().filter(|letter| *letter != ',').collect();
         if let Ok(value) = digits.parse() {
-            return Token::Number { value, whole: digits.parse().ok(), share: None };
+            return Token::Number { value, whole: digits.trim_end_matches('.').parse().ok(), share: None };
         }
     }
     // A sentence may end after a number.
@@ -113,7 +113,7 @@ fn belongs_to_number(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%')
 }
 
-/// The end of a number, which may be written in groups of three digits.
+/// The end of a number, which may be written in groups of three digits: `5,001`, `1,234.50`.
 fn end_of_number(text: &str) -> usize {
     let plain = end_of(text, belongs_to_number);
     let digits = end_of(text, |letter| letter.is_ascii_digit());
@@ -122,10 +122,19 @@ fn end_of_number(text: &str) -> usize {
     }
     let mut end = digits;
     while let Some(group) = text[end..].strip_prefix(',') {
-        if end_of(group, belongs_to_number) != 3 || end_of(group, |letter| letter.is_ascii_digit()) != 3 {
+        if end_of(group, |letter| letter.is_ascii_digit()) != 3 {
             break;
         }
-        end += 4;
+        let more = &group[3..end_of(group, belongs_to_number)];
+        let is_fraction =
+            more.strip_prefix('.').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        if !(more.is_empty() || is_fraction) {
+            break;
+        }
+        end += 4 + more.len();
+        if is_fraction {
+            break;
+        }
     }
     end
 }
@@ -198,6 +207,10 @@ mod tests {
             ("01/02/2026 10:02:03 x: 2", vec![2.0]),
             ("eta: 1:02:03 [3/4] 1,234,567 1,23 (1,234)", vec![3.0, 4.0, 1_234_567.0, 1.0, 23.0, 1.0, 234.0]),
             ("10: 20:x loss:0.5 3s", vec![10.0, 20.0, 0.5]),
+            (
+                "1,234.50 12,345,678.25 1,222.0, 5,001. 1,23.5",
+                vec![1234.5, 12_345_678.25, 1222.0, 5001.0, 1.0, 23.5],
+            ),
         ] {
             assert_eq!(numbers(line), expected, "{line}");
         }

@@ -15,7 +15,7 @@ const DEPTH_MAX: usize = 16;
 /// A block with more lines before it counts, or with more names without indentation, is none.
 const LINES_MAX: usize = 256;
 /// Names that say where a training is.
-const OF_PLACES: [&str; 5] = ["batch", "epoch", "iter", "iteration", "step"];
+const OF_PLACES: [&str; 6] = ["batch", "epoch", "iter", "iteration", "round", "step"];
 
 /// What was printed of a block on one output.
 #[derive(Debug, Default)]

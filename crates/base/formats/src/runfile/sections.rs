@@ -193,13 +193,13 @@ pub struct CheckpointSection {
     /// After so many recorded steps in a row with a good loss a checkpoint is safe again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_after: Option<u32>,
-    /// What follows where an attempt that is to continue from a checkpoint begins before it.
+    /// What follows where the first steps of an attempt show that it does not continue from its checkpoint.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_wrong_resume: OnWrongResume,
 }
 
 closed_list!(
-    /// What follows where an attempt that is to continue from a checkpoint begins before it.
+    /// What follows where the first steps of an attempt show that it does not continue from its checkpoint.
     #[derive(Default)]
     OnWrongResume, "reaction to a wrong resume", {
         /// It is said at its first steps, and trains again what was trained.

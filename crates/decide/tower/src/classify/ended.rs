@@ -7,7 +7,7 @@ use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::outlived::AT_ONCE_MICROS;
 use super::placed::{Placed, frame_item};
 use super::rule::FactRule;
-use crate::scan::{Handling, TracebackEnd};
+use crate::scan::{self, Handling, TracebackEnd};
 use crate::signatures::{Role, code, collective, completion};
 
 /// A stop further from the end than this was followed by something else.
@@ -15,9 +15,7 @@ const NEAR_END_LINES: u64 = 40;
 /// A script's own word for its end does not count this close after a failure.
 const LOOSE_REACH_LINES: u64 = 30;
 /// Lines that may follow the last line of a failure.
-const AFTERWORD_LINES: u64 = 3;
-/// Words at the beginning of a line among which its level is, after time, host and module.
-const LEVEL_WORDS: usize = 16;
+pub(super) const AFTERWORD_LINES: u64 = 3;
 /// Lines that the message of an exception may have after its last frame.
 pub(super) const MESSAGE_LINES: u64 = 14;
 
@@ -175,23 +173,6 @@ fn is_own_plan(text: &str) -> bool {
     lower.contains("budget") && !["wall", "remain"].iter().any(|word| lower.contains(word))
 }
 
-/// A failure that the script logged as an error and then ended, with exit code 0: it is one of the last lines of its stream, no
-/// progress and no statement of an end follow, and the count of the work is not complete.
-pub(super) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let is_complete = evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
-        || placed.iter().any(|found| found.role == Role::Completion);
-    let gave_up = |found: &&Placed<'_>| {
-        let is_firm = !matches!(found.reason, Reason::NetworkError | Reason::Hang | Reason::EarlyStopped);
-        matches!(found.role, Role::Cause | Role::Verdict)
-            && is_doubt(found)
-            && is_firm
-            && is_error_line(&found.text)
-            && found.is_within(evidence, AFTERWORD_LINES)
-    };
-    let last = placed.iter().find(gave_up).filter(|_| !is_complete)?;
-    Some(last.finding(Confidence::Likely))
-}
-
 /// A SIGTERM that the script, or its trainer, wrote down as received near the end of a stream, where nothing states that the work reached its
 /// end. Trainers exit with code 0 after it.
 pub(super) fn took_sigterm(
@@ -223,15 +204,6 @@ fn says_received_sigterm(text: &str) -> bool {
     is_received && is_sigterm.iter().any(|name| lower.contains(name))
 }
 
-/// Whether a logger wrote the line at the level of an error.
-fn is_error_line(text: &str) -> bool {
-    ["ERROR", "FATAL", "CRITICAL"].iter().any(|level| {
-        text.split(|letter: char| !letter.is_ascii_alphanumeric())
-            .take(LEVEL_WORDS)
-            .any(|word| word == *level)
-    })
-}
-
 /// Whether the line speaks of an end and not only of what happened.
 fn says_stop(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
@@ -250,7 +222,7 @@ fn can_be_survived(other: &Placed<'_>) -> bool {
 /// Whether a stream ends with the exception that ended the main program, or with a launcher's report of a failed child, and
 /// nothing states a normal end.
 pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    if placed.iter().any(|found| found.role == Role::Completion) {
+    if has_stated_end(placed, evidence) || is_counted(evidence) {
         return false;
     }
     evidence.logs.iter().any(|stream| {
@@ -258,11 +230,27 @@ pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bo
         placed.iter().filter(|found| found.stream == Some(stream.stream)).any(|found| {
             let is_last = found.line_number + AFTERWORD_LINES > stream.log.line_count;
             let was_thrown =
-                traceback.is_some_and(|end| is_end_of(end, found)) && !is_followed(found, evidence);
+                traceback.is_some_and(|end| is_end_of(end, found)) && !is_followed(found, placed, evidence);
             let is_report = matches!(found.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
             is_last && found.is_open() && (was_thrown || is_report)
         })
     })
+}
+
+/// Whether the count of the work is complete.
+pub(super) fn is_counted(evidence: &TerminationEvidence) -> bool {
+    evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
+}
+
+/// Whether the count of the work ends far from its total.
+pub(super) fn falls_short(evidence: &TerminationEvidence) -> bool {
+    evidence.logs.iter().any(|log| scan::falls_short(&log.log.last_lines))
+}
+
+/// Whether something states a normal end. A bare word for it, which a wrapper prints too, does not after a count that falls short.
+pub(super) fn has_stated_end(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+    let is_believed = |found: &Placed<'_>| found.signature != completion::BARE_WORD || !falls_short(evidence);
+    placed.iter().any(|found| found.role == Role::Completion && is_believed(found))
 }
 
 /// Whether the traceback ends with this exception.
@@ -273,15 +261,24 @@ fn is_end_of(traceback: &TracebackEnd, found: &Placed<'_>) -> bool {
 }
 
 /// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may have been written before.
-fn is_followed(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+pub(super) fn is_followed(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
     let is_later = |log: &&StreamLog| {
         let last = log.log.ending.last_line.and_then(|last| last.at);
         Some(log.stream) != found.stream && last.zip(found.at).is_some_and(|(last, at)| last > at)
+    };
+    let is_doubted_word = |log: &StreamLog| {
+        let closes = |word: &Placed<'_>| {
+            word.signature == completion::BARE_WORD
+                && word.stream == Some(log.stream)
+                && word.line_number == log.log.line_count
+        };
+        falls_short(evidence) && placed.iter().any(closes)
     };
     let closes_well = |log: &StreamLog| {
         let last = log.log.last_lines.iter().rfind(|line| !line.trim().is_empty());
         let words = last.map(|line| line.to_ascii_lowercase()).unwrap_or_default();
         !log.log.ending.ends_with_progress()
+            && !is_doubted_word(log)
             && !["fail", "error", "abort", "exit code", "exit status"].iter().any(|word| words.contains(word))
     };
     evidence.logs.iter().filter(is_later).any(closes_well)

@@ -14,7 +14,7 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
 });
 static CHANGING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"0x[0-9a-fA-F]+|(?:[A-Za-z]:)?(?:[/\\][\w.@+~-]+){2,}[/\\]?|\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*"#,
+        r#"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|(?:[A-Za-z]:)?(?:[/\\][\w.@+~-]+){2,}[/\\]?|\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*"#,
     )
     .expect("a fixed pattern")
 });

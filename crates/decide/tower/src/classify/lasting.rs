@@ -44,18 +44,44 @@ static BY_REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?:^|[\s.(])(?:{of_files}|{of_stores})(?:[:)]|$)")).expect("a fixed pattern")
 });
 
-/// The exception that decided about an end, with its message as it was printed, where it follows from the code, its data and its rights: the
-/// same launch raises it again. `None`: another evidence decided, or one that the machine or the network may have caused.
+/// A line that an exception ends with: its type, of whatever name, and its message.
+static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\[[^\]]*\]:?\s*)*(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?$)").expect("a fixed pattern")
+});
+
+/// What a machine, a device, a network or a service may have caused, whatever the exception is named.
+static BY_MACHINE: LazyLock<Regex> = LazyLock::new(|| {
+    let of_network = r"nccl|gloo|dist(backend|network|store)|connect|network|socket|\bssl|https?\b|\bdns\b|\brpc|time[ds]?[ -]?out|broken ?pipe|\bpeer\b|\beof|\bremote";
+    let of_services = r"unavailable|temporar|try again|rate.?limit|too many requests|overloaded|quota|api.?error|servererror";
+    let of_files = r"\[errno|input/output|\bi/o\b|no space|stale file|blockingio|interrupted";
+    let of_memory = r"out ?of ?memory|memoryerror|cannot allocate|\boom\b|alloc_failed";
+    let of_devices = r"cuda error|cuda driver|no cuda|cublas|cudnn|(hip|xpu|npu|acl) error|illegal memory access|\becc\b|\bxid\b";
+    let of_processes =
+        r"killed|aborted|terminated|preempt|\bsig[a-z]{3,4}\b|worker|died|calledprocess|childfailed";
+    let all = [of_network, of_services, of_files, of_memory, of_devices, of_processes].join("|");
+    Regex::new(&format!("(?i:{all})")).expect("a fixed pattern")
+});
+
+/// Whether the line is an exception that nothing outside the code is known to cause. An assertion on a device checks values of the code.
+fn is_of_unknown_cause(text: &str) -> bool {
+    EXCEPTION.is_match(text) && (text.contains("device-side assert") || !BY_MACHINE.is_match(text))
+}
+
+/// The exception that decided about an end, with its message as it was printed, where nothing but the code, its data and its rights is
+/// known to cause it: the same launch may raise it again. `None`: another evidence decided, or one that the machine or the network may have
+/// caused. An evaluator depends on services too: of it only exceptions of the code count.
 #[must_use]
 pub fn thrown(reason: Reason, evidence: &[EvidenceItem]) -> Option<&str> {
     use Reason::{CheckpointError, CodeError, EvaluatorError, StorageError, Unknown};
     let decided = evidence.first()?;
     let is_printed = matches!(decided.source, EvidenceSource::Log | EvidenceSource::ErrorFile);
     let text = decided.text.trim();
-    let is_of_code = || is_of_logic(text) && !text.contains("NoneType");
     let lasts = match reason {
         StorageError => BY_REFUSAL.is_match(text),
-        CodeError | CheckpointError | EvaluatorError | Unknown => is_of_code() || BY_REFUSAL.is_match(text),
+        EvaluatorError => (is_of_logic(text) && !text.contains("NoneType")) || BY_REFUSAL.is_match(text),
+        CodeError | CheckpointError | Unknown => {
+            is_of_logic(text) || BY_REFUSAL.is_match(text) || is_of_unknown_cause(text)
+        }
         _ => false,
     };
     (is_printed && lasts).then_some(text)
@@ -82,8 +108,8 @@ pub(super) fn outlook_of(reason: Reason, rule: TerminationRule, text: &str) -> O
 mod tests {
     use super::*;
 
-    /// Proves that an exception of code is one, in a package or behind a rank too, and that what a machine, a network or a judge may
-    /// have caused is none.
+    /// Proves that an exception is one of the code, in a package or behind a rank too and whatever its type, unless a machine, a network
+    /// or a judge may have caused it.
     #[test]
     fn exceptions_of_code_are_recognised() {
         let of = |reason, source, text: &str| {
@@ -97,7 +123,18 @@ mod tests {
             ("AssertionError", true),
             ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x4 and 5x3)", true),
             ("RuntimeError: NCCL error: unhandled system error", false),
-            ("TypeError: 'NoneType' object is not subscriptable", false),
+            ("TypeError: 'NoneType' object is not subscriptable", true),
+            ("RuntimeError: boom", true),
+            ("[rank0]: Exception: boom", true),
+            ("OSError: boom", true),
+            ("trainer.errors.Boom: boom", true),
+            ("Boom", true),
+            ("RuntimeError: CUDA error: device-side assert triggered", true),
+            ("RuntimeError: CUDA error: an illegal memory access was encountered", false),
+            ("RuntimeError: DataLoader worker (pid 7) exited unexpectedly", false),
+            ("torch.OutOfMemoryError: CUDA out of memory", false),
+            ("TimeoutError: boom", false),
+            ("Segmentation fault (core dumped)", false),
             ("ConnectionError: the judge did not answer", false),
             ("OSError: [Errno 5] Input/output error", false),
             ("Killed", false),
@@ -106,6 +143,13 @@ mod tests {
             assert!(!of(Reason::NetworkError, EvidenceSource::Log, text), "{text}");
             assert!(!of(Reason::StorageError, EvidenceSource::Log, text), "{text}");
             assert!(!of(Reason::Unknown, EvidenceSource::WaitStatus, text), "{text}");
+        }
+        for (text, expected) in [
+            ("KeyError: 'target'", true),
+            ("RuntimeError: the judge says nothing", false),
+            ("TypeError: 'NoneType' object is not subscriptable", false),
+        ] {
+            assert_eq!(of(Reason::EvaluatorError, EvidenceSource::Log, text), expected, "{text}");
         }
         for (text, expected) in [
             ("PermissionError: [Errno 13] Permission denied: 'd.bin'", true),

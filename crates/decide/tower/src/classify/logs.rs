@@ -16,6 +16,7 @@ use super::exit_code::ended_by_sigkill;
 use super::failed_child;
 use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
 use super::lasting::{self, is_code_type};
+use super::logged;
 use super::placed::{Placed, chained, frame_item, item};
 use super::settings;
 use super::torn;
@@ -60,6 +61,8 @@ pub(super) struct LogReading {
     pub(super) ends_badly: bool,
     /// A traceback of which nothing shows whether it was handled, with its frame.
     pub(super) traceback: Option<TerminationFinding>,
+    /// Exit code 0 with an error that the script logged in its last lines.
+    pub(super) logged_error: Option<TerminationFinding>,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
 }
@@ -102,12 +105,13 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         last_words: ended::last_words(evidence),
         completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
         stopped: ended::stopped(&placed, evidence)
-            .or_else(|| ended::gave_up(&placed, evidence))
+            .or_else(|| logged::gave_up(&placed, evidence))
             .or_else(|| ended::took_sigterm(&placed, evidence)),
         lost_loss,
         has_doubts: ended::has_doubts(&placed, &telling, evidence),
         ends_badly: ended::badly(&placed, evidence),
         traceback: ended::unsettled(&placed, evidence).or(unread),
+        logged_error: logged::outlasted(&placed, evidence),
         others,
     }
 }

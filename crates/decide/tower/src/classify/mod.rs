@@ -28,6 +28,7 @@ mod finding;
 mod fingerprint;
 mod lasting;
 mod launcher;
+mod logged;
 mod logs;
 mod outlived;
 mod placed;
@@ -244,6 +245,8 @@ mod ending_tests;
 mod exit_tests;
 #[cfg(test)]
 mod frame_tests;
+#[cfg(test)]
+mod logged_tests;
 #[cfg(test)]
 mod mistaken_tests;
 #[cfg(test)]

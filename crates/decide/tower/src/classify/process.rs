@@ -58,6 +58,9 @@ pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Op
         let finding = TerminationFinding::new(Reason::Completed, rule, Confidence::Likely);
         return Some(exited(TerminationFinding { items: traceback.items.clone(), ..finding }));
     }
+    if let Some(logged) = &log.logged_error {
+        return Some(exited(logged.clone()));
+    }
     let confidence = if log.has_doubts { Confidence::Likely } else { Confidence::Certain };
     Some(exited(TerminationFinding::new(Reason::Completed, FactRule::ExitZero, confidence)))
 }

@@ -45,6 +45,8 @@ closed_list!(
         ExitZero = "process.exit_0",
         /// The script ended by itself with exit code 0 after a traceback of which nothing shows whether it was handled.
         ExitZeroAfterTraceback = "process.exit_0_after_traceback",
+        /// The script ended by itself with exit code 0 after it logged an error of which nothing shows whether it was handled.
+        ExitZeroAfterError = "process.exit_0_after_error",
         /// The script ended at the last step of a bounded launch.
         EndedAtLastStep = "process.ended_at_last_step",
         /// No exit was recorded, and the machine was restarted.

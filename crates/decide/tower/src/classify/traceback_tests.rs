@@ -33,8 +33,8 @@ fn verdict(code: i32, stdout: Pieces<'_>, stderr: Pieces<'_>) -> TerminationVerd
     classify(&evidence)
 }
 
-/// Proves that a traceback at the end of all output is the end whatever the exit code, that one which other output follows makes the end a completed one
-/// which names it, and that one after which steps or a result came was handled.
+/// Proves that a traceback at the end of all output is the end whatever the exit code unless the work is done, that one which other output follows makes
+/// the end a completed one which names it, and that one after which steps or a result came was handled.
 #[test]
 fn what_follows_a_traceback_says_what_it_was() {
     let traceback = raised("import fancy_plots", "ModuleNotFoundError: No module named 'fancy_plots'");
@@ -48,7 +48,12 @@ fn what_follows_a_traceback_says_what_it_was() {
     assert_eq!(of(&[first]), failed);
     assert_eq!(of(&[first, steps]), failed, "read together with it, they may have been before it");
     assert_eq!(of(&[first, ("exited with error 1\n", 101)]), failed);
+    let short = ("Epoch 2/10 loss 9.0\nEpoch 3/10 loss 8.0\n", 10);
+    assert_eq!(of(&[short, ("done\n", 101)]), failed, "a wrapper says it");
     let named = (Reason::Completed, "process.exit_0_after_traceback", true);
+    assert_eq!(of(&[short, ("no plots; model saved to model.pt\n", 101)]), named);
+    let whole = ("Epoch 9/10 loss 9.0\nEpoch 10/10 loss 8.0\n", 10);
+    assert_eq!(of(&[whole]), named, "the work is done");
     for after in ["no plots; model saved to model.pt\n", "done\n"] {
         assert_eq!(of(&[first, (after, 101)]), named, "{after}");
     }

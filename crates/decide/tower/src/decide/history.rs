@@ -31,8 +31,7 @@ pub struct PastAttempt {
     pub retry_outlook: Option<RetryOutlook>,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
-    /// The exception that ended it, with its message, where it follows from the code and its data (see
-    /// [`thrown`](crate::classify::thrown)).
+    /// The exception that ended it, with its message, where the same launch may raise it again (see [`thrown`](crate::classify::thrown)).
     #[serde(default)]
     pub exception: Option<String>,
     /// The newest committed step of the run's rung when it ended.
@@ -220,7 +219,8 @@ impl History {
     }
 
     /// Whether the attempt before `last` ended with the same exception, under the same settings and on the same data, and `last` got no
-    /// further: what it raised does not depend on the launch. Preemptions in between say nothing.
+    /// further: what it raised does not depend on the launch. Numbers, addresses and paths in the message are not compared. Preemptions in
+    /// between say nothing.
     pub(super) fn repeats_exception(&self, last: &PastAttempt) -> bool {
         let (index, before) = match self.attempts.split_last() {
             Some((_, before)) if last.exception.is_some() => (before.len(), before),
@@ -229,7 +229,8 @@ impl History {
         let before = before.iter().rev().find(|attempt| attempt.reason != Reason::Preempted);
         !self.made_progress(index)
             && before.is_some_and(|before| {
-                before.exception == last.exception
+                before.exception.is_some()
+                    && before.fingerprint == last.fingerprint
                     && before.rung == last.rung
                     && before.in_force == last.in_force
                     && before.data_manifest == last.data_manifest

@@ -222,13 +222,14 @@ fn the_evaluator_has_a_budget_of_retries() {
 }
 
 /// Proves that an exception which a second launch raises again is not launched a third time, whatever the budgets, and why; and that
-/// another message, a newer step, other settings or other data are another try.
+/// another message, a newer step, other settings or other data are another try; numbers, addresses and paths in a message are none.
 #[test]
 fn the_same_exception_is_launched_once_more() {
     let budget = AttemptBudget { attempts: 9, ..RetryPolicy::default().hang };
     let policy = RetryPolicy { unknown: budget, crash_loop_attempts: 9, ..RetryPolicy::default() };
     let thrown = |text: &str| PastAttempt {
         exception: Some(text.into()),
+        fingerprint: crate::classify::fingerprint(Reason::CodeError, text),
         last_step: Some(7),
         confidence: Confidence::Guess,
         ..ended(Reason::CodeError, None)
@@ -242,6 +243,19 @@ fn the_same_exception_is_launched_once_more() {
         };
         assert_eq!((rule, final_state), (DecisionRule::SameEndExpected, FinalState::Failed));
         assert!(why.starts_with("`KeyError: 'target'` ended two launches in a row at step 7"), "{why}");
+    }
+    for (one, other) in [
+        ("RuntimeError: <A object at 0x7f3a5c0d>", "RuntimeError: <A object at 0x7ffa12e0>"),
+        ("ValueError: at 1795244400.25, pid 71", "ValueError: at 1795244477.5, pid 1234"),
+        ("ValueError: bad 7f3a1c2d4e50", "ValueError: bad 7e9b00c2d4f0"),
+        ("Boom: no /tmp/tmpab12cd/model.pt", "Boom: no /tmp/tmpq_x9yz/model.pt"),
+        ("Boom: id 4f3a1c2d-0a1b-4c2d-8e4f-0a1b2c3d4e5f", "Boom: id aa00bb11-ffee-4ddc-9bba-112233445566"),
+    ] {
+        assert_eq!(
+            after(&[thrown(one), thrown(other)], &policy).rule(),
+            DecisionRule::SameEndExpected,
+            "{one}"
+        );
     }
     let in_force = plan(&[("BATCH", "8")]).remove(0);
     for other in [

@@ -18,6 +18,7 @@ use super::role::Role;
 use super::rules::{Rule, Rules};
 use super::validation::Validation;
 use crate::began_again::BeganAgain;
+use crate::loss_level::falls_while_learning;
 
 /// What a value is, if it is a loss.
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +162,8 @@ impl MetricDetectors {
             (State::Loss(state), _) if loss.is_main => {
                 main_loss(state, rules, sample, rank, loss.falls, changes);
             }
-            (State::Validation(state), _) => {
+            // `value_loss` is that of a critic.
+            (State::Validation(state), _) if loss.falls && falls_while_learning(&self.metric) => {
                 changes.extend(on(rules, D::ValidationDivergence, |rule| {
                     state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
                 }));

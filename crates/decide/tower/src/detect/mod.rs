@@ -38,7 +38,7 @@ use trackway_core::detect::{Detector, Firing};
 use trackway_formats::record::RESIDENT_BYTES;
 
 use crate::reinforcement::is_of_reinforcement;
-use crate::runbook::symptom_of_detector;
+use crate::runbook::{joined, symptom_of_detector};
 use anomaly::{Anomaly, DetectorChange, Sample};
 pub use cursor::{DataCursor, DataPlace};
 use metric_detectors::{LossKind, MetricDetectors};
@@ -393,8 +393,8 @@ impl Detectors {
             threshold: found.threshold,
             batch_digest: known.and_then(|rank| rank.digest_of(found.first_step)),
             evidence: format!("{}{beside}", found.evidence),
-            cause: reported_cause.unwrap_or_else(|| symptom.causes.into()),
-            advice: symptom.try_first.into(),
+            cause: reported_cause.unwrap_or_else(|| joined(symptom.causes)),
+            advice: joined(symptom.try_first),
         };
         self.last_found.insert(detector, firing.clone());
         firings.push(firing);

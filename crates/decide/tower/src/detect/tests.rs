@@ -604,11 +604,11 @@ fn every_symptom_is_reached() {
         let found = found.unwrap_or_else(|| panic!("{detector}: {firings:?}"));
         let symptom = crate::symptom_of_detector(*detector);
         assert!(
-            found.cause == symptom.causes || found.cause.contains(" at step "),
+            found.cause == crate::joined(symptom.causes) || found.cause.contains(" at step "),
             "{detector}: {}",
             found.cause
         );
-        assert_eq!(found.advice, symptom.try_first, "{detector}");
+        assert_eq!(found.advice, crate::joined(symptom.try_first), "{detector}");
     }
 }
 

@@ -65,7 +65,7 @@ pub struct NothingToRun {
     /// Why.
     pub why: String,
     /// What to do instead, most useful first.
-    pub instead: &'static [&'static str],
+    pub instead: Vec<&'static str>,
 }
 
 /// The symptom of an attempt that a launch can show the cause of. `kind`: what a person wants to observe, whatever the evidence
@@ -102,11 +102,13 @@ pub fn symptom(subject: &Subject, kind: Option<DiagnosisKind>) -> Result<Symptom
 fn nothing(subject: &Subject) -> NothingToRun {
     let Some(reason) = subject.reason else {
         let why = "it has not ended, and no detector found anything".to_owned();
-        return NothingToRun { why, instead: &["follow it: `trackway watch`"] };
+        return NothingToRun { why, instead: vec!["follow it: `trackway watch`"] };
     };
     let why =
         format!("it ended as `{reason}`, and no detector found what another launch could show the cause of");
-    NothingToRun { why, instead: next_actions(reason, None) }
+    // What has to be filled in, or may not be there, is left to the explanation.
+    let lines = next_actions(reason, None).iter().filter(|line| line.need.is_none());
+    NothingToRun { why, instead: lines.map(|line| line.text).collect() }
 }
 
 fn kind_of_reason(reason: TerminationReason) -> Option<DiagnosisKind> {

@@ -39,7 +39,7 @@ fn the_symptom_decides_the_kind() {
         assert_eq!(found, expected, "{reason} {seen:?}");
     }
     let nothing = symptom(&subject(TerminationReason::CodeError, &[]), None).unwrap_err();
-    assert_eq!(nothing.instead, next_actions(TerminationReason::CodeError, None));
+    assert_eq!(nothing.instead, ["read the deciding line and the frame above it"]);
     assert!(nothing.why.contains("`code_error`"), "{}", nothing.why);
     let wanted =
         symptom(&subject(TerminationReason::CodeError, &[]), Some(DiagnosisKind::Throughput)).unwrap();

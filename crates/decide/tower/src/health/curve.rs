@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn push(&mut self, step: Step, value: f64) {
+    pub(super) fn push(&mut self, step: Step, value: f64) {
         self.count += 1;
         let delta = value - self.mean;
         self.mean += delta / self.count as f64;
@@ -32,7 +32,7 @@ impl Part {
         self.last_step = step;
     }
 
-    fn with(self, other: Self) -> Self {
+    pub(super) fn with(self, other: Self) -> Self {
         let count = self.count + other.count;
         if count == 0 {
             return self;
@@ -52,6 +52,16 @@ impl Part {
     pub fn error(&self) -> f64 {
         let count = self.count as f64;
         if self.count < 2 { f64::INFINITY } else { (self.squares / (count - 1.0) / count).sqrt() }
+    }
+
+    /// The standard deviation of a single value within two parts.
+    pub(super) fn spread_with(&self, other: &Self) -> f64 {
+        ((self.squares + other.squares) / (self.count + other.count).saturating_sub(2).max(1) as f64).sqrt()
+    }
+
+    /// The standard deviation of a single value; infinite for one.
+    pub(super) fn spread(&self) -> f64 {
+        self.error() * (self.count as f64).sqrt()
     }
 }
 
@@ -153,23 +163,22 @@ impl Curve {
         starts.filter(move |part| part.count >= count)
     }
 
-    /// The first step of the last blocks whose means are all above this.
-    #[must_use]
-    pub fn above_since(&self, level: f64) -> Option<Step> {
-        self.since(|mean| mean > level)
+    /// Means of values in a row, as many values each except for the last one.
+    pub(super) fn blocks(&self) -> &[Part] {
+        &self.blocks
     }
 
-    /// The first step of the last blocks whose means are all below this.
-    #[must_use]
-    pub fn below_since(&self, level: f64) -> Option<Step> {
-        self.since(|mean| mean < level)
-    }
-
-    fn since(&self, is_so: impl Fn(f64) -> bool) -> Option<Step> {
+    /// The first step of the last blocks whose means are all so.
+    pub(super) fn since(&self, is_so: impl Fn(f64) -> bool) -> Option<Step> {
         let held = self.blocks.iter().rev().take_while(|block| is_so(block.mean)).count();
-        let before = self.blocks.len() - held;
-        match before.checked_sub(1).and_then(|place| self.blocks.get(place)) {
-            Some(block) => (held > 0).then_some(block.last_step + 1),
+        let is_any = held > 0 || self.blocks.is_empty();
+        is_any.then(|| self.first_step_of(self.blocks.len() - held)).flatten()
+    }
+
+    /// The first step of a block.
+    pub(super) fn first_step_of(&self, block: usize) -> Option<Step> {
+        match block.checked_sub(1).and_then(|before| self.blocks.get(before)) {
+            Some(before) => Some(before.last_step + 1),
             None => self.first.map(|(step, _)| step),
         }
     }
@@ -181,12 +190,6 @@ impl Curve {
             0 => String::new(),
             before => format!(", in the last of the {} trainings that this script printed", before + 1),
         }
-    }
-
-    /// The least mean of a block.
-    #[must_use]
-    pub fn least_block(&self) -> f64 {
-        self.blocks.iter().map(|block| block.mean).fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -214,8 +217,8 @@ mod tests {
         let (least, last) = (curve.least_of(20).unwrap(), curve.last_values(20));
         assert_eq!((least.mean, last.mean, curve.start.mean, curve.start.count), (1.0, 5.0, 5.0, 10));
         assert!(least.count >= 20 && last.count >= 20 && last.count < 30, "{least:?} {last:?}");
-        assert_eq!((curve.above_since(3.0), curve.above_since(9.0)), (Some(161), None));
-        assert_eq!((curve.above_since(0.5), curve.least_of(201)), (Some(1), None));
+        assert_eq!((curve.since(|mean| mean > 3.0), curve.since(|mean| mean > 9.0)), (Some(161), None));
+        assert_eq!((curve.since(|mean| mean > 0.5), curve.least_of(201)), (Some(1), None));
     }
 
     /// Proves that the parts of a curve are those of all its values, however many there are.

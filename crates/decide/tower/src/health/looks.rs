@@ -5,38 +5,30 @@ use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
 use super::curve::{Curve, FAR_ABOVE, Part};
-use super::names::may_be_of_classes;
-use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK};
+use super::level::{Body, is_never_below, starts_above};
+use crate::trust::{LOSS_EXPLODED, LOSS_WENT_BACK};
 
 /// Values that a look at a whole curve needs.
-const VALUES_MIN: u64 = 20;
+pub(super) const VALUES_MIN: u64 = 20;
 /// The fraction of a curve that is its beginning, and its end.
 const BEGINNING: f64 = 0.2;
 const END: f64 = 0.5;
 /// A loss that fell by a smaller fraction than this did not fall; with its noise, by less than [`AT_MOST`].
 const FLAT: f64 = 0.01;
 const AT_MOST: f64 = 0.03;
-/// Classes among which a guess is recognized by the loss alone: with more of them ln C is near to any loss.
-const CLASSES_MAX: u32 = 20;
-/// How near a loss is to that of a guess.
-const NEAR_GUESS: f64 = 0.015;
-/// Times the accuracy of a guess from which a model does not guess.
-const BETTER_THAN_GUESS: f64 = 1.3;
-/// Values of an accuracy that are looked at.
-const ACCURACIES_MIN: u64 = 5;
 /// Times the first loss that it was in between, if it ends as high as it began.
 const EXPLODED_BETWEEN: f64 = 1000.0;
+/// Times the rest of a loss that its first value is above it where it had exploded before, and the fraction by which one falls that learns after that.
+const BEGAN_ABOVE: f64 = 1e6;
+const BEGAN_FALLS: f64 = 0.1;
 /// Values of a loss that show that it exploded.
 const EXPLODED_VALUES_MIN: u64 = 5;
-/// Times the first loss that one is at most that begins again at another level, and the part of its first value there below which it has fallen since.
-const ANOTHER_LEVEL: f64 = 1000.0;
-const FELL_SINCE: f64 = 0.7;
 /// The fraction of a loss at the beginning by which it must have fallen before it can go back, and that many standard errors.
 const LEARNED: f64 = 0.3;
 const LEARNED_ERRORS: f64 = 4.0;
 /// The part of the way from the best level to the beginning on which a loss that ends there went back.
 const WENT_BACK: f64 = 0.5;
-/// The last part of the curve that is looked at for it: this fraction, [`VALUES_MIN`] at least, and there must be that many such parts.
+/// The last part of a curve that is compared with its best one: this fraction, or so many values if that is more; of a loss there must be so many parts.
 const LAST_PART: f64 = 0.05;
 const PARTS_MIN: u64 = 3;
 /// By how much accuracy in training is above that on held-out data.
@@ -67,7 +59,7 @@ pub(super) fn finding(
 }
 
 /// Beginning and end of a loss that did not fall, noise included; none: it fell, or the noise is too large to say.
-fn flat(curve: &Curve) -> Option<(Part, Part)> {
+pub(super) fn flat(curve: &Curve) -> Option<(Part, Part)> {
     if curve.count() < VALUES_MIN {
         return None;
     }
@@ -75,7 +67,10 @@ fn flat(curve: &Curve) -> Option<(Part, Part)> {
     let (fall, scale) = (begin.mean - end.mean, begin.mean.abs());
     let error = begin.error().hypot(end.error());
     let is_flat = scale > 0.0 && fall < FLAT * scale && fall + 2.0 * error < AT_MOST * scale;
-    (is_flat && curve.least_block() > begin.mean - AT_MOST * scale).then_some((begin, end))
+    let (spread, margin) = (end.spread(), AT_MOST * scale);
+    let learned_at_once = starts_above(curve, end.mean, spread) > margin;
+    let is_level = !learned_at_once && is_never_below(curve, begin.mean - margin, spread);
+    (is_flat && is_level).then_some((begin, end))
 }
 
 /// A loss that stays where it began. A fine-tuned model may begin where it ends, so it is a warning.
@@ -92,38 +87,6 @@ pub(super) fn unlearned(name: &str, curve: &Curve) -> Option<HealthFinding> {
     Some(finding("plateau", Health::Suspect, curve.first.map(|(step, _)| step), evidence))
 }
 
-/// A model that guesses: the loss stays at ln C from the beginning, and no accuracy that was recorded is better than 1/C; or the accuracy itself
-/// stays at 1/C. A model that learns leaves both within its first steps, and one that had learned does not begin there.
-pub(super) fn chance_level(
-    (name, loss): (&str, &Curve),
-    accuracies: &[(&str, &Curve)],
-) -> Option<HealthFinding> {
-    let seen: Vec<(&str, Part)> = accuracies
-        .iter()
-        .filter(|(_, curve)| curve.count() >= ACCURACIES_MIN)
-        .map(|(name, curve)| (*name, curve.tail(END)))
-        .collect();
-    let (_, end) = flat(loss).filter(|_| may_be_of_classes(name))?;
-    let by_loss = (2..=CLASSES_MAX).find(|classes| {
-        let guess = f64::from(*classes).ln();
-        (end.mean - guess).abs() < NEAR_GUESS * guess
-            && seen.iter().all(|(_, part)| part.mean < BETTER_THAN_GUESS / f64::from(*classes))
-    })?;
-    let beside = seen.first().map(|(name, part)| format!("; `{name}` is {}", number(part.mean)));
-    Some(finding(
-        CHANCE_LEVEL,
-        Health::Broken,
-        loss.first.map(|(step, _)| step),
-        format!(
-            "`{name}` stays at {}, and a guess among {by_loss} classes has {}{}{}",
-            number(end.mean),
-            number(f64::from(by_loss).ln()),
-            beside.unwrap_or_default(),
-            loss.which()
-        ),
-    ))
-}
-
 /// A loss that is far above its first value at the end, or that was and ends as high as it began. Losses that are negative at some step, as
 /// those of policies, are left out, and so is one that begins next to nothing.
 pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
@@ -137,33 +100,33 @@ pub(super) fn exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
     if !is_above && !is_no_better {
         return None;
     }
-    let began = format!(
+    let evidence = format!(
         "`{name}` began at {}, was {} at most and is {} at the end{}",
         number(first),
         number(greatest),
         number(end.mean),
         curve.which()
     );
-    let (health, evidence) = match another_level(curve) {
-        Some((step, value)) => (
-            Health::Suspect,
-            format!(
-                "{began}; it rose to {} at once, at step {step}, and has fallen since: it may be another loss",
-                number(value)
-            ),
-        ),
-        None => (Health::Broken, began),
-    };
-    Some(finding(LOSS_EXPLODED, health, curve.rose.map(|(step, _)| step), evidence))
+    Some(finding(LOSS_EXPLODED, Health::Broken, curve.rose.map(|(step, _)| step), evidence))
 }
 
-/// Where a loss rose far at once, from as low as it ever began, and from where it has only fallen since: as where a script trains another model. A loss
-/// that explodes is higher still, or rises on.
-pub(super) fn another_level(curve: &Curve) -> Option<(u64, f64)> {
-    let ((_, first), (_, greatest), (step, value)) = (curve.first?, curve.range?, curve.rose?);
-    let rose_at_once = curve.before_rise? <= first && greatest <= value && value < ANOTHER_LEVEL * first;
-    let (end, newest) = (curve.tail(0.2).mean, curve.tail(0.1).mean);
-    (rose_at_once && newest <= end && end < FELL_SINCE * value).then_some((step, value))
+/// A loss whose first values are so far above all others that none is of a model which begins, and which does not fall from then on: it had exploded
+/// before it was first recorded. What learns at once from such a value is right at once, or falls on.
+pub(super) fn began_exploded(name: &str, curve: &Curve) -> Option<HealthFinding> {
+    let ((step, first), (least, _), body) = (curve.first?, curve.range?, Body::of(curve));
+    let (begin, end) = (body.begin.mean, body.end.mean);
+    let falls = body.fall() > (BEGAN_FALLS * begin).max(LEARNED_ERRORS / 2.0 * body.error());
+    if curve.count() < VALUES_MIN || least <= 0.0 || first <= BEGAN_ABOVE * begin || falls {
+        return None;
+    }
+    let evidence = format!(
+        "`{name}` began at {}, and is {} at the end without a fall since its next values, over {} values{}",
+        number(first),
+        number(end),
+        curve.count(),
+        curve.which()
+    );
+    Some(finding(LOSS_EXPLODED, Health::Suspect, Some(step), evidence))
 }
 
 /// Whether a curve ends lower than it began, for certain.
@@ -179,19 +142,50 @@ pub(super) fn fell(curve: &Curve) -> bool {
 /// A loss that fell and ends more than half of the way back to where it began, by means of many values: a spike is over by the end, a warm restart
 /// comes back, and noise does not move a mean so far. Whether it is all the way back, so that checkpoints are unsafe, is for the record of losses.
 pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
-    let values = VALUES_MIN.max((curve.count() as f64 * LAST_PART) as u64);
-    let best = curve.least_of(values).filter(|_| curve.count() >= PARTS_MIN * values)?;
-    let (begin, end, newest) = (curve.start, curve.last_values(values), curve.last_values(values / 2));
+    let ends = Ends::of(curve, (VALUES_MIN, PARTS_MIN), Curve::least_of)?;
+    let (begin, Ends { best, end, newest }) = (curve.start, ends);
     let fall = begin.mean - best.mean;
     let error = LEARNED_ERRORS * begin.error().hypot(best.error());
     let has_learned = begin.mean > 0.0 && fall > (LEARNED * begin.mean).max(error);
     let level = best.mean + WENT_BACK * fall;
     let is_back = end.mean - 2.0 * end.error() > level && newest.mean > level;
-    (has_learned && is_back).then(|| {
-        let evidence = format!(
-            "`{name}`, by means of values in a row: {} over the first {}, {} over the best {}, to step {}, and {} over the last {}, to step {}{}",
-            number(begin.mean),
-            begin.count,
+    let evidence = ends.sentence((name, curve), begin.mean);
+    let first_step = curve.since(|mean| mean > level);
+    (has_learned && is_back).then(|| finding(LOSS_WENT_BACK, Health::Suspect, first_step, evidence))
+}
+
+/// The best values in a row of a curve, the last ones, and the newest half of these.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub best: Part,
+    pub end: Part,
+    pub newest: Part,
+}
+
+impl Ends {
+    /// `values` of each at least, in a curve that has so many times as many.
+    pub fn of(
+        curve: &Curve,
+        (values, parts): (u64, u64),
+        best_of: impl Fn(&Curve, u64) -> Option<Part>,
+    ) -> Option<Self> {
+        let values = values.max((curve.count() as f64 * LAST_PART) as u64);
+        let best = best_of(curve, values).filter(|_| curve.count() >= parts * values)?;
+        Some(Self { best, end: curve.last_values(values), newest: curve.last_values(values.div_ceil(2)) })
+    }
+
+    /// The standard error of how far the end is from the best, as if values had the same noise in both: those of a low accuracy seem to have less.
+    pub fn error(&self) -> f64 {
+        let spread = self.best.spread_with(&self.end);
+        spread * (1.0 / self.best.count as f64 + 1.0 / self.end.count as f64).sqrt()
+    }
+
+    /// What a curve did between its beginning and its end.
+    pub fn sentence(&self, (name, curve): (&str, &Curve), began: f64) -> String {
+        let Self { best, end, .. } = self;
+        format!(
+            "`{name}` began at {}; by means of values in a row it was {} over the best {}, to step {}, and is {} over the last {}, to step {}{}",
+            number(began),
             number(best.mean),
             best.count,
             best.last_step,
@@ -199,9 +193,8 @@ pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
             end.count,
             end.last_step,
             curve.which()
-        );
-        finding(LOSS_WENT_BACK, Health::Suspect, curve.above_since(level), evidence)
-    })
+        )
+    }
 }
 
 /// Training far better than held-out data: a model that knows its examples by heart.

@@ -5,8 +5,11 @@
 //! most likely lost. *unknown*: nothing could be looked at.
 
 mod curve;
+mod guess;
+mod level;
 mod looks;
 mod names;
+mod regime;
 mod scores;
 #[cfg(test)]
 mod tests;
@@ -25,6 +28,7 @@ use names::{
 
 use crate::loss_level::falls_while_learning;
 use crate::reinforcement::is_of_reinforcement;
+use crate::runbook::{Line, Need, OF_DATA, RATE, line};
 use crate::symptom_of_detector;
 use crate::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LOSS_WENT_BACK, LossRecord, TENSORS};
 
@@ -38,6 +42,10 @@ const FINDINGS_MAX: usize = 32;
 const PARTS_MAX: usize = 16;
 /// The name of the finding that weights never changed.
 const UNMOVED_WEIGHTS: &str = "unmoved_weights";
+/// The metric of callbacks: updates since the first one that changed no parameter.
+const UNMOVED_UPDATES: &str = "unmoved_updates";
+/// So many are no warm-up that begins at a rate of 0, and no search for a loss scale.
+const UNMOVED_UPDATES_MIN: f64 = 10.0;
 
 /// The curves of an attempt by which it is judged: losses, accuracies and other scores, of the first rank that recorded each.
 #[derive(Debug, Clone, Default)]
@@ -47,8 +55,23 @@ pub struct Curves {
     parts: BTreeMap<String, (u32, Curve)>,
     /// A metric says that its losses need not fall.
     is_of_reinforcement: bool,
+    /// The first learning rate that is recorded.
+    rate: BTreeMap<String, (u32, Curve)>,
     /// Since which step the learning rate is 0; none: it is not, or was not recorded.
     rate_is_zero_since: Option<Step>,
+    /// Updates that changed no parameter; 0: they have changed, or nothing looked at them.
+    unmoved_updates: f64,
+}
+
+/// What the level says by which something was found.
+#[derive(Debug, Clone, PartialEq)]
+enum Level {
+    /// It is better while the model learns.
+    Counts,
+    /// It may get worse while the model learns.
+    NeedNotHold,
+    /// It cannot be compared with that of the beginning, for this reason.
+    Unclear(String),
 }
 
 impl Curves {
@@ -57,10 +80,14 @@ impl Curves {
         let is_judged = |metric: &str| is_loss(metric) || is_score(metric);
         take(&mut self.by_name, CURVES_MAX, is_judged, (rank, metric), (step, value));
         take(&mut self.parts, PARTS_MAX, is_part_of_loss, (rank, metric), (step, value));
+        take(&mut self.rate, 1, is_learning_rate, (rank, metric), (step, value));
         self.is_of_reinforcement |= is_of_reinforcement(metric);
         if is_learning_rate(metric) {
             let since = self.rate_is_zero_since.unwrap_or(step);
             self.rate_is_zero_since = (value == 0.0).then_some(since);
+        }
+        if metric == UNMOVED_UPDATES {
+            self.unmoved_updates = value;
         }
     }
 
@@ -68,6 +95,7 @@ impl Curves {
     pub fn forget(&mut self, metric: &str) {
         self.by_name.remove(metric);
         self.parts.remove(metric);
+        self.rate.remove(metric);
     }
 
     /// The curve of the training loss: of several the one whose name is the likeliest; none of those that need not fall.
@@ -83,8 +111,8 @@ impl Curves {
     /// From which step on the training loss has exploded, and its value there; none: it has not.
     #[must_use]
     pub fn exploded_from(&self) -> Option<(Step, f64)> {
-        let (name, loss) = self.training_loss().filter(|_| !self.has_part_that_fell())?;
-        looks::exploded(name, loss).filter(|found| found.health == Health::Broken)?;
+        let (name, loss) = self.training_loss().filter(|_| !self.need_not_fall())?;
+        looks::exploded(name, loss).filter(|_| regime::learns_again(loss, true).is_none())?;
         loss.rose
     }
 
@@ -93,9 +121,49 @@ impl Curves {
         self.parts.values().any(|(_, curve)| looks::fell(curve))
     }
 
-    /// That the whole of the loss may rise while the model learns.
+    /// That the whole of the loss may rise while the model learns: what is made harder for the training alone, such as by mixing its examples, shows on
+    /// held-out data, where the model is the best that it ever was.
     fn need_not_fall(&self) -> bool {
-        self.is_of_reinforcement || self.has_part_that_fell()
+        self.is_of_reinforcement || self.has_part_that_fell() || self.held_out_ends_at_its_best(|_| true)
+    }
+
+    /// That a measure of held-out data of such a name ends next to its best value.
+    fn held_out_ends_at_its_best(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        let held_out = |name: &str| held_out_measure(name).is_some() && is_meant(name);
+        self.named().any(|(name, curve)| held_out(name) && regime::ends_at_its_best(curve, is_loss(name)))
+    }
+
+    fn level_of(&self, finding: &HealthFinding) -> Level {
+        match &*finding.found_by {
+            found_by if is_of_loss(found_by) => self.loss_level(),
+            scores::WENT_BACK_NAME => self.score_level(),
+            found_by if is_of_rate(found_by) => self.tested_range().map_or(Level::Counts, Level::Unclear),
+            found_by if is_one_of(&[Detector::ValidationDivergence], found_by) => {
+                let is_good = self.held_out_ends_at_its_best(is_score);
+                if is_good { Level::NeedNotHold } else { Level::Counts }
+            }
+            _ => Level::Counts,
+        }
+    }
+
+    fn loss_level(&self) -> Level {
+        if self.need_not_fall() {
+            return Level::NeedNotHold;
+        }
+        let changed = || regime::began_again(self.training_loss()?, true);
+        self.tested_range().or_else(changed).map_or(Level::Counts, Level::Unclear)
+    }
+
+    fn tested_range(&self) -> Option<String> {
+        self.rate.values().find_map(|(_, rate)| regime::tested_range(rate))
+    }
+
+    fn score_level(&self) -> Level {
+        let went_back =
+            |(name, curve): &Named<'_>| is_score(name) && scores::went_back(name, curve).is_some();
+        let again: Option<Vec<String>> =
+            self.named().filter(went_back).map(|score| regime::began_again(score, false)).collect();
+        again.and_then(|all| all.into_iter().next()).map_or(Level::Counts, Level::Unclear)
     }
 
     /// That something was learned, by the loss or by a score.
@@ -113,7 +181,7 @@ impl Curves {
     #[must_use]
     pub fn chance_level(&self) -> Option<HealthFinding> {
         let accuracies: Vec<_> = self.named().filter(|(name, _)| is_accuracy(name)).collect();
-        looks::chance_level(self.training_loss()?, &accuracies)
+        guess::chance_level(self.training_loss().filter(|_| !self.need_not_fall())?, &accuracies)
     }
 
     fn named(&self) -> impl Iterator<Item = (&str, &Curve)> {
@@ -172,39 +240,44 @@ pub struct HealthEvidence<'a> {
     pub earlier: &'a [EarlierEnd],
 }
 
-impl HealthEvidence<'_> {
-    /// That the loss rose at once to another level from which it falls: it may be another one.
-    fn other_loss(&self) -> Option<HealthFinding> {
-        let (name, loss) = self.curves.training_loss().filter(|_| self.from_the_beginning)?;
-        looks::exploded(name, loss).filter(|found| found.health == Health::Suspect)
-    }
-}
-
 /// Judges an attempt.
 #[must_use]
 pub fn judge(evidence: &HealthEvidence<'_>) -> (Health, HealthReport) {
     let looked_at = looked_at(evidence.curves);
-    let mut findings = findings(evidence);
+    let (mut findings, unclear) = findings(evidence);
     findings.sort_by_key(|finding| (finding.health != Health::Broken, finding.first_step));
     let mut known = BTreeSet::new();
     findings.retain(|finding| known.insert(finding.found_by.clone()));
     findings.truncate(FINDINGS_MAX);
     let health = match findings.first() {
         Some(gravest) => gravest.health,
-        None if looked_at.is_empty() => Health::Unknown,
+        None if looked_at.is_empty() || unclear.is_some() => Health::Unknown,
         None => Health::Ok,
     };
-    let missing = missing(evidence, looked_at.is_empty());
+    let mut missing = missing(evidence, looked_at.is_empty());
+    missing.extend(unclear);
     (health, HealthReport { findings, looked_at, missing })
 }
 
-fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
+/// What was found, and why a level that would be held against the attempt cannot be judged.
+fn findings(evidence: &HealthEvidence<'_>) -> (Vec<HealthFinding>, Option<String>) {
+    let (mut found, mut unclear) = (Vec::new(), None);
+    for finding in all_findings(evidence) {
+        match evidence.curves.level_of(&finding) {
+            Level::Counts => found.push(finding),
+            Level::NeedNotHold => {}
+            Level::Unclear(why) => unclear = unclear.or(Some(why)),
+        }
+    }
+    (found, unclear)
+}
+
+fn all_findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
     let curves = evidence.curves;
-    let mut found: Vec<HealthFinding> =
-        evidence.standing.iter().filter(|one| is_of_falling(one, evidence)).map(of_firing).collect();
+    let mut found: Vec<HealthFinding> = evidence.standing.iter().map(of_firing).collect();
     found.extend(stopped(evidence));
     found.extend(unmoved(evidence));
-    let falls = curves.training_loss().filter(|_| !curves.has_part_that_fell());
+    found.extend(unmoved_updates(evidence));
     if let Some(loss) = curves.training_loss() {
         if evidence.from_the_beginning {
             let guesses = curves.chance_level().map(|found| match evidence.on_all_data {
@@ -212,9 +285,9 @@ fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
                 false => HealthFinding { health: Health::Suspect, ..found },
             });
             found.extend(guesses.or_else(|| looks::unlearned(loss.0, loss.1)));
-            found.extend(falls.and_then(|loss| looks::exploded(loss.0, loss.1)));
-            let own = falls.filter(|_| evidence.other_loss().is_none());
-            found.extend(own.and_then(|loss| looks::went_back(loss.0, loss.1)));
+            let exploded = looks::exploded(loss.0, loss.1);
+            found.extend(exploded.or_else(|| looks::began_exploded(loss.0, loss.1)));
+            found.extend(looks::went_back(loss.0, loss.1));
         }
         found.extend(looks::unlike_earlier(loss.0, loss.1, evidence.earlier));
     }
@@ -229,11 +302,19 @@ fn findings(evidence: &HealthEvidence<'_>) -> Vec<HealthFinding> {
     found
 }
 
-/// Whether a finding is not that a loss rose which need not fall, or that may be another one.
-fn is_of_falling(firing: &Firing, evidence: &HealthEvidence<'_>) -> bool {
-    let is_of_level =
-        matches!(firing.detector, Detector::LossSpike | Detector::LossShift | Detector::Plateau);
-    !is_of_level || !(evidence.curves.need_not_fall() || evidence.other_loss().is_some())
+/// Whether something is found by the level of a training loss.
+fn is_of_loss(found_by: &str) -> bool {
+    let detectors = [Detector::LossSpike, Detector::LossShift, Detector::Plateau];
+    [LOSS_EXPLODED, LOSS_WENT_BACK].contains(&found_by) || is_one_of(&detectors, found_by)
+}
+
+/// Whether something is found by a learning rate that is too high.
+fn is_of_rate(found_by: &str) -> bool {
+    is_one_of(&[Detector::LearningRate, Detector::GradientExplosion], found_by)
+}
+
+fn is_one_of(detectors: &[Detector], found_by: &str) -> bool {
+    detectors.iter().any(|detector| detector.as_str() == found_by)
 }
 
 /// A finding that is not over: non-finite values and what is critical have spoiled the weights.
@@ -275,6 +356,23 @@ fn unmoved(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
     };
     let found_by = UNMOVED_WEIGHTS.into();
     Some(HealthFinding { found_by, health, first_step: None, evidence: seen })
+}
+
+/// Parameters that no update changed, as a callback saw them. Where something was learned, others are trained; what is resumed at the end of its
+/// schedule may rest.
+fn unmoved_updates(evidence: &HealthEvidence<'_>) -> Option<HealthFinding> {
+    let (curves, begins) = (evidence.curves, evidence.from_the_beginning);
+    let updates = curves.unmoved_updates;
+    if updates < UNMOVED_UPDATES_MIN || !begins && curves.rate_is_zero_since.is_some() {
+        return None;
+    }
+    let is_broken = begins && !curves.shows_learning();
+    Some(HealthFinding {
+        found_by: UNMOVED_WEIGHTS.into(),
+        health: if is_broken { Health::Broken } else { Health::Suspect },
+        first_step: None,
+        evidence: format!("no trained parameter changed in {updates} updates"),
+    })
 }
 
 /// Losses at the last step that are not to be trusted.
@@ -334,33 +432,63 @@ fn pairs(curves: &Curves) -> impl Iterator<Item = ((Named<'_>, Named<'_>), bool)
 
 /// What to try about a finding: of a detector what its runbook says.
 #[must_use]
-pub fn advice(found_by: &str) -> &'static str {
+pub fn advice(found_by: &str) -> &'static [Line] {
     match found_by {
         CHANCE_LEVEL => {
-            "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the learning rate is not next to nothing"
+            const {
+                &[line(
+                    "check that labels belong to their inputs, that the loss reaches the weights (a frozen layer, a detached tensor) and that the learning rate is not next to nothing",
+                )]
+            }
         }
         LOSS_EXPLODED | LOSS_WENT_BACK => {
-            "lower the learning rate, or clip gradients; look at the data of the step at which the loss rose"
+            const {
+                &[
+                    line("lower the learning rate, or clip gradients").by(RATE),
+                    line("look at the data of the step at which the loss rose").by(OF_DATA),
+                ]
+            }
         }
         "generalization_gap" => {
-            "it knows its examples by heart: stop earlier, take more data or regularize; check that both are prepared alike"
+            const {
+                &[line(
+                    "it knows its examples by heart: stop earlier, take more data or regularize; check that both are prepared alike",
+                )]
+            }
         }
         UNMOVED_WEIGHTS => {
-            "the optimizer holds other parameters than those that are saved, all are frozen, or the learning rate is 0: compare `model.parameters()` with its groups"
+            const {
+                &[line(
+                    "the optimizer holds other parameters than those that are saved, all are frozen, the learning rate is 0, or the updates are too small for bfloat16: compare `model.parameters()` with its groups",
+                )]
+            }
         }
         scores::WENT_BACK_NAME => {
-            "compare the checkpoint of its best step with the last one; look at the data and the learning rate of the step from which on it is lower"
+            const {
+                &[
+                    line("compare the checkpoint of its best step with the last one").needs(Need::Checkpoint),
+                    line("look at the data and the learning rate of the step from which on it is lower"),
+                ]
+            }
         }
         scores::UNMOVING => {
-            "see whether the model answers the same to every input, as one that always names the largest class, and whether the metric is computed again each time"
+            const {
+                &[line(
+                    "see whether the model answers the same to every input, as one that always names the largest class, and whether the metric is computed again each time",
+                )]
+            }
         }
-        "unlike_earlier_runs" => "see what changed since the last good run",
+        "unlike_earlier_runs" => const { &[line("see what changed since the last good run")] },
         TENSORS => {
-            "look for the update that made the weights NaN or infinite: clip the gradients, leave an update out where they are not finite, and print their norm"
+            const {
+                &[line(
+                    "look for the update that made the weights NaN or infinite: clip the gradients, leave an update out where they are not finite, and print their norm",
+                )]
+            }
         }
         _ => match found_by.parse::<Detector>() {
             Ok(detector) => symptom_of_detector(detector).try_first,
-            Err(_) => "see why it was stopped",
+            Err(_) => const { &[line("see why it was stopped")] },
         },
     }
 }

@@ -4,20 +4,20 @@ use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
 use super::curve::Curve;
-use super::looks::finding;
+use super::looks::{Ends, finding};
 use super::names::training_measure;
 
 /// The name of the look that finds a score which had been high and fell for good.
 pub(super) const WENT_BACK_NAME: &str = "score_went_back";
 /// The name of the look that finds scores which never change.
 pub(super) const UNMOVING: &str = "score_never_moved";
-/// Values at the end that are low, and values of the best part; or so large a part of all, whichever is more.
+/// Values at the end that are low, and values of the best part; there must be so many such parts.
 const VALUES_MIN: u64 = 10;
-const LAST_PART: f64 = 0.05;
+const PARTS_MIN: u64 = 2;
 /// Scores below this are too coarse.
 const SCORE_MIN: f64 = 0.1;
-/// Standard errors by which the end must be below the best part.
-const ERRORS: f64 = 4.0;
+/// Standard errors by which the end must be below the best part, which is the best of many.
+const ERRORS: f64 = 5.0;
 /// The fraction of the best level that was lost: at least, that is suspect by itself, and that leaves next to nothing.
 const FELL: f64 = 0.15;
 const FELL_FAR: f64 = 0.25;
@@ -35,13 +35,11 @@ const PERFECT: f64 = 0.99;
 /// A score that fell from its best level and stays there to the end, by means of many values: noise does not move a mean so far, a fit by heart costs
 /// less, and a warm restart comes back. Broken where it is back at its first value, or has lost a large part of itself.
 pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
-    let values = VALUES_MIN.max((curve.count() as f64 * LAST_PART) as u64);
-    let best = curve.greatest_of(values).filter(|_| curve.count() >= 2 * values)?;
-    let (end, newest, (_, first)) =
-        (curve.last_values(values), curve.last_values(values.div_ceil(2)), curve.first?);
+    let ends = Ends::of(curve, (VALUES_MIN, PARTS_MIN), Curve::greatest_of)?;
+    let (Ends { best, end, newest }, (_, first)) = (ends, curve.first?);
     let (fall, rise) = (best.mean - end.mean, best.mean - first);
     let level = best.mean - WENT_BACK * fall;
-    let error = ERRORS * best.error().hypot(end.error());
+    let error = ERRORS * ends.error();
     if best.mean < SCORE_MIN || fall <= error.max(FELL * best.mean) || newest.mean >= level {
         return None;
     }
@@ -53,18 +51,8 @@ pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
     } else {
         return None;
     };
-    let evidence = format!(
-        "`{name}` began at {}; by means of values in a row it was {} over the best {}, to step {}, and is {} over the last {}, to step {}{}",
-        number(first),
-        number(best.mean),
-        best.count,
-        best.last_step,
-        number(end.mean),
-        end.count,
-        end.last_step,
-        curve.which()
-    );
-    Some(finding(WENT_BACK_NAME, health, curve.below_since(level), evidence))
+    let evidence = ends.sentence((name, curve), first);
+    Some(finding(WENT_BACK_NAME, health, curve.since(|mean| mean < level), evidence))
 }
 
 /// Scores that never change at all, that of the training among them: those of a model that answers the same to every input. One that learns moves,

@@ -97,6 +97,10 @@ fn what_is_lost_is_broken() {
         _ => 548.0,
     };
     assert!(judged(100, 1, &[("loss", &exploded)]).1.contains(&"loss_exploded".into()));
+    let before = |step: u64| if step == 1 { 5e17 } else { 800.0 + 100.0 * noise(step) };
+    assert!(judged(400, 1, &[("loss", &before)]).1.contains(&"loss_exploded".into()));
+    let learned = |step: u64| if step == 1 { 5e17 } else { 800.0 / step as f64 };
+    assert!(!judged(400, 1, &[("loss", &learned)]).1.contains(&"loss_exploded".into()));
     for every in [1, 5] {
         let guess = |step: u64| 10_f64.ln() + 0.02 * noise(step);
         let (health, found) = judged(120, every, &[("train_loss", &guess)]);
@@ -199,7 +203,7 @@ fn the_last_training_of_a_script_decides() {
     assert_eq!(judged_grid(&[&folds, &folds, &folds], "val_acc", 30).0, Health::Ok);
 }
 
-/// Proves that a loss which is at another level at once, and falls from there, is suspect, as it may be that of another model in the same script, and
+/// Proves that a loss which is at another level at once, and falls from there, is not judged, as it may be that of another model in the same script, and
 /// that it does not make checkpoints unsafe; and that one which stays there exploded.
 #[test]
 fn a_second_phase_is_not_taken_for_an_explosion() {
@@ -213,11 +217,8 @@ fn a_second_phase_is_not_taken_for_an_explosion() {
         reported_of(values, None, &[], true)
     };
     let (health, report) = judged(&phases);
-    assert_eq!((health, report.findings.len()), (Health::Suspect, 1), "{report:?}");
-    assert!(
-        report.findings.iter().any(|found| found.evidence.contains("it may be another loss")),
-        "{report:?}"
-    );
+    assert_eq!((health, report.findings.len()), (Health::Unknown, 0), "{report:?}");
+    assert!(report.missing[0].starts_with("`loss` rose by step 41 and has fallen since"), "{report:?}");
     assert_eq!(judged(&stays).0, Health::Broken);
     let exploded_from = |at: &dyn Fn(u64) -> f64| {
         let mut curves = Curves::default();
@@ -227,15 +228,93 @@ fn a_second_phase_is_not_taken_for_an_explosion() {
     assert_eq!((exploded_from(&phases), exploded_from(&stays)), (None, Some(41)));
 }
 
+/// The verdict over metrics that detectors saw as well.
+fn with_detectors(steps: u64, metrics: &[(&str, &dyn Fn(u64) -> f64)]) -> (Health, Vec<String>) {
+    let values = (1..=steps).map(|step| (step, metrics.iter().map(move |(name, at)| (*name, at(step)))));
+    let (health, report) = reported_of(values, None, &[], true);
+    (health, report.findings.into_iter().map(|found| found.found_by).collect())
+}
+
+/// `high` times what is left of a fall after so many steps of `length`.
+fn left(high: f64, steps: u64, length: f64) -> f64 {
+    high * (-(steps as f64) / length).exp()
+}
+
+/// Proves that healthy trainings of unusual kinds are neither suspect nor broken: a queue that fills, longer inputs at equal distances, a second phase, a
+/// test of the range of the learning rate, a second task by its accuracy, examples that are mixed, and a critic whose loss grows.
+#[test]
+fn an_unusual_training_is_not_held_to_its_beginning() {
+    let near = |level: f64, step: u64| level + 0.01 * noise(step);
+    let queue =
+        |step: u64| near(1.0 + 0.08 * step.min(80) as f64 - 0.012 * step.saturating_sub(80) as f64, step);
+    let longer = |step: u64| {
+        let (stage, place) = ((step - 1) / 100, (step - 1) % 100);
+        let rise = if stage == 0 { left(2.5, place, 15.0) } else { left(0.75, place, 10.0) };
+        near(1.2 + 0.6 * stage as f64 + rise, step)
+    };
+    let phases = |step: u64| match step {
+        ..=100 => near(left(2.0, step, 40.0) + 0.2, step),
+        _ => near(left(3.5, step - 100, 40.0) + 1.2, step),
+    };
+    let rate = |step: u64| 1e-6 * 10_f64.powf(0.07 * step as f64);
+    let tested = |step: u64| match step {
+        ..=80 => 2.3 - 0.02 * step.saturating_sub(20) as f64 + 0.01 * noise(step),
+        _ => 1.1 * 1.4_f64.powi(step as i32 - 80),
+    };
+    let second_task = |step: u64| match step {
+        ..=30 => 0.9 - left(0.85, step, 6.0),
+        _ => 0.62 - left(0.3, step - 30, 6.0),
+    };
+    let mixed = |step: u64| near(left(2.3, step, 8.0) + if step > 30 { 1.4 } else { 0.3 }, step);
+    let held_out = |step: u64| near(left(2.3, step, 15.0) + 0.4, step);
+    let (critic, policy) = (|step: u64| 1.0 + 0.5 * step as f64, |step: u64| 0.005 * noise(step) - 0.02);
+    type Metrics<'c> = &'c [(&'c str, &'c dyn Fn(u64) -> f64)];
+    let table: [(u64, Metrics<'_>, Health); 7] = [
+        (200, &[("loss", &queue)], Health::Unknown),
+        (300, &[("loss", &longer)], Health::Unknown),
+        (200, &[("loss", &phases)], Health::Unknown),
+        (100, &[("lr", &rate), ("loss", &tested)], Health::Unknown),
+        (60, &[("val_acc", &second_task)], Health::Unknown),
+        (80, &[("train_loss", &mixed), ("val_loss", &held_out)], Health::Ok),
+        (200, &[("policy_loss", &policy), ("value_loss", &critic), ("reward", &critic)], Health::Ok),
+    ];
+    for (steps, metrics, expected) in table {
+        assert_eq!(with_detectors(steps, metrics), (expected, Vec::new()), "{} {steps}", metrics[0].0);
+    }
+}
+
+/// Proves that trainings which are lost are not taken for those: a loss that jumps and stays or rises, also where the learning rate rises by equal steps
+/// or at once, that comes down from a spike to where an untrained model has it, and one that rises and stays.
+#[test]
+fn a_lost_training_is_not_taken_for_an_unusual_one() {
+    let learned = |step: u64| left(2.3, step, 40.0) + 0.2;
+    let after = |level: f64, fall: f64| {
+        move |step: u64| {
+            let lost = level + left(fall, step.saturating_sub(200), 8.0);
+            (if step > 200 { lost } else { learned(step) }) * (1.0 + 0.03 * noise(step))
+        }
+    };
+    let (stays, higher, spike) = (after(2.4, 0.0), after(3.0, 0.0), after(2.4, 40.0));
+    let (warm_up, jump) = (|step: u64| 1e-6 * step as f64, |step: u64| if step > 200 { 1.0 } else { 0.1 });
+    let rises = |step: u64| 1.1 + 0.08 * step.min(80) as f64 + 0.05 * noise(step);
+    type Metrics<'c> = &'c [(&'c str, &'c dyn Fn(u64) -> f64)];
+    let table: [Metrics<'_>; 5] = [
+        &[("loss", &stays)],
+        &[("lr", &warm_up), ("loss", &stays)],
+        &[("lr", &jump), ("loss", &higher)],
+        &[("loss", &spike)],
+        &[("loss", &rises)],
+    ];
+    for (place, metrics) in table.into_iter().enumerate() {
+        assert_eq!(with_detectors(400, metrics).0, Health::Broken, "{place}");
+    }
+}
+
 /// Proves that losses which need not fall are not judged by their level: beside a reward, beside a part that is learned while another part gets more
 /// weight, and, by that of a guess, a loss of numbers.
 #[test]
 fn losses_that_need_not_fall_are_not_judged() {
-    let all = |metrics: &[(&'static str, &dyn Fn(u64) -> f64)]| {
-        let values = (1..=100).map(|step| (step, metrics.iter().map(move |(name, at)| (*name, at(step)))));
-        let (health, report) = reported_of(values, None, &[], true);
-        (health, report.findings.into_iter().map(|found| found.found_by).collect::<Vec<_>>())
-    };
+    let all = |metrics: &[(&'static str, &dyn Fn(u64) -> f64)]| with_detectors(100, metrics);
     let rises = |step: u64| 0.5 + 0.05 * step as f64 + 0.05 * noise(step);
     let (reward, weighted) =
         (|step: u64| 2.0 * step as f64, |step: u64| 1.0 / step as f64 + (step as f64 / 80.0).min(1.0) * 9.0);
@@ -278,6 +357,49 @@ fn weights_that_rest_at_the_end_are_not_broken() {
     }
 }
 
+/// Proves that parameters which no update changed are found: broken from the beginning, suspect where something was learned, and neither after a
+/// warm-up that begins at a rate of 0 nor in a resume at the end of a schedule.
+#[test]
+fn updates_that_change_nothing_are_found() {
+    let (falls, flat) = (|step: u64| 2.0 / step as f64, |step: u64| 2.0 + 0.2 * noise(step));
+    let (all, warm_up) = (|step: u64| step as f64, |step: u64| if step < 5 { step as f64 } else { 0.0 });
+    let (zero, constant) = (|_: u64| 0.0, |_: u64| 0.1);
+    type At<'c> = &'c dyn Fn(u64) -> f64;
+    let table: [(bool, At<'_>, At<'_>, At<'_>, u64, Option<Health>); 7] = [
+        (true, &flat, &constant, &all, 40, Some(Health::Broken)),
+        (true, &flat, &zero, &all, 40, Some(Health::Broken)),
+        (true, &falls, &constant, &all, 40, Some(Health::Suspect)),
+        (true, &flat, &constant, &warm_up, 40, None),
+        (true, &flat, &constant, &all, 9, None),
+        (false, &flat, &constant, &all, 40, Some(Health::Suspect)),
+        (false, &flat, &zero, &all, 40, None),
+    ];
+    for (from_the_beginning, loss, rate, updates, last_step, expected) in table {
+        let mut curves = Curves::default();
+        for step in 1..=last_step {
+            curves.take(0, "loss", step, loss(step));
+            curves.take(0, "learning_rate", step, rate(step));
+            curves.take(0, UNMOVED_UPDATES, step, updates(step));
+        }
+        let (_, report) = judge(&HealthEvidence {
+            reason: TerminationReason::Completed,
+            last_step: Some(last_step),
+            from_the_beginning,
+            on_all_data: true,
+            curves: &curves,
+            losses: &LossRecord::new(SAFE_AFTER, true),
+            standing: &[],
+            unmoved: None,
+            earlier: &[],
+        });
+        let found = report.findings.iter().find(|found| found.found_by == UNMOVED_WEIGHTS);
+        assert_eq!(found.map(|found| found.health), expected, "{report:?}");
+        if let Some(found) = found {
+            assert_eq!(found.evidence, "no trained parameter changed in 40 updates");
+        }
+    }
+}
+
 /// Proves that an accuracy, or another score, that was high and fell for good is found: broken where it is back at its beginning or next to a guess,
 /// suspect where half of the way is lost, and neither for noise, a fit by heart, one bad epoch, nor a reward.
 #[test]
@@ -316,6 +438,23 @@ fn a_score_that_fell_for_good_is_found() {
         }
     }
     assert_eq!(judged(60, 1, &[("reward", &lost)]).0, Health::Unknown);
+}
+
+/// Proves that the noise of an accuracy over small batches, of a model that never learned, is hardly ever taken for a fall.
+#[test]
+fn noise_of_an_accuracy_is_not_a_fall() {
+    for right in [0.1, 0.5] {
+        let fell = (0..200_u64).filter(|seed| {
+            let mut rng = SplitMix64::new(*seed);
+            let mut curve = Curve::default();
+            for step in 1..=600 {
+                let hits = (0..16).filter(|_| trackway_core::Rng::next_unit(&mut rng) < right).count();
+                curve.take(step, hits as f64 / 16.0);
+            }
+            scores::went_back("acc", &curve).is_some()
+        });
+        assert!(fell.count() <= 1, "{right}");
+    }
 }
 
 /// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect or another score moves.

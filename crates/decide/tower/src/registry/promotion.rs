@@ -12,7 +12,9 @@ use trackway_core::registry::{
     AttemptRequirement, BaselineRule, GateKind, GateVerdict, HealthRule, ModelStage, ReceiptField,
 };
 use trackway_core::text::quoted_list;
-use trackway_core::{CheckpointState, CheckpointUse, Health, RunId, Rung, Timestamp, closed_list};
+use trackway_core::{
+    CheckpointState, CheckpointUse, Health, RunId, Rung, Step, Timestamp, Unfit, Weights, closed_list,
+};
 
 use super::{Policy, Version, folded};
 use crate::gate::how_to_verify;
@@ -29,6 +31,8 @@ pub struct PromotionFacts {
     pub version: Version,
     /// The run that trained it.
     pub run_id: RunId,
+    /// The step of its checkpoint.
+    pub step: Step,
     /// The hash of its manifest, which names its weights.
     pub manifest_sha256: String,
     /// The person that registered it.
@@ -259,40 +263,73 @@ fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
     Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
 }
 
+impl PromotionFacts {
+    /// What speaks against giving its weights on, whatever the policy requires.
+    fn unfit(&self) -> Vec<Unfit> {
+        let attempt = self.attempt.as_ref();
+        let state = match self.unsafe_because {
+            Some(_) => CheckpointState::Unsafe,
+            None => CheckpointState::Committed,
+        };
+        let weights = Weights {
+            health: attempt.and_then(|attempt| attempt.health),
+            is_blessed: attempt.is_some_and(|attempt| attempt.is_blessed),
+            ..Weights::in_state(state)
+        };
+        weights.unfit_for(CheckpointUse::Release)
+    }
+
+    /// The same in sentences, for who takes it all the same.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let in_words = |unfit| match unfit {
+            Unfit::NotWhole => None,
+            Unfit::Unsafe => unsafe_sentence(self),
+            Unfit::Broken => Some(health_sentence(self)),
+        };
+        self.unfit().into_iter().filter_map(in_words).collect()
+    }
+}
+
+fn unsafe_sentence(facts: &PromotionFacts) -> Option<String> {
+    Some(format!("its checkpoint is unsafe: {}", facts.unsafe_because.as_ref()?))
+}
+
+fn health_sentence(facts: &PromotionFacts) -> String {
+    let attempt = facts.attempt.as_ref();
+    let health = attempt.and_then(|attempt| attempt.health);
+    let health = health.map_or("unknown (its receipt is older)", |health| health.as_str());
+    let found = match attempt.and_then(|attempt| attempt.findings.first()) {
+        Some(found) => format!(": {found}"),
+        None => String::new(),
+    };
+    format!("the health of the attempt that wrote it is {health}{found}")
+}
+
 fn unsafe_checkpoint(facts: &PromotionFacts) -> Option<Refusal> {
-    let why = format!("its checkpoint is unsafe: {}", facts.unsafe_because.as_ref()?);
-    let next =
-        "register a safe checkpoint, or clear this one: trackway checkpoint clear RUN --step N --why TEXT";
+    let why = unsafe_sentence(facts).filter(|_| facts.unfit().contains(&Unfit::Unsafe))?;
+    let next = format!(
+        "register a safe checkpoint, or clear this one: trackway checkpoint clear {} --step {} --why TEXT",
+        facts.run_id, facts.step
+    );
     Some(refusal(RefusalRule::Unsafe, why, next))
 }
 
 fn unhealthy(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
-    let attempt = facts.attempt.clone().unwrap_or_default();
+    let attempt = facts.attempt.as_ref();
     let is_met = match policy.health {
         HealthRule::Any => true,
-        HealthRule::NotBroken => {
-            let (state, purpose) = (CheckpointState::Committed, CheckpointUse::Release);
-            Health::may_be_used_for(attempt.health, state, purpose, attempt.is_blessed)
-        }
-        HealthRule::Ok => attempt.health == Some(Health::Ok),
+        HealthRule::NotBroken => !facts.unfit().contains(&Unfit::Broken),
+        HealthRule::Ok => attempt.and_then(|attempt| attempt.health) == Some(Health::Ok),
     };
-    if is_met || attempt.is_blessed {
+    if is_met || attempt.is_some_and(|attempt| attempt.is_blessed) {
         return None;
     }
-    let health = attempt.health.map_or("unknown (its receipt is older)", |health| health.as_str());
-    let found = match attempt.findings.first() {
-        Some(found) => format!(": {found}"),
-        None => String::new(),
-    };
     let next = format!(
         "look at it: trackway explain {}; vouch for it: trackway runs bless {} --why TEXT",
         facts.run_id, facts.run_id
     );
-    Some(refusal(
-        RefusalRule::Health,
-        format!("the health of the attempt that wrote it is {health}{found}"),
-        next,
-    ))
+    Some(refusal(RefusalRule::Health, health_sentence(facts), next))
 }
 
 fn unshown(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {

@@ -97,6 +97,7 @@ fn facts() -> PromotionFacts {
         model: "income".into(),
         version: 3,
         run_id: "run_01arz3ndektsv4rrffq69g5fav".parse().unwrap(),
+        step: 240,
         manifest_sha256: "abc".into(),
         registered_by: Some("ana".into()),
         rung: Some(Rung::FULL),
@@ -339,4 +340,24 @@ fn a_policy_looks_at_the_attempt() {
     let any = Policy { health: HealthRule::Any, ..Policy::default() };
     let broken = PromotionFacts { attempt: attempt(Some(Health::Broken), false), ..facts() };
     assert!(rules(ModelStage::Production, &broken, &any).is_empty());
+}
+
+/// Proves that who takes a version all the same is warned of an unsafe checkpoint and of a broken attempt, whatever the policy requires, and of nothing
+/// else: a suspect health, or one that a person vouches for, is none of it.
+#[test]
+fn who_takes_a_version_is_warned() {
+    let warnings = |health, is_blessed, unsafe_because: Option<&str>| {
+        let findings = vec!["`loss` rose".to_owned()];
+        let attempt = Some(AttemptFacts { health, findings, is_blessed, ..AttemptFacts::default() });
+        let unsafe_because = unsafe_because.map(str::to_owned);
+        PromotionFacts { attempt, unsafe_because, ..facts() }.warnings()
+    };
+    let broken = "the health of the attempt that wrote it is broken: `loss` rose";
+    let lost = "its checkpoint is unsafe: `loss` is NaN";
+    assert_eq!(warnings(Some(Health::Broken), false, None), [broken]);
+    assert_eq!(warnings(Some(Health::Broken), true, Some("`loss` is NaN")), [lost]);
+    assert_eq!(warnings(Some(Health::Broken), false, Some("`loss` is NaN")), [lost, broken]);
+    for health in [None, Some(Health::Ok), Some(Health::Suspect), Some(Health::Unknown)] {
+        assert_eq!(warnings(health, false, None), Vec::<String>::new());
+    }
 }

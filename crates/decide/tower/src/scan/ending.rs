@@ -1,5 +1,7 @@
 //! What the last lines of a stream say about the work itself: its latest loss, and whether it reached its last step.
 
+use std::collections::HashMap;
+
 use regex::bytes::Captures;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
@@ -216,11 +218,28 @@ fn loss_is_finite(line: &[u8]) -> Option<bool> {
 
 /// Whether every count of the line has reached its total; `None` where there is no count.
 fn fraction<'a>(all: impl Iterator<Item = Captures<'a>>, at: usize, total: usize) -> Option<bool> {
-    let number = |found: &Captures<'_>, group: usize| {
-        std::str::from_utf8(found.get(group)?.as_bytes()).ok()?.parse::<u64>().ok()
-    };
     all.map(|found| number(&found, at) == number(&found, total) && number(&found, total) != Some(0))
         .reduce(|all, one| all && one)
+}
+
+fn number(found: &Captures<'_>, group: usize) -> Option<u64> {
+    std::str::from_utf8(found.get(group)?.as_bytes()).ok()?.parse().ok()
+}
+
+/// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line.
+pub(crate) fn falls_short(lines: &[String]) -> bool {
+    let mut latest: HashMap<Vec<u8>, [u64; 3]> = HashMap::new();
+    for found in lines.iter().filter_map(|line| COUNT.captures(line.as_bytes())) {
+        let (Some(count), Some(total)) = (number(&found, 2), number(&found, 4)) else { continue };
+        let word = found[1].to_ascii_lowercase();
+        let stride = match latest.get(&word) {
+            Some([before, stride, _]) if *before == count => *stride,
+            Some([before, ..]) if *before < count => count - before,
+            _ => count.max(1),
+        };
+        latest.insert(word, [count, stride, total]);
+    }
+    latest.values().any(|[count, stride, total]| count + stride < *total)
 }
 
 #[cfg(test)]
@@ -249,6 +268,25 @@ mod tests {
             ("lossless: nan\nlr 0.1", 0),
         ] {
             assert_eq!(of(log).lost_losses, lost, "{log}");
+        }
+    }
+
+    /// Proves that a count falls short only where more than its next line is missing, whether it begins at 0 or at 1.
+    #[test]
+    fn a_count_may_fall_short() {
+        for (log, is_short) in [
+            ("Epoch 2/10\nEpoch 3/10", true),
+            ("Epoch 3/10 train\nEpoch 3/10 val", true),
+            ("step 3000/9000\nstep 3200/9000", true),
+            ("Epoch 3/3\nstep 100/600\nstep 200/600", true),
+            ("Epoch 8/10\nEpoch 9/10", false),
+            ("Epoch 10/10", false),
+            ("step 3800/4000\nstep 3900/4000", false),
+            ("step 200/312\nstep 200/312\nstep 200/312", false),
+            ("step 3\nstep 4", false),
+        ] {
+            let lines: Vec<_> = log.lines().map(str::to_owned).collect();
+            assert_eq!(falls_short(&lines), is_short, "{log}");
         }
     }
 

@@ -17,6 +17,7 @@ mod scanner;
 mod tests;
 mod traceback;
 
+pub(crate) use ending::falls_short;
 pub use ending::{LastWords, Moment, StreamEnding};
 pub use evidence::{Handling, Hit, LogEvidence, OwnFrame, Phase, TracebackEnd};
 pub use line::MAX_TEXT_BYTES;

@@ -65,7 +65,7 @@ fn every_proposed_command_works_in_its_state() {
         if reason == Some(TerminationReason::EvaluatorError) && kind == LaunchKind::Train {
             continue;
         }
-        for flags in 0..128_u32 {
+        for flags in 0..256_u32 {
             let is = |bit: u32| flags & (1 << bit) != 0;
             let facts = NextFacts {
                 run_id,
@@ -82,6 +82,10 @@ fn every_proposed_command_works_in_its_state() {
                 }),
                 committed_step: is(1).then_some(40),
                 last_step: is(2).then_some(49),
+                asks_to_save: is(5),
+                signs: Vec::new(),
+                data_path: is(1).then(|| "d/shard.csv".to_owned()),
+                run_file: is(2).then(|| "r.toml".to_owned()),
                 may_have_ranks: is(3),
                 uses_sdk: is(5),
                 reads_none: is(2),
@@ -111,6 +115,7 @@ fn every_proposed_command_works_in_its_state() {
                 nothing_changed: is(2),
                 reads_checkpoints: is(3),
                 lacks_run_file: is(0) && kind == LaunchKind::Train,
+                needs_full_command: is(7),
             };
             let is_doubted = facts.health.is_some() && reason.is_some_and(TerminationReason::is_success);
             for action in next(&facts) {
@@ -156,11 +161,11 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
 
     let is_training = facts.kind == LaunchKind::Train;
     match command {
-        Command::Resume(_) => may_resume(facts.kind, facts.state, facts.reason),
+        Command::Resume(_) => may_resume(facts.kind, facts.state, facts.reason) && !facts.needs_full_command,
         Command::Watch(_) | Command::Stop(_) => facts.state == RunState::Running,
         Command::Diagnose(_) => is_training && facts.reason.is_some(),
         Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),
-        Command::Init(_) => is_training && facts.state.is_final(),
+        Command::Init(_) => is_training && facts.state.is_final() && !facts.needs_full_command,
         Command::Checkpoint(_) => facts.committed_step.is_some(),
         Command::Runs(_) => is_training && facts.health.is_some(),
         Command::Eval(command) => match &**command {

@@ -71,7 +71,12 @@ fn tell(draft: &Draft, path: &str, printer: Printer) {
         (None, true) => "found no framework and no data".to_owned(),
     });
     if let Some(recorded) = draft.recorded.as_ref().filter(|recorded| !recorded.adopt.is_empty()) {
-        printer.note(format!("its retries continue from the checkpoints {}", recorded.adopt.join(", ")));
+        let how = match draft.resume_arguments.as_slice() {
+            [] => "if the script looks for them".to_owned(),
+            found => format!("with `{}`", found.join(" ")),
+        };
+        printer
+            .note(format!("its retries continue from the checkpoints {} {how}", recorded.adopt.join(", ")));
     }
     printer.note(format!(
         "check it with: trackway preflight {0}; start it with: trackway run {0}",

@@ -158,6 +158,7 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
             &row.checkpoint_manifest_sha256[..12],
             row.pin
         ));
+        tell_warnings(printer, &row.warnings);
     });
     Ok(0)
 }
@@ -227,6 +228,7 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
     if let Some(deployed) = &changed.deployed {
         tell_copy(printer, deployed);
     }
+    tell_warnings(printer, &changed.warnings);
 }
 
 /// How the rules that refused a version are seen and changed.
@@ -250,6 +252,11 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
         None => String::new(),
     };
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
+    tell_warnings(printer, &deployed.warnings);
+}
+
+fn tell_warnings(printer: Printer, warnings: &[String]) {
+    warnings.iter().for_each(|warning| printer.note(format!("warning: {warning}")));
 }
 
 fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Exit {

@@ -1,6 +1,9 @@
 //! Scripts that write their checkpoints themselves, without Trackway in them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use trackway_recorder::Recorder;
 
 use crate::harness::{Home, eventually, files_below};
 use crate::registry::{EASY, registry, set_policy};
@@ -303,6 +306,25 @@ fn steps_of_epochs_are_those_of_the_training() {
     assert_eq!(messages(&home, "checkpoint_moved_aside"), Vec::<String>::new());
 }
 
+/// Proves that a step is called an epoch where the script prints nothing finer, in what a run and its short explanation print, and not where it prints steps.
+#[test]
+fn steps_that_are_epochs_are_called_so() {
+    let by_epoch =
+        BY_EPOCHS.replace("(10, 20, 30)", "(30,)").replace("epoch {epoch} step {step}", "Epoch {epoch}/6");
+    for (script, last, are) in [
+        (by_epoch.as_str(), "last step 6 (its steps are epochs)\n", true),
+        (BY_EPOCHS, "last step 180\n", false),
+    ] {
+        let home = Home::new();
+        home.write("train.py", script);
+        home.write("own.toml", &format!("{}{RETRY}", FILE.replace("out/checkpoint-*", "epoch_*.pkl")));
+        let ended = home.trackway(&["run", "own.toml"]);
+        assert_eq!(ended.stderr.contains("its steps are epochs: "), are, "{}", ended.stderr);
+        let short = home.trackway(&["explain", "last", "--short"]).stdout;
+        assert!(short.contains(last), "{short}");
+    }
+}
+
 /// Proves that the curve of a run that continued keeps each step once: those of the first attempt up to the checkpoint, and those of the second
 /// after it.
 #[test]
@@ -558,7 +580,8 @@ fn what_is_unsafe_is_used_only_by_decision() {
     let home = loses_its_weight("environment = { LAST = \"70\" }", "");
     let ended = home.trackway(&["run", "n.toml", "--skip-preflight", "--why", "a test"]);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
-    assert_eq!(states(&home), [(json!(60), json!("unsafe")), (json!(40), json!("committed"))]);
+    let left = [(60, "unsafe"), (40, "committed"), (20, "superseded")];
+    assert_eq!(states(&home), left.map(|(step, state)| (json!(step), json!(state))));
     let target = home.json(&["checkpoint", "resume-target", "last"]);
     assert_eq!(target["checkpoints"][0]["step"], 40, "{target}");
     assert_eq!(
@@ -583,7 +606,9 @@ fn what_is_unsafe_is_used_only_by_decision() {
         named.code,
         named.stderr
     );
-    assert_eq!(registry(&home, &["register", "m", "--run", "last"]).1["step"], 40);
+    let (_, safe) = registry(&home, &["register", "m", "--run", "last"]);
+    assert_eq!((&safe["step"], &safe["health"]), (&json!(40), &json!("broken")));
+    assert!(safe["warnings"].to_string().contains("the attempt that wrote it is broken"), "{safe}");
     let accepted = registry(
         &home,
         &["register", "m", "--run", "last", "--step", "60", "--unsafe", "--why", "to study the divergence"],
@@ -592,6 +617,28 @@ fn what_is_unsafe_is_used_only_by_decision() {
     let refused = registry(&home, &["promote", "m", "2", "--to", "staging"]);
     assert!(refused.1.to_string().contains("registry.unsafe_checkpoint"), "{}", refused.1);
     assert!(messages(&home, "checkpoint_accepted")[0].contains("to study the divergence"));
+    let exported = home.trackway(&["registry", "export", "m", "2", "copy"]);
+    let (warning, card) = (
+        "its checkpoint is unsafe: `loss` is NaN",
+        std::fs::read_to_string(home.path().join("copy/README.md")).unwrap(),
+    );
+    assert!(
+        exported.code == 0 && exported.stderr.contains(&format!("warning: {warning}")),
+        "{}",
+        exported.stderr
+    );
+    assert!(accepted.1["warnings"].to_string().contains(warning), "{}", accepted.1);
+    assert!(card.contains("| warning | its checkpoint is unsafe"), "{card}");
+    home.write("s.toml", "[run]\nname = \"s\"\ncommand = [\"true\"]\nstart_from = \"n@60\"\n");
+    let started = home.trackway(&["run", "s.toml", "--skip-preflight", "--why", "a test"]);
+    let way_out =
+        format!("trackway checkpoint clear {} --step 60 --why TEXT", accepted.1["run_id"].as_str().unwrap());
+    assert!(started.code == 2 && started.stderr.contains(&way_out), "{}", started.stderr);
+    assert!(
+        started.stderr.contains("trackway runs bless"),
+        "its attempt is broken as well: {}",
+        started.stderr
+    );
 
     let resumed = home.trackway(&["resume", "n"]);
     assert_ne!(resumed.code, 2, "{}", resumed.stderr);
@@ -717,4 +764,57 @@ fn a_rename_into_place_completes_a_checkpoint() {
         })
         .collect();
     assert_eq!(complete, [(20, true), (40, true), (60, true)], "{events:?}");
+}
+
+/// Says that this binary is the script of the test below.
+const RECORDS: &str = "ADOPTED_TEST_RECORDS";
+
+/// Proves nothing by itself: it is a script that records its steps, prints none, and saves a file without a step after step 25. The first
+/// attempt is killed after step 30.
+#[test]
+fn script_that_records() {
+    if std::env::var_os(RECORDS).is_none() {
+        return;
+    }
+    let run = Recorder::attach();
+    let (path, first) = ("state.safetensors", !std::path::Path::new("began").exists());
+    std::fs::write("began", "").unwrap();
+    let from = if std::fs::read(path).is_ok() { 26 } else { 1 };
+    for step in from..=35 {
+        std::thread::sleep(Duration::from_millis(50));
+        run.log(step, &[("loss", 1.0 / step as f64)]);
+        if step == 25 {
+            let header = r#"{"w":{"dtype":"U8","shape":[64],"data_offsets":[0,64]}}"#;
+            let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[7; 64]].concat();
+            std::fs::write(".tmp", bytes).unwrap();
+            std::fs::rename(".tmp", path).unwrap();
+        }
+        if first && step == 30 {
+            nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+    }
+    run.finish();
+}
+
+/// Proves that a checkpoint without a step has the last one that the script recorded before it, as it has the last one that was printed, and
+/// that a retry continues from there.
+#[test]
+fn recorded_steps_count_like_printed_ones() {
+    let home = Home::new();
+    let binary = home.program();
+    let file = format!(
+        "[run]\nname = \"own\"\ncommand = [\"{}\", \"adopted::script_that_records\", \"--exact\", \"--nocapture\"]\n\
+         environment = {{ {RECORDS} = \"1\" }}\n[checkpoint]\nadopt = [\"state.safetensors\"]\n{RETRY}",
+        binary.display()
+    );
+    home.write("own.toml", &file);
+    let run = run(&home);
+    let attempts = attempts(&home);
+    assert_eq!(attempts[0], (Value::Null, json!(1), json!(25)), "{run}");
+    assert_eq!((&attempts[1].0, &attempts[1].1), (&json!(25), &json!(26)), "{run}");
+    let events = home.sql("select step, fields_json from events where kind = 'checkpoint_adopted'");
+    let is_recorded = |event: &Value| {
+        event["step"] == 25 && event["fields_json"].as_str().unwrap().contains("\"step_from\":\"progress\"")
+    };
+    assert!(events.len() == 1 && is_recorded(&events[0]), "{events:?}");
 }

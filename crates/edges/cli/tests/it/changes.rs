@@ -279,6 +279,41 @@ fn documents_and_settings_open_no_blocked_run() {
     );
 }
 
+/// Proves in a repository that what runs wrote, whether git lists it or the command names it, is neither a change nor a repair, that a docstring is none,
+/// and that an edited file which git does not track is both.
+#[test]
+fn outputs_and_docstrings_open_no_blocked_run() {
+    let script = "\"\"\"One.\n\nMore.\n\"\"\"\nimport sys, time\n\n\ndef read():\n    \"\"\"Reads.\"\"\"\n    return open('rows.txt').read().strip()\n\n\n\
+        open(sys.argv[2], 'a').write(f'{time.time()}\\n')\nopen('metrics.json', 'w').write(f'{time.time()}')\n\
+        if 'Error' in read():\n    raise RuntimeError(read())\nprint('step 1 loss 1')\n";
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"-B\", \"t.py\", \"--log\", \"log.bin\"]\n";
+    let home = Home::new();
+    home.write("rows.txt", "fine\n");
+    home.write("t.py", script);
+    home.write("r.toml", run_file);
+    let done = std::process::Command::new("git").current_dir(home.path()).args(["init", "-q"]).output();
+    assert!(done.unwrap().status.success());
+    home.write(".gitignore", "/home\n/.trackway\n");
+    run(&home, 0);
+    run(&home, 0);
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(changes(&page["since_last_good"]), Vec::<String>::new());
+    home.write("rows.txt", DATA_ERROR);
+    run(&home, 4);
+    let page = home.json(&["explain", "last"]);
+    let found = changes(&page["since_last_good"]);
+    assert!(found.len() == 1 && found[0].starts_with("uncommitted rows.txt (untracked) "), "{found:?}");
+    assert_eq!(page["run"]["state"], "blocked", "{page}");
+    home.write("t.py", &script.replace("More.", "Else.").replace("Reads.", "Reads all."));
+    let refused = home.trackway(&["resume", "last"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("written while an attempt ran: `log.bin`"), "{}", refused.stderr);
+    home.write("rows.txt", "fine again\n");
+    let opened = home.trackway(&["resume", "last"]);
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert!(opened.stderr.contains(": `rows.txt`)"), "{}", opened.stderr);
+}
+
 /// Proves that after a data error neither a document nor the run file lets a new run on the same data through, and that code does.
 #[test]
 fn documents_and_settings_let_no_new_run_through() {
@@ -582,6 +617,61 @@ fn a_wrong_resume_is_said_at_its_first_step() {
             .unwrap_or_else(|| panic!("{kind}: {timeline}"))
     };
     assert!(at("wrong_resume") < at("ended"));
+}
+
+/// Proves that a script which reads its checkpoint and begins again, and one that continues from a file which `adopt` does not name, are ended at their
+/// first steps, and that one which prints step 0 at each start and continues is not.
+#[test]
+fn a_resume_is_judged_by_its_first_steps_whatever_was_read() {
+    let script = r#"
+import os, pickle, sys, time
+load = lambda path: pickle.load(open(path, "rb"))["step"]
+again, s = os.path.exists("died"), 0
+if again and sys.argv[1] == "again": load("checkpoint.pkl")
+if again and sys.argv[1] == "elsewhere": s = load("own.bin")
+if again and sys.argv[1] == "continues": s = load("checkpoint.pkl")
+if sys.argv[1] == "continues": print("step 0 val_loss 1.0", flush=True)
+while s < 120:
+    s += 1
+    time.sleep(.1 if again and sys.argv[1] != "continues" else .02)
+    print(f"step {s} loss {1 / s}", flush=True)
+    save = lambda path, step: pickle.dump({"step": step, "weights": [0.1], "optimizer": [0.1]}, open(path, "wb"))
+    if s % 20 == 0: save("checkpoint.pkl", s)
+    if s == 45 and not again:
+        save("own.bin", 44)
+        open("died", "w").close()
+        time.sleep(4)
+        sys.exit(1)
+"#;
+    for (kind, part) in [
+        ("again", Some("and began again with step 1: it did not continue from it")),
+        ("elsewhere", Some("the script began with step 45 and did not read the checkpoint of step")),
+        ("continues", None),
+    ] {
+        let home = Home::new();
+        home.write("s.py", script);
+        home.write(
+            "r.toml",
+            &format!(
+                "[run]\nname = \"r\"\ncommand = [\"python3\", \"s.py\", \"{kind}\"]\n[checkpoint]\nadopt = [\"checkpoint.pkl\"]\non_wrong_resume = \"stop\"\n\
+                 [retry]\nunknown = {{ attempts = 0 }}\ncode_error = {{ attempts = 0 }}\n"
+            ),
+        );
+        run(&home, 4);
+        let resumed = home.trackway(&["resume", "last"]);
+        let last = home.sql("select last_step, resumed_from_step, termination_rule from training_attempts order by attempt_number desc");
+        let Some(part) = part else {
+            assert!(
+                resumed.code == 0 && last[0]["resumed_from_step"].is_u64(),
+                "{last:?} {}",
+                resumed.stderr
+            );
+            continue;
+        };
+        assert!(resumed.stderr.contains(part), "{}", resumed.stderr);
+        assert_eq!(last[0]["termination_rule"], "own_action.wrong_resume", "{last:?}");
+        assert!(last[0]["last_step"].as_u64().unwrap() < 120, "{last:?}");
+    }
 }
 
 /// Proves that a variable which the script reads and whose value is not stored is named when a resume has another one, and by `explain`, and that its

@@ -169,6 +169,42 @@ fn a_bare_command_is_warned_about_a_lost_loss() {
     assert!(page.contains("learning rate ÷ 10"), "{page}");
 }
 
+/// Proves that what a check had found on the same data before it was skipped is the first likely cause of a NaN and the first advice, with the file and the
+/// row, that a blocked run shows it as its evidence, and that nothing is to be resumed from a checkpoint that is not there.
+#[test]
+fn what_a_skipped_check_had_found_is_the_likely_cause() {
+    let home = Home::new();
+    let row =
+        |place: u32| if place == 20 { "nan,0\n".to_owned() } else { format!("0.{place},{}\n", place % 2) };
+    home.write("rows.csv", &format!("x,y\n{}", (1..=60).map(row).collect::<String>()));
+    home.write(
+        "train.py",
+        "for step, row in enumerate(open('rows.csv').readlines()[1:], 1):\n\
+         \x20   loss = float('nan') if step >= 20 else 1 / step\n\
+         \x20   print(f'step {step} loss {loss}', flush=True)\n",
+    );
+    let text =
+        "[run]\nname = \"rows\"\ncommand = [\"python3\", \"train.py\"]\n[data.train]\npath = \"rows.csv\"\n";
+    home.write("run.toml", text);
+    assert_eq!(home.trackway(&["run", "run.toml"]).code, 3);
+    let blocked = home.trackway(&["explain", "--short", "last"]).stdout;
+    assert!(blocked.contains("evidence    data.values: `x` is NaN in 1 of 60 rows"), "{blocked}");
+    assert!(blocked.contains("cost        none: nothing was launched"), "{blocked}");
+    assert_eq!(home.trackway(&["run", "run.toml", "--skip", "data.values", "--why", "x"]).code, 4);
+    let page = home.json(&["explain", "last"]);
+    let (next, cause) = (&page["next_actions"], page["detections"][0]["cause"].as_str().unwrap());
+    let seen = "(`data.values`, which was skipped, had found: `x` is NaN in 1 of 60 rows";
+    assert!(cause.starts_with(&format!("NaN or Inf in features {seen}")), "{cause}");
+    assert!(
+        cause.contains("rows.csv row 21") && cause.contains("; without evidence: learning rate"),
+        "{cause}"
+    );
+    let first = next[0].as_str().unwrap();
+    assert!(first.starts_with(&format!("check the inputs of the step for NaN and Inf {seen}")), "{next}");
+    assert!(!next.to_string().contains("from a checkpoint"), "{next}");
+    assert!(page["cost"]["run_lost_steps"].as_u64().is_some_and(|lost| lost > 0), "{page}");
+}
+
 /// Proves that what a detector ended because its input was broken does not count as a success.
 #[test]
 fn a_broken_input_is_no_success() {

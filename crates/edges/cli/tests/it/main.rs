@@ -63,6 +63,7 @@ mod rehearsals;
 mod remote;
 mod retries;
 mod roll_backs;
+mod safe_copies;
 mod saved_models;
 mod score;
 mod scorers;

@@ -169,8 +169,8 @@ fn steps_lost_in_all_attempts_are_explained() {
     }
 }
 
-/// Proves that a post-mortem names changed settings and the plan that was tried, that lost steps of a script whose checkpoints Trackway
-/// does not see are those that the next attempt trained again, and are not known without one; and that an amendment counters the reason.
+/// Proves that a post-mortem names changed settings and the plan that was tried, that lost steps of a script without a checkpoint are those that
+/// the next attempt trained again, and all of the last attempt, as the explanation has it too; and that an amendment counters the reason.
 #[test]
 fn what_is_not_known_is_not_guessed() {
     let home = Home::new();
@@ -192,7 +192,8 @@ fn what_is_not_known_is_not_guessed() {
     );
     let found = home.json(&["postmortem", "oom"]);
     let lost = |attempt: usize| &found["failures"][attempt]["lost_steps"];
-    assert_eq!((lost(0), lost(1)), (&json!(5), &Value::Null), "{found}");
+    assert_eq!((lost(0), lost(1)), (&json!(5), &json!(5)), "{found}");
+    assert_eq!(home.json(&["explain", "oom"])["cost"]["run_lost_steps"], json!(10));
     let changed = |what: &str| {
         let inputs = found["inputs"]["inputs"].as_array().unwrap();
         inputs.iter().find(|input| input["what"] == what).unwrap()["changed"].clone()
@@ -206,9 +207,8 @@ fn what_is_not_known_is_not_guessed() {
         &[
             "The run oom failed after 2 attempts; none succeeded.",
             "log, stderr line 1: torch.OutOfMemoryError: CUDA out of memory",
-            "lost *not known*",
-            "how many steps were lost is not known",
-            "- Lost steps: 5 or more: *not known* of 1 attempt\n",
+            "No attempt followed; 5 steps were lost.",
+            "- Lost steps: 10\n",
             "; no step followed 1 failure\n",
             "| money | *not known* |",
             "| settings | **yes** |",
@@ -229,7 +229,7 @@ fn what_is_not_known_is_not_guessed() {
             "device_oom",
             "BATCH",
             "Amended since",
-            "at least 5 steps lost",
+            "10 steps lost",
             "loss by step",
             "docs/termination-reasons.md#device_oom",
         ],

@@ -286,6 +286,29 @@ fn files_are_deployed_with_every_byte_checked() {
     assert!(wrong.code == 2 && wrong.stderr.contains("`inputs[0]` lacks"), "{}", wrong.stderr);
 }
 
+/// Proves that a rollback without `--deploy` says which version is served still, with a command that deploys the one in production, and that
+/// nothing is said where no other version is served.
+#[test]
+fn a_rollback_says_what_is_served_still() {
+    let home = registered(2, GATES);
+    compare_nothing(&home);
+    let srv = home.path().join("srv");
+    let deploy = srv.to_str().unwrap();
+    assert_eq!(registry(&home, &["promote", "income", "1"]).1.get("warnings"), None);
+    for version in ["1", "2"] {
+        let (code, there) = registry(&home, &["promote", "income", version, "--deploy", deploy]);
+        assert_eq!((code, there.get("warnings")), (0, None), "{there}");
+    }
+    let (code, back) = registry(&home, &["rollback", "income"]);
+    let warning = back["warnings"][0].as_str().unwrap();
+    assert!(code == 0 && warning.contains("still points to version 2"), "{back}");
+    let command = format!("trackway registry promote income 1 --to production --deploy {deploy}");
+    assert!(warning.ends_with(&command), "{warning}");
+    assert_eq!(registry(&home, &["promote", "income", "1", "--to", "production", "--deploy", deploy]).0, 0);
+    assert_eq!(std::fs::read_to_string(srv.join("current/weights.bin")).unwrap(), "step 1");
+    assert_eq!(registry(&home, &["promote", "income", "1"]).1.get("warnings"), None);
+}
+
 /// Proves that of several simultaneous changes of a model one wins and the others get an error, that numbers of
 /// versions are never given twice, and that aliases move by compare-and-swap.
 #[test]

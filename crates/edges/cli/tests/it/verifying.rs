@@ -306,6 +306,36 @@ fn an_unreadable_value_does_not_end_it() {
     assert_eq!(report["kinds"][0]["hold_count"], 1, "{report}");
 }
 
+/// Proves the same of each column of a model and its changes that may be written so that it is not understood.
+#[test]
+fn an_unreadable_model_hides_nothing() {
+    let home = whole();
+    change(&home, "training_attempts", &["update training_attempts set cost_usd = 9"]);
+    let database = ledger(&home);
+    database.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    let set = |table: &str, sql: &str| {
+        drop_rules(&database, table);
+        database.execute(&format!("update {table} set {sql}"), []).unwrap();
+    };
+    let of_changes =
+        ["kind", "stage", "approvals_json", "policy_json"].map(|column| ("model_changes", column));
+    let of_models = ["policy_json", "stages_json", "aliases_json"].map(|column| ("models", column));
+    for (table, column) in of_models.into_iter().chain(of_changes) {
+        database.execute(&format!("create table kept as select * from {table}"), []).unwrap();
+        set(table, &format!("{column} = '{{'"));
+        let (code, report) = verified(&home);
+        set(table, &format!("{column} = (select {column} from kept)"));
+        database.execute("drop table kept", []).unwrap();
+        let differs = report["differs"].as_array().unwrap();
+        assert_eq!(code, 7, "{column}: {report}");
+        assert!(
+            differs.iter().any(|one| one["why"].as_str().unwrap().contains(column)),
+            "{column}: {report}"
+        );
+        assert!(differing(&report).contains(&"receipt"), "{column}: {report}");
+    }
+}
+
 /// Proves that a ledger made again from the files of a home verifies, and that one which lacks nothing is left as it is.
 #[test]
 fn a_rebuilt_home_verifies() {

@@ -202,7 +202,7 @@ KINDS = [
     Kind("trainer", TRAINER, ("python3", "t.py", "c.json"), "out/checkpoint-*", ("torch", "transformers", "accelerate"), 10),
     Kind("lightning", LIGHTNING, ("python3", "t.py", "c.json"), "out/*.ckpt", ("torch", "pytorch_lightning"), 10,
          # Its trainer ends after the step in which it is asked to.
-         differs={"sigterm": {"lost": 10}}),
+         differs={"sigterm": {"lost": (10, 10)}}),
     Kind("booster", BOOSTER, ("python3", "t.py", "c.json"), "out/ckpt-*.ubj", ("numpy", "xgboost"), 5),
     Kind("ranks", RANKS, ("torchrun", "--standalone", "--nproc-per-node=2", "t.py", "c.json"), "out/ckpt-*.pt", ("torch",), 10),
 ]

@@ -1,5 +1,6 @@
 //! What is committed of what a script writes, and when.
 
+use trackway_core::Clock as _;
 use trackway_layouts::Because;
 
 use super::*;
@@ -223,4 +224,41 @@ fn finished_saves_need_no_quiet_time() {
     ];
     assert_eq!(shown, expected);
     assert!(look.is_waiting);
+}
+
+/// Proves that a file which is written over in place has its state since the last look at the one before that was whole and closed.
+#[test]
+fn a_state_in_place_is_later_than_the_last_finished_one() {
+    let world = World::new();
+    let mut adopter = world.adopter(1, &["a.safetensors"]);
+    let mut seconds = 0;
+    let mut look = |bytes: &[u8], is_open: bool| {
+        write(&world.work("a.safetensors"), bytes);
+        seconds += 1;
+        world.clock.advance_micros(1_000_000);
+        let since_ns = Cell::new(-1);
+        adopter.look(&Facts {
+            at_ns: seconds * SECOND_NS,
+            saves: &world.saves,
+            step_when_written: &|_| None,
+            step_slack: 0,
+            writers: &|files, _| {
+                since_ns.set(files[0].since_ns);
+                own()
+            },
+            writers_ended: false,
+            is_open_for_writing: &|_| Some(is_open),
+            is_interrupted: &|| false,
+        });
+        (since_ns.get(), world.clock.now().as_nanos())
+    };
+    let (since, first) = look(&tensors(100, 1), false);
+    assert_eq!(since, 0);
+    let (since, _) = look(&tensors(101, 2), true);
+    assert_eq!(since, first);
+    let (since, _) = look(&tensors(102, 3)[..50], false);
+    assert_eq!(since, first, "the one before was open");
+    let (since, last) = look(&tensors(103, 4), false);
+    assert_eq!(since, first, "the one before was not whole");
+    assert_eq!(look(&tensors(104, 5), false).0, last);
 }

@@ -1,6 +1,7 @@
 //! Commits checkpoints that the script writes itself, in a thread that leaves processor and disk to the training. The last ones are
 //! committed by another thread once the script has ended: nothing is left to yield to, and the next attempt waits for them.
 
+use std::cell::RefCell;
 use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,9 +24,10 @@ use trackway_formats::writers::{OthersTime, OwnCheckpoint, WRITERS_VERSION, Writ
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_system::SystemIds;
 
+use super::recorded::RecordedSteps;
 use super::saves::FinishedSaves;
 use super::side::{Records, SideThread};
-use super::writers::{MainProcess, Writers};
+use super::writers::{EndedProcesses, Io, MainProcess, Writers};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -38,11 +40,11 @@ const QUIET_NS: u64 = 2_000_000_000;
 /// The longest the end of the attempt waits for what yields to leave off, and then for the last copies.
 const LAST_LOOK: Duration = Duration::from_secs(600);
 
-/// The steps that the script printed, as another thread sees them.
+/// The steps that the script printed, as another thread sees them, and among them those that it recorded.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PrintedSteps(Arc<Mutex<Steps>>);
+pub(super) struct ReachedSteps(Arc<Mutex<Steps>>);
 
-impl PrintedSteps {
+impl ReachedSteps {
     pub fn reached(&self, at: Timestamp, step: Step) {
         self.lock().reached(at.as_nanos(), step);
     }
@@ -64,6 +66,7 @@ impl PrintedSteps {
 pub(super) struct Adopting {
     thread: SideThread<Follower>,
     main: MainProcess,
+    ended: EndedProcesses,
 }
 
 impl Adopting {
@@ -72,7 +75,7 @@ impl Adopting {
     pub fn begin(
         launch: &StoredLaunch,
         files: &AttemptLayout,
-        steps: PrintedSteps,
+        steps: ReachedSteps,
         records: Records,
     ) -> Option<Self> {
         contained(|| Self::begin_to_look(launch, files, steps, records)).ok().flatten()
@@ -81,13 +84,14 @@ impl Adopting {
     fn begin_to_look(
         launch: &StoredLaunch,
         files: &AttemptLayout,
-        steps: PrintedSteps,
+        steps: ReachedSteps,
         records: Records,
     ) -> Option<Self> {
-        let main = MainProcess::default();
+        let (main, ended) = (MainProcess::default(), EndedProcesses::default());
         // The patterns were checked before the launch.
         let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
-        let writers = Writers::begin(launch, &patterns, Arc::clone(&main), Arc::clone(&records.clock));
+        let processes = (Arc::clone(&main), ended.clone());
+        let writers = Writers::begin(launch, &patterns, processes, Arc::clone(&records.clock));
         let record = files.writers_json();
         let spec = AdopterSpec {
             patterns,
@@ -104,20 +108,26 @@ impl Adopting {
         let work = move |stopped: &Receiver<()>| {
             yield_to_others();
             let writer = records.writer(Origin::Telemetry);
+            let recorded = RefCell::new(RecordedSteps::new(records.folder));
             let clock = records.clock;
-            let own = Vec::new();
+            let (own, others) = (Vec::new(), Vec::new());
             let mut follower =
-                Follower { adopter, writer, steps, saves, writers, clock, record, own, others: Vec::new() };
+                Follower { adopter, writer, steps, recorded, saves, writers, clock, record, own, others };
             // The last look begins again where a file made this one fail.
             contained(|| follower.follow(stopped)).ok();
             follower
         };
-        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main })
+        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main, ended })
     }
 
     /// The script has started.
     pub fn started(&self, main: Pid) {
         self.main.store(main.as_raw(), Ordering::SeqCst);
+    }
+
+    /// A process was waited for, before which the counts of the shim were these.
+    pub fn waited_for(&self, pid: Pid, before: Option<Io>) {
+        self.ended.put(pid.as_raw(), before);
     }
 
     /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
@@ -134,7 +144,8 @@ impl Adopting {
 struct Follower {
     adopter: Adopter,
     writer: SegmentWriter,
-    steps: PrintedSteps,
+    steps: ReachedSteps,
+    recorded: RefCell<RecordedSteps>,
     saves: FinishedSaves,
     writers: Writers,
     clock: Arc<dyn Clock>,
@@ -177,10 +188,15 @@ impl Follower {
     fn look(&mut self, writers_ended: bool, is_interrupted: &dyn Fn() -> bool) -> Look {
         self.saves.watch(self.adopter.folders());
         let saves = self.saves.look(self.clock.now());
+        read_recorded(&self.recorded, &self.steps);
         let facts = Facts {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
             saves,
-            step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
+            step_when_written: &|modified_ns| {
+                // What was recorded before a file that was just seen is in the record by now.
+                read_recorded(&self.recorded, &self.steps);
+                self.steps.when_written(modified_ns)
+            },
             step_slack: self.steps.slack(),
             writers: &|files, since_ns| self.writers.of(files, since_ns),
             writers_ended,
@@ -239,6 +255,11 @@ impl Follower {
         let fields = [("path", one.path.as_str()), ("why", one.why.as_str())];
         self.writer.event(EventKind::CheckpointNotAdopted.as_str(), None, &fields);
     }
+}
+
+/// Puts what the script recorded since the last call among the steps.
+fn read_recorded(recorded: &RefCell<RecordedSteps>, steps: &ReachedSteps) {
+    recorded.borrow_mut().read(|at, step| steps.reached(at, step));
 }
 
 /// Whether others want every processor now.

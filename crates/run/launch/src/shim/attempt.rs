@@ -21,7 +21,7 @@ use trackway_formats::path_text::shown_word;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
-use super::adopting::{Adopting, PrintedSteps};
+use super::adopting::{Adopting, ReachedSteps};
 use super::course::KeptCourse;
 use super::ending::{Ending, Step, Tree};
 use super::left::{Done, Work, recorded_bytes};
@@ -33,6 +33,7 @@ use super::reserve::Reserved;
 use super::side::{Records, SideThread};
 use super::signals::{Request, next};
 use super::waking::Waking;
+use super::writers::Io;
 use super::{Doing, ShimError, ShimRecord, events, oom, script, telemetry};
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
@@ -63,7 +64,7 @@ pub(super) struct Attempt<'a> {
     telemetry: Option<SideThread>,
     opened_files: Option<OpenedFiles>,
     adopting: Option<Adopting>,
-    steps: PrintedSteps,
+    steps: ReachedSteps,
     waking: Waking,
     ending: Ending,
     work: Work,
@@ -90,7 +91,7 @@ impl<'a> Attempt<'a> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
-        let steps = PrintedSteps::default();
+        let steps = ReachedSteps::default();
         let records = Records {
             folder: files.records(),
             run_id: launch.run_id.to_string(),
@@ -220,8 +221,13 @@ impl<'a> Attempt<'a> {
             recorded_bytes: recorded_bytes(&self.records.folder),
             cpu_ticks: left.iter().map(|process| process.cpu_ticks).sum(),
         };
-        let worked_at = self.work.take(self.clock.monotonic_micros(), done);
-        (left.iter().all(|process| process.session != own), worked_at)
+        let now = self.clock.monotonic_micros();
+        let worked_at = self.work.take(now, done);
+        let apart = left.iter().all(|process| process.session != own);
+        if worked_at == Some(now) && !apart {
+            self.exit.left_worked_at = Some(self.clock.now());
+        }
+        (apart, worked_at)
     }
 
     /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there give the
@@ -279,8 +285,12 @@ impl<'a> Attempt<'a> {
     fn reap(&mut self) {
         loop {
             let mut status = 0;
+            let before = self.adopting.as_ref().and_then(|_| Io::of_this_process());
             // SAFETY: waitpid gets a valid pointer; -1 means any child.
             let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+            if let Some(adopting) = self.adopting.as_ref().filter(|_| pid > 0) {
+                adopting.waited_for(Pid::from_raw(pid), before);
+            }
             match Errno::result(pid) {
                 Ok(0) => return,
                 Ok(pid) if self.main == Some(Pid::from_raw(pid)) => self.main_ended(status),

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use trackway_core::Step;
 use trackway_files::TempFile;
-use trackway_formats::layout::HomeLayout;
+use trackway_formats::layout::{HomeLayout, RunLayout};
 use trackway_formats::printed::PrintedCourse;
 
 use crate::StoredLaunch;
@@ -29,6 +30,19 @@ struct Kept {
     /// The folder of the checkpoints of the same kind of launch and rung.
     of: String,
     course: PrintedCourse,
+}
+
+/// What the steps of a run are, by what its last attempt printed ([`PrintedCourse::steps_are`]). `highest`: the highest of its steps.
+#[must_use]
+pub fn steps_are(run: &RunLayout, highest: Option<Step>) -> Option<&'static str> {
+    printed_course(run).steps_are(highest)
+}
+
+/// How the printed steps of a run are counted, as far as its last attempt shows it.
+#[must_use]
+pub fn printed_course(run: &RunLayout) -> PrintedCourse {
+    let kept: Option<Kept> = read_json(&run.printed_steps_json()).ok().flatten();
+    kept.unwrap_or_default().course
 }
 
 impl KeptCourse {

@@ -12,7 +12,7 @@ use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
 
-use super::adopting::PrintedSteps;
+use super::adopting::ReachedSteps;
 use super::course::KeptCourse;
 use super::side::Records;
 
@@ -34,7 +34,7 @@ pub(super) struct OutputMetrics {
     redactor: Arc<Redactor>,
     /// Of each name whether its values may be secret by it.
     suspicious: HashMap<String, bool>,
-    steps: PrintedSteps,
+    steps: ReachedSteps,
     kept: KeptCourse,
     records: Records,
     reader: PrintedReader,
@@ -48,7 +48,7 @@ pub(super) struct OutputMetrics {
 
 impl OutputMetrics {
     /// Nothing is written before the first metric.
-    pub fn new(steps: PrintedSteps, kept: KeptCourse, records: Records, redactor: Arc<Redactor>) -> Self {
+    pub fn new(steps: ReachedSteps, kept: KeptCourse, records: Records, redactor: Arc<Redactor>) -> Self {
         let mut reader = PrintedReader::default();
         reader.count_on(kept.course());
         Self {

@@ -25,6 +25,7 @@ mod opened;
 mod output;
 mod readers;
 mod reading;
+mod recorded;
 mod reserve;
 mod saves;
 mod script;
@@ -54,6 +55,7 @@ use crate::StoredLaunch;
 use crate::files::read_json;
 use crate::process::{MachineIdentity, ProcessIdentity};
 use attempt::Attempt;
+pub use course::{printed_course, steps_are};
 pub use log::BACKLOG_BYTES_MAX;
 pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 

@@ -27,7 +27,7 @@ use trackway_core::closed_list;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentWriter};
 
-use super::readers::{By, Readers};
+use super::readers::{By, Counts, Readers};
 use super::side::{Records, SideThread};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
@@ -41,6 +41,8 @@ const CHECKPOINT_LOOKS_MAX: u32 = 512;
 /// How often it is noted how much the attempt has read, and for how long: then it has begun.
 const NOTE_EVERY: Duration = Duration::from_millis(100);
 const NOTES_MAX: u32 = 600;
+/// Of so many notes one looks for new processes of the attempt.
+const FIND_NOTES: u32 = 10;
 /// At most so many checkpoints are watched, the newest ones.
 const CHECKPOINTS_MAX: usize = 64;
 /// Files up to so many bytes are compared with what was committed before the script starts, as it may write them again at once; larger ones when they are
@@ -153,6 +155,10 @@ struct Watched {
     paths: Vec<PathBuf>,
     /// Whether a process of the attempt had it open at some look.
     is_held: bool,
+    /// What the attempt had read before a file was opened that is not closed yet.
+    before: Option<Counts>,
+    /// Whether a file was read, and not only mapped, since the last close.
+    is_accessed: bool,
     /// Whether every file is watched: only then it is known that none was opened.
     complete: bool,
     opener: Opener,
@@ -191,6 +197,8 @@ impl Watch {
             by_folder,
             paths: Vec::new(),
             is_held: false,
+            before: None,
+            is_accessed: false,
             complete: paths.len() <= PLACES_MAX,
             opener: Opener::None,
             looks: 0,
@@ -223,14 +231,35 @@ impl Watch {
             let is_quiet = poll(&mut waiting, timeout) == Ok(0);
             ended = waiting[0].any().unwrap_or(true);
             if is_quiet {
+                if notes.is_multiple_of(FIND_NOTES) {
+                    self.readers.find();
+                }
                 notes += 1;
-                self.readers.note();
+                self.note();
             } else {
                 self.take(writer);
             }
         }
+        (0..self.sets.len()).for_each(|place| self.end_unclosed(place, writer));
         for set in self.sets.iter().filter(|set| set.opener == Opener::None && set.complete) {
             record(writer, set);
+        }
+    }
+
+    /// Notes how much the attempt has read, if no file was opened meanwhile.
+    fn note(&mut self) {
+        let Self { readers, inotify, .. } = self;
+        readers.note(|| {
+            poll(&mut [PollFd::new(inotify.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) != Ok(0)
+        });
+    }
+
+    /// Who read what was not closed is not known.
+    fn end_unclosed(&mut self, place: usize, writer: &mut SegmentWriter) {
+        let set = &mut self.sets[place];
+        if set.is_accessed && set.opener == Opener::None {
+            set.opener = Opener::Unknown;
+            self.note_opened(place, Opener::Unknown, writer);
         }
     }
 
@@ -241,6 +270,7 @@ impl Watch {
 
     fn take(&mut self, writer: &mut SegmentWriter) {
         self.take_named(writer);
+        let mut is_closed = false;
         while let Ok(events) = self.inotify.read_events() {
             let opened = events.iter().any(|event| !event.mask.contains(AddWatchFlags::IN_IGNORED));
             // Of all that happened since: one look.
@@ -263,13 +293,20 @@ impl Watch {
                 if event.mask.contains(AddWatchFlags::IN_ISDIR) {
                     continue;
                 }
+                is_closed |= event.mask.contains(AddWatchFlags::IN_CLOSE_NOWRITE);
                 for place in self.owners.get(&event.wd).cloned().unwrap_or_default() {
                     match event.mask.contains(AddWatchFlags::IN_MODIFY) {
-                        true => self.leave(place),
+                        true => {
+                            self.end_unclosed(place, writer);
+                            self.leave(place);
+                        }
                         false => self.opened(place, &event, writer),
                     }
                 }
             }
+        }
+        if is_closed {
+            self.note();
         }
     }
 
@@ -312,13 +349,26 @@ impl Watch {
             Subject::Data { .. } if is_open_in_attempt(set) => Opener::Attempt,
             Subject::Data { .. } => Opener::Unknown,
             // It is read later, if at all.
-            Subject::Checkpoint { .. } if event.mask.contains(AddWatchFlags::IN_OPEN) => Opener::None,
+            Subject::Checkpoint { .. } if event.mask.contains(AddWatchFlags::IN_OPEN) => {
+                set.before = set.before.take().or_else(|| self.readers.noted().cloned());
+                Opener::None
+            }
             Subject::Checkpoint { .. } => {
-                let by = By::guessed(set.is_held, self.readers.grown(), set.bytes_of(event.name.as_ref()));
-                if event.mask.contains(AddWatchFlags::IN_CLOSE_NOWRITE) {
-                    self.readers.note();
+                let bytes = set.bytes_of(event.name.as_ref());
+                let by = By::guessed(set.is_held, self.readers.grown(), bytes);
+                match event.mask.contains(AddWatchFlags::IN_CLOSE_NOWRITE) {
+                    true => {
+                        let is_accessed = std::mem::take(&mut set.is_accessed);
+                        let before = set.before.take().filter(|_| is_accessed);
+                        let grown = before.and_then(|before| self.readers.grown_at_most(&before));
+                        opener_of(by.at_the_close(grown, bytes))
+                    }
+                    // What is read on is known at the close.
+                    false => {
+                        set.is_accessed = true;
+                        if by == By::Attempt { Opener::Attempt } else { Opener::None }
+                    }
                 }
-                opener_of(by)
             }
         };
         if opener > set.opener {
@@ -327,6 +377,7 @@ impl Watch {
         }
         // Nothing more can be learned, and a file that is opened for each row should not wake anything again.
         if self.sets[place].looks >= self.sets[place].subject.looks_max() {
+            self.end_unclosed(place, writer);
             self.leave(place);
         }
     }

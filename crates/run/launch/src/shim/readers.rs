@@ -1,8 +1,10 @@
-//! Who read a checkpoint: by the kernel's word (fanotify, for root), else by the open files of the attempt's processes and by how much they read. Other
+//! Who read a checkpoint: by the kernel's word (fanotify, for root), else by the open files of the attempt's processes and by how much they read, which also
+//! shows that they did not. Other
 //! processes may read a checkpoint, and Trackway does: only what the attempt read may be what it continued from.
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,6 +20,11 @@ use crate::process::{ProcessStat, all_processes};
 
 /// A script that reads more than this beside a small file shows nothing by how much it read.
 const BESIDE_BYTES: u64 = 4 << 10;
+/// An attempt that read less than this part of a file while that was read did not read it.
+const CLEARLY_LESS: u64 = 2;
+
+/// What each process of the attempt had read, with its ended children; none: it does not show that.
+pub(super) type Counts = HashMap<i32, Option<u64>>;
 
 /// The processes of the attempt, and what they read.
 #[derive(Debug)]
@@ -25,8 +32,8 @@ pub(super) struct Readers {
     kernel: Option<Fanotify>,
     family: Family,
     main: MainProcess,
-    /// What each had read at the last look; none before the first.
-    counts: Option<HashMap<i32, u64>>,
+    /// What was noted last.
+    counts: Option<Counts>,
 }
 
 impl Readers {
@@ -104,35 +111,64 @@ impl Readers {
 
     /// The links to the files that the attempt's processes have open now.
     pub fn open_files(&mut self) -> Vec<PathBuf> {
-        let all = all_processes().unwrap_or_default();
+        self.find().iter().filter(|stat| !stat.has_ended()).flat_map(ProcessStat::open_files).collect()
+    }
+
+    /// The attempt's processes, whose counts are read from now on.
+    pub fn find(&mut self) -> Vec<ProcessStat> {
+        let mut all = all_processes().unwrap_or_default();
         self.family.keep(&all.iter().map(|stat| stat.pid).collect());
-        let own = all.iter().filter(|stat| !stat.has_ended() && self.family.kin_of(stat) == Kin::Own);
-        own.flat_map(ProcessStat::open_files).collect()
+        all.retain(|stat| self.family.kin_of(stat) == Kin::Own);
+        all
     }
 
     /// How much the attempt's processes read since [`Self::note`]; none if that is not known.
     pub fn grown(&self) -> Option<u64> {
-        let before = self.counts.as_ref()?;
-        // A new process reads its program first.
-        let rise = |(pid, bytes): (&i32, &u64)| Some(bytes.saturating_sub(*before.get(pid)?));
-        self.read_bytes().iter().map(rise).sum()
+        rise(self.counts.as_ref()?, &self.read_bytes())
     }
 
-    /// What is read from now on is counted.
-    pub fn note(&mut self) {
+    /// The same since such counts, and none if it may be more.
+    pub fn grown_at_most(&self, before: &Counts) -> Option<u64> {
+        let now = self.read_bytes();
+        rise(before, &now).filter(|_| are_the_same(before, &now))
+    }
+
+    /// What was noted last.
+    pub fn noted(&self) -> Option<&Counts> {
+        self.counts.as_ref()
+    }
+
+    /// What is read from now on is counted, unless `is_late`: something is reported that may be older than these counts.
+    pub fn note(&mut self, is_late: impl Fn() -> bool) {
         let counts = self.read_bytes();
-        self.counts = Some(counts);
+        if !is_late() {
+            self.counts = Some(counts);
+        }
     }
 
-    fn read_bytes(&self) -> HashMap<i32, u64> {
-        let count = |pid: i32| {
-            let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-            let value = io.lines().find_map(|line| line.strip_prefix("rchar: "))?;
-            Some((pid, value.trim().parse().ok()?))
+    fn read_bytes(&self) -> Counts {
+        let count = |pid: i32| match fs::read_to_string(format!("/proc/{pid}/io")) {
+            Ok(io) => {
+                let value = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+                Some((pid, value.and_then(|value| value.trim().parse().ok())))
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Some((pid, None)),
+            Err(_) => None,
         };
         let main = Some(self.main.load(Ordering::SeqCst)).filter(|pid| *pid > 0);
         self.family.own().into_iter().chain(main).filter_map(count).collect()
     }
+}
+
+/// How much more the processes read, as far as they show it. None if there is a new one: it reads its program first.
+fn rise(before: &Counts, now: &Counts) -> Option<u64> {
+    let shown = now.iter().filter_map(|(pid, bytes)| Some((pid, (*bytes)?)));
+    shown.map(|(pid, bytes)| Some(bytes.saturating_sub((*before.get(pid)?)?))).sum()
+}
+
+/// Whether these are the same processes, and all show what they read: of one that has ended the count may be lost.
+fn are_the_same(before: &Counts, now: &Counts) -> bool {
+    before.len() == now.len() && now.iter().all(|(pid, bytes)| bytes.is_some() && before.contains_key(pid))
 }
 
 /// Who read something.
@@ -160,6 +196,15 @@ impl By {
         let is_read = grown.is_some_and(|grown| bytes > 0 && (bytes..=most).contains(&grown));
         if is_held || is_read { Self::Attempt } else { Self::Unknown }
     }
+
+    /// Who read a file that was closed. `grown`: how much the attempt read at most since the look before it was opened; none if that is not known, or if the
+    /// file was only mapped into memory.
+    pub fn at_the_close(self, grown: Option<u64>, bytes: u64) -> Self {
+        match (self, grown) {
+            (Self::Unknown, Some(grown)) if grown < bytes / CLEARLY_LESS => Self::Other,
+            _ => self,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -186,9 +231,32 @@ mod tests {
         ] {
             assert_eq!(By::guessed(is_held, grown, bytes), expected, "{is_held} {grown:?} {bytes}");
         }
+        for (by, grown, expected) in [
+            (By::Unknown, Some(1_999), By::Other),
+            (By::Unknown, Some(2_000), By::Unknown),
+            (By::Unknown, None, By::Unknown),
+            (By::Attempt, Some(0), By::Attempt),
+        ] {
+            assert_eq!(by.at_the_close(grown, 4_000), expected, "{by:?} {grown:?}");
+        }
         assert_eq!(By::of(Some(Kin::Own)), By::Attempt);
         assert_eq!(By::of(Some(Kin::Trackway)), By::Other);
         assert_eq!(By::of(None), By::Unknown);
+    }
+
+    /// Proves that it is not known that no more was read where a process began or ended meanwhile, or does not show it.
+    #[test]
+    fn only_the_same_processes_read_no_more() {
+        let before = Counts::from([(2, Some(100)), (3, Some(50))]);
+        for (now, expected, are_same) in [
+            (Counts::from([(2, Some(150)), (3, Some(51))]), Some(51), true),
+            (Counts::from([(2, Some(150))]), Some(50), false),
+            (Counts::from([(2, Some(150)), (3, None)]), Some(50), false),
+            (Counts::from([(2, Some(150)), (3, Some(50)), (4, Some(1))]), None, false),
+            (Counts::from([(2, Some(150)), (4, Some(1))]), None, false),
+        ] {
+            assert_eq!((rise(&before, &now), are_the_same(&before, &now)), (expected, are_same), "{now:?}");
+        }
     }
 
     /// Proves, where the kernel names readers, that a read by a child is the attempt's and one by Trackway is not.

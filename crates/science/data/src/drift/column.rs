@@ -117,9 +117,19 @@ impl ColumnDrift {
         self.missing.adjusted_p_value = adjusted_missing;
         let change = (self.missing.current_fraction - self.missing.reference_fraction).abs();
         self.missing.drifted = adjusted_missing <= FALSE_DISCOVERY_RATE && change > MISSING_SHARE_MIN;
-        let values_drifted = adjusted <= FALSE_DISCOVERY_RATE && self.statistic > self.threshold;
-        let unknown_label = self.role == Role::Label && !self.new_values.is_empty();
-        self.drifted = values_drifted || self.missing.drifted || unknown_label;
+        self.drifted = self.values_drifted() || self.missing.drifted || self.has_unknown_labels();
+    }
+
+    /// Whether the distance of its values matters and is significant.
+    #[must_use]
+    pub fn values_drifted(&self) -> bool {
+        self.adjusted_p_value <= FALSE_DISCOVERY_RATE && self.statistic > self.threshold
+    }
+
+    /// Whether it is a label with values that the reference does not have.
+    #[must_use]
+    pub fn has_unknown_labels(&self) -> bool {
+        self.role == Role::Label && !self.new_values.is_empty()
     }
 }
 

@@ -242,8 +242,8 @@ impl Checked<'_> {
 
     /// Reports a mark of suspicion in the log.
     fn is_unsafe(&self) -> Option<RootFinding> {
-        let found = self.record.unsafe_evidence.as_ref().filter(|_| !self.record.retired)?;
-        let message = format!("{} is marked unsafe: a resume skips it: {}", self.who(), found.why);
+        let why = self.record.unsafe_because().filter(|_| !self.record.retired)?;
+        let message = format!("{} is marked unsafe: a resume skips it: {why}", self.who());
         Some(RootFinding::warning("unsafe", self.record.folder(), message))
     }
 

@@ -132,6 +132,9 @@ pub(crate) struct CommitBody {
     /// Metrics at that step that are finite: what retention decides by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
+    /// Whether its weights are known to be those of its parent, which retention may delete.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub same_weights: bool,
 }
 
 /// A process that read the remote's log writes entries of this kind into a local log. The first of an epoch has no

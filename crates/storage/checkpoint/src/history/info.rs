@@ -54,6 +54,9 @@ pub struct CheckpointInfo {
     /// The metrics of its step, once committed; the first ones, where there are many.
     #[serde(skip)]
     pub metrics: BTreeMap<String, f64>,
+    /// Whether its weights are known to be those of its parent, in the same attempt.
+    #[serde(skip)]
+    pub same_weights: bool,
 }
 
 /// A pin.

@@ -67,23 +67,21 @@ impl History {
             pins: Vec::new(),
             number_there: None,
             metrics: BTreeMap::new(),
+            same_weights: false,
         }
     }
 }
 
 fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> CheckpointInfo {
-    let state = match (record.retired, &record.suspect) {
-        (true, _) => CheckpointState::Retired,
-        (_, Some(_)) => CheckpointState::Suspect,
-        _ if record.unsafe_evidence.is_some() => CheckpointState::Unsafe,
-        _ if newest => CheckpointState::Committed,
-        _ => CheckpointState::Superseded,
+    let state = match record.state() {
+        CheckpointState::Superseded if newest => CheckpointState::Committed,
+        state => state,
     };
     let body = &record.body;
     with_fields_of!(
         CheckpointInfo,
         &body,
-        [run_id, attempt_id, step, epoch, object_prefix, parent, metrics],
+        [run_id, attempt_id, step, epoch, object_prefix, parent, metrics, same_weights],
         number,
         folder: record.folder().to_owned(),
         manifest_sha256: Some(body.manifest_sha256.clone()),
@@ -91,7 +89,7 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         size_bytes: Some(body.size_bytes),
         state_digest: Some(body.state_digest.clone()),
         at: record.at.clone(),
-        why: record.suspect.clone().or_else(|| record.unsafe_evidence.as_ref().map(|found| found.why.clone())),
+        why: record.suspect.clone().or_else(|| record.unsafe_because().map(str::to_owned)),
         unsafe_evidence: record.unsafe_evidence.clone(),
         cleared: record.cleared.clone(),
         on_branch: false,

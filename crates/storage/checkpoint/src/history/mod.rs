@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{RunId, Step, UnsafeEvidence};
+use trackway_core::{CheckpointUse, RunId, Step, UnsafeEvidence, Weights};
 use trackway_store::{Claim, Entry, Fold, Item};
 
 use crate::error::{CheckpointError, Fallback, FallbackKind};
@@ -62,9 +62,9 @@ pub(crate) struct CommitRecord {
     pub branch_epoch: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspect: Option<String>,
-    /// Why what it holds is most likely lost.
+    /// Why what it holds is most likely lost; who uses it asks [`Self::may_be_used_for`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsafe_evidence: Option<UnsafeEvidence>,
+    unsafe_evidence: Option<UnsafeEvidence>,
     /// Why that does not hold any more: nothing marks it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleared: Option<String>,
@@ -378,9 +378,7 @@ impl History {
 
     /// The numbers of commits whose bytes are there and whose content is unsafe, newest first.
     pub fn unsafe_commits(&self) -> Vec<u64> {
-        let is_kept = |record: &CommitRecord| {
-            record.unsafe_evidence.is_some() && record.suspect.is_none() && !record.retired
-        };
+        let is_kept = |record: &CommitRecord| record.state() == CheckpointState::Unsafe;
         let mut found: Vec<_> =
             self.commits.range(self.truth_begins + 1..).filter(|(_, record)| is_kept(record)).collect();
         found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
@@ -395,7 +393,7 @@ impl History {
     /// Every commit that may be resumed from, also of branches that were left, newest first.
     #[cfg(any(test, feature = "remote"))]
     pub fn live_commits(&self) -> Vec<u64> {
-        let live = CommitRecord::is_usable;
+        let live = |record: &CommitRecord| record.may_be_used_for(CheckpointUse::Resume);
         let mut found: Vec<_> =
             self.commits.range(self.truth_begins + 1..).filter(|(_, record)| live(record)).collect();
         found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
@@ -445,10 +443,46 @@ impl CommitRecord {
         }
     }
 
-    /// Whether a resume may take it if it verifies.
-    #[cfg(any(test, feature = "remote"))]
-    pub fn is_usable(&self) -> bool {
-        self.suspect.is_none() && self.unsafe_evidence.is_none() && !self.retired
+    /// What its content is, also once its files are deleted.
+    fn content(&self) -> CheckpointState {
+        match (&self.suspect, &self.unsafe_evidence) {
+            (Some(_), _) => CheckpointState::Suspect,
+            (None, Some(_)) => CheckpointState::Unsafe,
+            (None, None) => CheckpointState::Superseded,
+        }
+    }
+
+    /// Its state, whether or not it is the newest.
+    pub fn state(&self) -> CheckpointState {
+        if self.retired { CheckpointState::Retired } else { self.content() }
+    }
+
+    /// Whether it may be used for `purpose` if it verifies, by what the log has of it.
+    pub fn may_be_used_for(&self, purpose: CheckpointUse) -> bool {
+        Weights::in_state(self.state()).may_be_used_for(purpose)
+    }
+
+    /// Whether that would be so with its files.
+    #[cfg(feature = "remote")]
+    pub fn was_fit_for(&self, purpose: CheckpointUse) -> bool {
+        Weights::in_state(self.content()).may_be_used_for(purpose)
+    }
+
+    /// Why it is unsafe, also once its files are deleted: for messages.
+    pub fn unsafe_because(&self) -> Option<&str> {
+        self.unsafe_evidence.as_ref().map(|found| found.why.as_str())
+    }
+
+    /// What another log, where it has a number and is known so, must be given: that it is unsafe, or not any more.
+    #[cfg(feature = "remote")]
+    pub fn mark_for(&self, number: u64, known: &Self) -> Option<Body> {
+        match (&self.unsafe_evidence, &self.cleared) {
+            (Some(evidence), _) if known.may_be_marked_unsafe() => {
+                Some(Body::unsafe_commit(number, evidence))
+            }
+            (None, Some(why)) if known.unsafe_evidence.is_some() => Some(Body::cleared(number, why)),
+            _ => None,
+        }
     }
 
     /// Whether it can be marked: it is not marked already, and nothing cleared it.
@@ -463,16 +497,16 @@ impl CommitRecord {
 }
 
 fn candidate(number: u64, record: &CommitRecord) -> Candidate<'_> {
-    let passed = |kind, why: String| Candidate::Passed(Fallback { step: Some(record.body.step), why, kind });
-    match (&record.suspect, &record.unsafe_evidence, record.retired) {
-        (_, Some(found), true) => {
-            passed(FallbackKind::Unsafe, format!("unsafe, and deleted by retention: {}", found.why))
-        }
-        (_, _, true) => passed(FallbackKind::Deleted, "its files were deleted by retention".into()),
-        (Some(why), _, _) => passed(FallbackKind::Defect, format!("marked suspect earlier: {why}")),
-        (None, Some(found), _) => passed(FallbackKind::Unsafe, format!("unsafe: {}", found.why)),
-        (None, None, false) => Candidate::Commit { number, body: &record.body },
+    if record.may_be_used_for(CheckpointUse::Resume) {
+        return Candidate::Commit { number, body: &record.body };
     }
+    let (kind, why) = match (record.retired, &record.suspect, record.unsafe_because()) {
+        (true, _, Some(why)) => (FallbackKind::Unsafe, format!("unsafe, and deleted by retention: {why}")),
+        (true, _, None) => (FallbackKind::Deleted, "its files were deleted by retention".into()),
+        (false, Some(why), _) => (FallbackKind::Defect, format!("marked suspect earlier: {why}")),
+        (false, None, why) => (FallbackKind::Unsafe, format!("unsafe: {}", why.unwrap_or_default())),
+    };
+    Candidate::Passed(Fallback { step: Some(record.body.step), why, kind })
 }
 
 fn unreadable_entry(number: u64, why: &str) -> Fallback {

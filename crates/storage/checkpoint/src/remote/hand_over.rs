@@ -48,15 +48,7 @@ impl Replica {
         let mark = |(_, record): (u64, &CommitRecord)| {
             let number = *there.get(record.body.object_prefix.as_str())?;
             let known = remote.commit(number)?;
-            match (&record.unsafe_evidence, &record.cleared) {
-                (Some(evidence), _) if known.may_be_marked_unsafe() => {
-                    Some((number, Body::unsafe_commit(number, evidence)))
-                }
-                (None, Some(why)) if known.unsafe_evidence.is_some() => {
-                    Some((number, Body::cleared(number, why)))
-                }
-                _ => None,
-            }
+            Some((number, record.mark_for(number, known)?))
         };
         self.local_history().commits().filter_map(mark).collect()
     }

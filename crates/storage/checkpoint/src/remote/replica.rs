@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
+use trackway_core::{AttemptId, CheckpointUse, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
 use trackway_store::{Backend, Disk, Log, RealDisk};
 
@@ -209,8 +209,7 @@ impl Replica {
     #[must_use]
     pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
         let (waiting_commits, waiting_step) = self.waiting_commits();
-        let is_good =
-            |it: &CommitRecord| it.uploaded_to.is_some() && !it.retired && it.unsafe_evidence.is_none();
+        let is_good = |it: &CommitRecord| it.uploaded_to.is_some() && it.may_be_used_for(CheckpointUse::Keep);
         let uploaded = self.remote().commits().filter(|(_, it)| is_good(it));
         Standing {
             waiting_commits,
@@ -227,8 +226,9 @@ impl Replica {
         let history = self.local_history();
         let own: Vec<_> = history.commits().filter(|(number, _)| *number > history.truth_begins()).collect();
         let unsent = own.iter().rev().take_while(|(_, record)| record.uploaded_to.is_none());
-        let is_missed =
-            |it: &CommitRecord| it.retired && it.number_there.is_none() && it.unsafe_evidence.is_none();
+        let is_missed = |it: &CommitRecord| {
+            it.retired && it.number_there.is_none() && it.was_fit_for(CheckpointUse::Keep)
+        };
         unsent.filter(|(_, record)| is_missed(record)).count() as u64
     }
 }

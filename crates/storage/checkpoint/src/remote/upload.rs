@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trackway_core::Step;
+use trackway_core::{CheckpointUse, Step};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 use trackway_store::{StoreError, Writer};
 
 use super::replica::{Replica, by_prefix, key};
 use crate::bulk::parallel::{lock, try_for_each};
 use crate::error::CheckpointError;
+use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
-use crate::history::{CommitRecord, History};
 use crate::keeper::append;
 use crate::retention::{Retention, plan};
 use crate::verify::verify;
@@ -83,7 +83,7 @@ impl Replica {
             let wanted = keep.as_ref().is_none_or(|keep| keep.contains_key(number));
             let local = here.get(record.body.object_prefix.as_str());
             let local = local.and_then(|number| self.local_history().commit(*number));
-            wanted && local.is_some_and(CommitRecord::is_usable)
+            wanted && local.is_some_and(|record| record.may_be_used_for(CheckpointUse::Keep))
         };
         remote.live_of_newest_epoch().into_iter().filter(due).collect()
     }

@@ -16,6 +16,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: FIRST_VERSION, source: include_str!("../../migrations/0023_ledger.sql") },
     Migration { version: 24, source: include_str!("../../migrations/0024_trust.sql") },
+    Migration { version: 25, source: include_str!("../../migrations/0025_drift.sql") },
 ];
 
 /// The first version that a later program brings forward; those before are from before the first release.
@@ -150,7 +151,9 @@ mod tests {
              INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
              VALUES ('run_00000000000000000000000001', 'r', 'planned', 'c', 1, 0, 0.0, 0.0, '{{}}');
              INSERT INTO checkpoints (run_id, attempt_id, step, epoch, object_prefix, state, location)
-             VALUES ('run_1', 'att_1', 10, 1, 'step-10', 'suspect', 'train');",
+             VALUES ('run_1', 'att_1', 10, 1, 'step-10', 'suspect', 'train');
+             INSERT INTO drift_results (run_id, data_set, compared_with, column_name, reference, reference_rows, rows, role, verdict, at)
+             VALUES ('run_00000000000000000000000001', 'train', 'reference', 'x', 'x.csv', 3, 4, 'feature', 'warn', 5);",
             dialect::script(MIGRATIONS[0].source, Dialect::Sqlite)
         );
         old.execute_batch(&script).unwrap();
@@ -162,6 +165,8 @@ mod tests {
         let run_id = "run_00000000000000000000000001".parse().unwrap();
         assert_eq!(ledger.run(run_id).unwrap().unwrap().name, "r");
         assert_eq!(ledger.data_of_attempt("att_00000000000000000000000001".parse().unwrap()).unwrap(), []);
+        let drift = ledger.drift_results_of(run_id).unwrap();
+        assert_eq!((drift[0].rows, drift[0].verdict), (4, trackway_core::checks::Verdict::Warn));
         let now = Connection::open(&path).unwrap();
         let kept = "SELECT unsafe_because IS NULL AND state = 'suspect' FROM checkpoints";
         assert!(now.query_row(kept, [], |row| row.get::<_, bool>(0)).unwrap());

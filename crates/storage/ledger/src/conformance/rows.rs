@@ -321,7 +321,8 @@ fn checks_come_back(ledger: &Ledger) {
         why: None,
         at: at(3),
     };
-    let results = [drifted("age", Verdict::Warn), drifted("plan", Verdict::Pass)];
+    let results =
+        [drifted("age", Verdict::Warn), drifted("gone", Verdict::Block), drifted("plan", Verdict::Pass)];
     ledger.insert_drift_results(&results).unwrap();
     ledger.insert_drift_results(&results).unwrap();
     assert_eq!(ledger.drift_results_of(run.run_id).unwrap(), results);

@@ -47,7 +47,7 @@ record!(
         started_at: Option<Timestamp>,
         /// When its process had ended.
         ended_at: Option<Timestamp>,
-        /// Seconds from start to end, by a monotonic clock.
+        /// Seconds from its start to the end of its script, or of the work that this left running; cost and budgets count them.
         wall_seconds: Option<f64>,
         /// `gpu_count` × wall seconds.
         gpu_seconds: Option<f64>,

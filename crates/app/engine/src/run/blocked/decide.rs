@@ -45,10 +45,19 @@ pub struct LaunchedOn {
 pub struct FolderFileState {
     /// What says which bytes it has.
     pub bytes: String,
+    /// The same of its code, without comments.
+    pub code: Option<String>,
     /// Whether it may be the output of an attempt.
     pub is_output: bool,
-    /// Whether it is code that nothing names.
+    /// Whether it is code or a text that nothing names.
     pub is_unused: bool,
+}
+
+impl FolderFileState {
+    /// Whether it differs for more than comments.
+    fn is_other(&self, now: &Self) -> bool {
+        self.bytes != now.bytes && (self.code.is_none() || self.code != now.code)
+    }
 }
 
 /// What is known of an attempt that its data stopped and of what another one would be launched on.
@@ -68,10 +77,14 @@ pub struct Evidence {
     pub seen_files: Vec<SeenFile>,
     /// Whether the script has the same code as then, but for comments.
     pub is_same_code: bool,
-    /// The files of the command that are the same code, but for comments.
-    pub same_code_files: BTreeSet<String>,
-    /// Code that is not committed and that nothing names, as the paths of what is not committed are written.
+    /// The files of the command that are no repair: the same code but for comments, or what its script wrote.
+    pub idle_files: BTreeSet<String>,
+    /// The same of the repository, as the paths of what is not committed are written.
+    pub idle_in_git: BTreeSet<String>,
+    /// What is not committed and changes nothing unless it was there then: code and texts that nothing names, and other comments.
     pub unused_files: BTreeSet<String>,
+    /// Of the files that are no repair, those that were written while an attempt ran.
+    pub outputs: BTreeSet<String>,
 }
 
 /// A file that the evidence of an end names.
@@ -104,7 +117,22 @@ impl Evidence {
         if changed.is_empty() {
             changed.extend(self.written_since().map(|path| format!("`{path}` (written after it ended)")));
         }
-        Comparison { changed, same: same.into_iter().filter_map(Digest::same).collect() }
+        let same = same.into_iter().filter_map(Digest::same).chain(self.written_meanwhile());
+        Comparison { changed, same: same.collect() }
+    }
+
+    /// What may be the output of a run, as a part of a sentence.
+    fn written_meanwhile(&self) -> Option<String> {
+        let none = BTreeMap::new();
+        let then = self.then.folder_files.as_ref().unwrap_or(&none);
+        let now = self.now.folder_files.as_ref().unwrap_or(&none);
+        let is_written = |(path, file): &(&String, &FolderFileState)| {
+            file.is_output && then.get(*path).is_some_and(|then| then.is_other(file))
+        };
+        let of_folder = now.iter().filter(is_written).map(|(path, _)| path);
+        let all: BTreeSet<&String> = self.outputs.iter().chain(of_folder).collect();
+        let names: Vec<String> = all.into_iter().cloned().collect();
+        (!names.is_empty()).then(|| format!("written while an attempt ran: {}", named(&names)))
     }
 
     fn digests(&self) -> Vec<Digest> {
@@ -130,7 +158,7 @@ impl Evidence {
         ];
         if let (Some(before), Some(after)) = (&then.named_files, &now.named_files) {
             let mut files = differing(before, after);
-            files.retain(|file| !self.same_code_files.contains(file));
+            files.retain(|file| !self.idle_files.contains(file));
             digests.push(Digest {
                 files: Some(files),
                 ..of("files of the command", &digest_of(before), &digest_of(after))
@@ -147,14 +175,17 @@ impl Evidence {
 
     /// The files that differ between the commits; none where they are not known.
     fn committed_since(&self) -> Option<Vec<String>> {
-        Some(self.that_matter(self.committed_files.clone()?))
+        let mut files = self.committed_files.clone()?;
+        files.retain(|file| !self.idle_in_git.contains(file));
+        Some(self.that_matter(files))
     }
 
     /// The files whose difference from their commit is another one; none where they are not known.
     fn edited_since(&self) -> Option<Vec<String>> {
         let (before, after) = (self.then.uncommitted_files.as_ref()?, self.now.uncommitted_files.as_ref()?);
         let mut files = differing(before, after);
-        files.retain(|file| before.contains_key(file) || !self.unused_files.contains(file));
+        let is_unused = |file: &String| !before.contains_key(file) && self.unused_files.contains(file);
+        files.retain(|file| !is_unused(file) && !self.idle_in_git.contains(file));
         Some(self.that_matter(files))
     }
 
@@ -233,14 +264,16 @@ impl Digest {
 pub fn uncommitted_files(git: &Git, patch: Option<&[u8]>) -> Option<BTreeMap<String, String>> {
     let lists_all = git.untracked_count == git.untracked.len() as u64;
     let is_missing = patch.is_none() && git.diff_bytes.unwrap_or(0) > 0;
-    if !lists_all || is_missing || !git.left_out.is_empty() || git.why_missing.is_some() {
+    // Of a file without its hash the time says which one it is.
+    let without_hash = git.untracked.iter().filter(|file| file.blake3.is_none());
+    let dated = without_hash.filter(|file| file.modified_at.is_some()).count();
+    if !lists_all || is_missing || git.left_out.len() != dated || git.why_missing.is_some() {
         return None;
     }
     let tracked = patched_files(patch.unwrap_or_default());
     let is_read = |(path, file): &(String, PatchedFile)| !(is_python(path) && file.is_of_comments());
     let tracked = tracked.into_iter().filter(is_read).map(|(path, file)| (path, file.identity()));
-    let untracked = git.untracked.iter().cloned();
-    let untracked = untracked.map(|file| (file.path, file.blake3.unwrap_or_default()));
+    let untracked = git.untracked.iter().map(|file| (file.path.clone(), file.identity()));
     Some(tracked.chain(untracked).collect())
 }
 
@@ -272,14 +305,15 @@ fn bytes_of(files: &BTreeMap<String, FolderFileState>) -> BTreeMap<String, Strin
     files.iter().map(|(path, state)| (path.clone(), state.bytes.clone())).collect()
 }
 
-/// The files of a folder that differ: no outputs, and no new code that nothing names.
+/// The files of a folder that differ: no outputs, and no new code or text that nothing names.
 fn differing_files(
     before: &BTreeMap<String, FolderFileState>,
     after: &BTreeMap<String, FolderFileState>,
 ) -> Vec<String> {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let is_other = |path: &&&String| match (before.get(**path), after.get(**path)) {
-        (Some(then), Some(now)) => then.bytes != now.bytes && !now.is_output,
+        // A run writes no code that was there before.
+        (Some(then), Some(now)) => then.is_other(now) && (!now.is_output || is_python(path)),
         (None, Some(new)) => !new.is_output && !new.is_unused,
         (Some(gone), None) => !gone.is_output,
         (None, None) => false,
@@ -307,6 +341,7 @@ fn short(digest: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::Untracked;
 
     fn files(of: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
         Some(of.iter().map(|(path, what)| ((*path).to_owned(), (*what).to_owned())).collect())
@@ -385,8 +420,8 @@ mod tests {
         assert!(found[0].ends_with(": `README.md`)"), "{found:?}");
     }
 
-    /// Proves that a file of its folder opens it where it changed, came or went, and that an output of a run, a document and new code that nothing
-    /// names do not.
+    /// Proves that a file of its folder opens it where it changed, came or went, and that an output of a run, a document and new code or text that
+    /// nothing names do not.
     #[test]
     fn files_of_its_folder_count() {
         let file = |bytes: &str| FolderFileState { bytes: bytes.into(), ..FolderFileState::default() };
@@ -407,6 +442,7 @@ mod tests {
             ("log.csv", output("2")),
             ("new.txt", output("1")),
             ("plot.py", unused("1")),
+            ("out", unused("1")),
             ("README.md", file("1")),
         ]);
         assert!(evidence.compared().changed.is_empty(), "{:?}", evidence.compared());
@@ -428,10 +464,51 @@ mod tests {
         evidence.unused_files = BTreeSet::from(["plot.py".to_owned()]);
         (evidence.then.named_files, evidence.now.named_files) =
             (files(&[("t.py", "s1")]), files(&[("t.py", "s2")]));
-        evidence.same_code_files = BTreeSet::from(["t.py".to_owned()]);
+        evidence.idle_files = BTreeSet::from(["t.py".to_owned()]);
         assert!(evidence.compared().changed.is_empty(), "{:?}", evidence.compared());
         evidence.unused_files.clear();
         assert_eq!(evidence.compared().changed, ["uncommitted changes (none → u2: `plot.py`)"]);
+    }
+
+    /// Proves that what a run wrote does not count, whether the command names it or git lists it, and that it is named behind the digests.
+    #[test]
+    fn outputs_are_no_change() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let mut evidence = unchanged();
+        (evidence.then.named_files, evidence.now.named_files) =
+            (files(&[("t.py", "1")]), files(&[("t.py", "1"), ("log", "2")]));
+        evidence.now.uncommitted_blake3 = Some("u2".into());
+        evidence.now.uncommitted_files = files(&[("sub/log", "2"), ("m.json", "1")]);
+        (evidence.idle_files, evidence.idle_in_git) = (names(&["log"]), names(&["sub/log", "m.json"]));
+        evidence.outputs = names(&["log"]);
+        let found = evidence.compared();
+        assert!(found.changed.is_empty(), "{found:?}");
+        assert_eq!(found.same.last().unwrap(), "written while an attempt ran: `log`");
+        evidence.now.named_files = files(&[("t.py", "2"), ("log", "2")]);
+        let found = evidence.compared();
+        assert!(found.changed.len() == 1 && found.changed[0].ends_with(": `t.py`)"), "{found:?}");
+    }
+
+    /// Proves that code of a folder which a run cannot have written counts, that a comment in it does not, and that an output which changed is named.
+    #[test]
+    fn code_of_its_folder_counts() {
+        let file = |bytes: &str, code: Option<&str>| FolderFileState {
+            bytes: bytes.into(),
+            code: code.map(str::to_owned),
+            is_output: true,
+            is_unused: false,
+        };
+        let files = |model: FolderFileState, log: &str| {
+            Some(BTreeMap::from([("model.py".to_owned(), model), ("log.csv".to_owned(), file(log, None))]))
+        };
+        let mut evidence = unchanged();
+        evidence.then.folder_files = files(file("1", Some("c1")), "1");
+        evidence.now.folder_files = files(file("2", Some("c1")), "2");
+        let found = evidence.compared();
+        assert!(found.changed.is_empty(), "{found:?}");
+        assert_eq!(found.same.last().unwrap(), "written while an attempt ran: `log.csv`");
+        evidence.now.folder_files = files(file("2", Some("c2")), "2");
+        assert!(evidence.compared().changed[0].ends_with(": `model.py`)"), "{:?}", evidence.compared());
     }
 
     /// Proves that a file which the evidence names counts where it was written after the end and no digest is over it.
@@ -490,7 +567,12 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(uncommitted_files(&git, None), None);
-        assert_eq!(uncommitted_files(&Git { left_out: vec!["x".into()], ..Git::default() }, None), None);
+        let mut large = Git { left_out: vec!["x".into()], ..Git::default() };
+        assert_eq!(uncommitted_files(&large, None), None);
+        let modified_at = Some(Timestamp::from_micros(1));
+        large.untracked = vec![Untracked { path: "m.pt".into(), blake3: None, modified_at }];
+        large.untracked_count = 1;
+        assert!(uncommitted_files(&large, None).unwrap().contains_key("m.pt"), "its time is known");
     }
 
     /// Proves that paths are found in the line of code and in the message of a traceback.

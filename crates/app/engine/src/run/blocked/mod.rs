@@ -3,6 +3,7 @@
 
 mod decide;
 mod documents;
+mod named;
 mod read;
 mod run_times;
 

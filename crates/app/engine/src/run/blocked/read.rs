@@ -1,8 +1,7 @@
 //! Gathers what an attempt that its data stopped was launched on, and what another one would be. What that means is decided in `decide.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 use trackway_core::Timestamp;
@@ -14,12 +13,14 @@ use trackway_ledger::{AttemptRow, RunRow};
 
 use super::super::job::{Job, RunSource};
 use super::decide::{Evidence, FolderFileState, LaunchedOn, SeenFile, paths_in, uncommitted_files};
+use super::named::{Naming, is_of_output};
 use super::run_times::RunTimes;
 use crate::Context;
-use crate::capture::sources::PATCH_FILE;
+use crate::capture::named_files::modified_at;
+use crate::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};
 use crate::capture::{
-    Capture, Folder, Git, NamedFile, changed_between, differ_in_comments, is_python, patch_between,
-    patched_files,
+    Capture, Folder, Git, NamedFile, Untracked, changed_between, is_python, is_same_code, patched_files,
+    whole_patch,
 };
 use crate::error::AppError;
 use crate::json_file;
@@ -29,6 +30,15 @@ const REDACTED: &str = "[redacted";
 /// Most files of code that are searched for the names of others, and the most of each.
 const CODE_FILES_MAX: usize = 200;
 const CODE_BYTES_MAX: u64 = 1 << 20;
+/// Most folders that are searched for code and settings which name a new file, and how deep.
+const NAMING_FOLDERS_MAX: usize = 200;
+const NAMING_DEPTH_MAX: usize = 3;
+/// Folders without code of the project.
+const NO_CODE: [&str; 6] =
+    ["node_modules", "__pycache__", "site-packages", "wandb", "mlruns", "lightning_logs"];
+/// What the names of other files end with that name files.
+const NAMING: [&str; 10] =
+    ["toml", "yaml", "yml", "ini", "cfg", "conf", "properties", "sh", "bash", "jsonnet"];
 
 /// What another attempt would be launched on.
 pub struct Next<'n> {
@@ -55,21 +65,43 @@ pub fn evidence_of(
 ) -> Result<Evidence, AppError> {
     let folder = Path::new(&last.working_directory);
     let compared_alone = compared_alone(next);
-    let times = RunTimes::in_folder(context, folder)?;
+    let script = next.capture.script.as_ref().map(|script| script.path.as_path());
+    let times = RunTimes::in_folder(context, folder, script)?;
     let code = code_texts(next);
-    let is_unused = |path: &Path| is_unused(path, &code);
-    let of_folder = |found: &Folder| folder_files(found, folder, (&compared_alone, &times), &is_unused);
+    let naming = naming(last, next, &code);
+    let is_unused = |path: &Path| is_unused(path, &code, &naming);
     let kept: Option<Capture> =
         json_file::read_if_sound(&AttemptLayout::new(Path::new(&last.log_directory)).capture_json());
     // Of another repository, or of none, git compared other files.
     let is_same_tree = kept.as_ref().is_some_and(|kept| kept.git.root == next.capture.git.root);
-    let folder_of = |capture: &Capture| capture.folder.as_ref().filter(|_| is_same_tree).map(of_folder);
+    let listed_then = kept.as_ref().and_then(|kept| kept.folder.as_ref());
+    let then_paths: BTreeSet<&Path> =
+        listed_then.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_path()).collect();
+    // To search all texts for the name of every file would take long, and only of a new one it matters.
+    let is_new_unused = |path: &Path| !then_paths.contains(path) && is_unused(path);
+    let folder_of = |capture: &Capture| {
+        let found = capture.folder.as_ref().filter(|_| is_same_tree)?;
+        Some(folder_files(found, folder, (&compared_alone, &times), &is_new_unused))
+    };
     let folder_then = kept.as_ref().and_then(folder_of);
+    let is_same_script = is_same_script(context, last, next);
+    let same_code = same_code_files(context, (kept.as_ref(), folder), next);
+    let written = written_files(kept.as_ref(), next.capture, &times);
+    let untracked = written_untracked(kept.as_ref(), &next.capture.git, &times);
+    let same_untracked = same_untracked(context, kept.as_ref(), &next.capture.git);
+    let in_git =
+        same_code.iter().chain(&written).map(PathBuf::as_path).chain(script.filter(|_| is_same_script));
+    let in_git = in_git.filter_map(|path| in_repository(&next.capture.git, path));
+    let names = |paths: &BTreeSet<PathBuf>| -> BTreeSet<String> {
+        paths.iter().map(|path| shown(path, folder)).collect()
+    };
     Ok(Evidence {
         then: LaunchedOn { folder_files: folder_then, ..then(context, (run, last), kept.as_ref())? },
         now: LaunchedOn { folder_files: folder_of(next.capture), ..now(context, next) },
-        is_same_code: is_same_code(context, last, next),
-        same_code_files: same_code_files(context, (kept.as_ref(), folder), next),
+        is_same_code: is_same_script,
+        idle_in_git: in_git.chain(untracked.iter().cloned()).chain(same_untracked).collect(),
+        outputs: names(&written).into_iter().chain(untracked).collect(),
+        idle_files: names(&same_code.into_iter().chain(written).collect()),
         unused_files: unused_files(&next.capture.git, &is_unused),
         committed_files: committed_files(last, &next.capture.git),
         run_file: run_file_in_repository(next),
@@ -166,22 +198,21 @@ fn folder_files(
     let state = |file: &crate::capture::FolderFile| {
         let at = file.modified_at.map(Timestamp::as_micros);
         let size = file.size_bytes;
-        let bytes = file.code_blake3.as_ref().or(file.blake3.as_ref()).cloned();
-        let bytes = bytes.unwrap_or_else(|| format!("{size} bytes of {at:?}"));
+        let bytes = file.blake3.clone().unwrap_or_else(|| format!("{size} bytes of {at:?}"));
         let is_output = file.modified_at.is_some_and(|at| times.has(at));
-        FolderFileState { bytes, is_output, is_unused: is_unused(&file.path) }
+        FolderFileState { bytes, code: file.code_blake3.clone(), is_output, is_unused: is_unused(&file.path) }
     };
     files.map(|file| (shown(&file.path, folder), state(file))).collect()
 }
 
 /// Whether the script is the same but for comments.
-fn is_same_code(context: &Context, last: &AttemptRow, next: &Next<'_>) -> bool {
+fn is_same_script(context: &Context, last: &AttemptRow, next: &Next<'_>) -> bool {
     let Some(script) = &next.capture.script else { return false };
     let before = last.script_blake3.as_ref().map(|blake3| context.home.layout.file_source(blake3));
     let before = before.and_then(|path| std::fs::read_to_string(path).ok());
     let texts = before.zip(std::fs::read_to_string(&script.path).ok());
     is_python(&script.path.to_string_lossy())
-        && texts.is_some_and(|(before, now)| differ_in_comments(&before, &now))
+        && texts.is_some_and(|(before, now)| is_same_code(&before, &now))
 }
 
 /// The files of the command that are the same code as then, but for comments.
@@ -189,7 +220,7 @@ fn same_code_files(
     context: &Context,
     (kept, folder): (Option<&Capture>, &Path),
     next: &Next<'_>,
-) -> BTreeSet<String> {
+) -> BTreeSet<PathBuf> {
     let before = kept.map(|kept| hashes_of(&kept.named_files, folder)).unwrap_or_default();
     let is_same = |file: &&NamedFile| {
         let name = shown(&file.path, folder);
@@ -197,9 +228,44 @@ fn same_code_files(
         let then = then.map(|blake3| context.home.layout.file_source(blake3));
         let texts = then.and_then(|path| std::fs::read_to_string(path).ok());
         let texts = texts.zip(std::fs::read_to_string(&file.path).ok());
-        texts.is_some_and(|(then, now)| differ_in_comments(&then, &now))
+        texts.is_some_and(|(then, now)| is_same_code(&then, &now))
     };
-    next.capture.named_files.iter().filter(is_same).map(|file| shown(&file.path, folder)).collect()
+    next.capture.named_files.iter().filter(is_same).map(|file| file.path.clone()).collect()
+}
+
+/// The files of the command of which each version was written while its script ran: a repair has one that was not.
+fn written_files(kept: Option<&Capture>, now: &Capture, times: &RunTimes) -> BTreeSet<PathBuf> {
+    let by_path = |files: &[NamedFile]| -> BTreeMap<PathBuf, NamedFile> {
+        files.iter().map(|file| (file.path.clone(), file.clone())).collect()
+    };
+    let then = kept.map(|kept| by_path(&kept.named_files)).unwrap_or_default();
+    let now = by_path(&now.named_files);
+    let bytes = |file: Option<&NamedFile>| file.and_then(|file| file.blake3.clone());
+    let is_written = |file: &NamedFile| file.modified_at.is_some_and(|at| times.has_of_script(at));
+    let is_output = |path: &&PathBuf| {
+        let (then, now) = (then.get(*path), now.get(*path));
+        bytes(then) != bytes(now) && then.into_iter().chain(now).all(is_written)
+    };
+    let paths: BTreeSet<&PathBuf> = then.keys().chain(now.keys()).collect();
+    paths.into_iter().filter(is_output).cloned().collect()
+}
+
+/// The files that git does not track, differ, and were written while an attempt ran. A run writes no code that was there before.
+fn written_untracked(kept: Option<&Capture>, now: &Git, times: &RunTimes) -> BTreeSet<String> {
+    let by_path = |git: &Git| -> BTreeMap<String, Untracked> {
+        git.untracked.iter().map(|file| (file.path.clone(), file.clone())).collect()
+    };
+    let then = kept.map(|kept| by_path(&kept.git)).unwrap_or_default();
+    let now = by_path(now);
+    let is_output = |path: &&String| {
+        let (then, now) = (then.get(*path), now.get(*path));
+        let bytes = |file: Option<&Untracked>| file.map(Untracked::identity);
+        let last = now.or(then).and_then(|file| file.modified_at);
+        let is_edited_code = then.is_some() && now.is_some() && is_python(path);
+        bytes(then) != bytes(now) && !is_edited_code && last.is_some_and(|at| times.has(at))
+    };
+    let paths: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    paths.into_iter().filter(is_output).cloned().collect()
 }
 
 /// The script and the code beside it.
@@ -216,8 +282,89 @@ fn code_texts(next: &Next<'_>) -> Vec<(PathBuf, String)> {
     texts.filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?))).collect()
 }
 
-/// Whether it is code of Python whose name is in no other code: what is new and imported has its name in a file.
-fn is_unused(path: &Path, code: &[(PathBuf, String)]) -> bool {
+/// What may name a new file of text: the code below the folders, the settings in them, the command, its variables and the evidence of the end.
+fn naming(last: &AttemptRow, next: &Next<'_>, code: &[(PathBuf, String)]) -> Naming {
+    let Next { job, capture, .. } = next;
+    let working_directory = job.working_directory();
+    let of_script = capture.script.as_ref().and_then(|script| script.path.parent()).map(Path::to_owned);
+    let roots: BTreeSet<PathBuf> = of_script.into_iter().chain([working_directory.clone()]).collect();
+    let real = roots.iter().filter_map(|root| root.canonicalize().ok());
+    let roots: Vec<PathBuf> = roots.iter().cloned().chain(real).collect();
+    let command = &job.plan.run.command;
+    let values = command.iter().filter_map(|word| word.split_once('=')).map(|(_, value)| value);
+    let paths = command.iter().skip(1).map(String::as_str).chain(values).filter(|word| !word.is_empty());
+    let folders = paths.map(|word| working_directory.join(word)).filter(|path| path.is_dir());
+    let folders: Vec<PathBuf> =
+        folders.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect();
+    let evidence = last.termination_evidence.as_ref().and_then(Value::as_array);
+    let evidence = evidence.into_iter().flatten().filter_map(|item| item.get("text").and_then(Value::as_str));
+    let words = command.iter().chain(&job.overrides).chain(job.plan.run.environment.values());
+    let words = words.cloned().chain(evidence.map(str::to_owned)).collect();
+    let mut naming = Naming { texts: code.to_vec(), words, folders, roots };
+    let (plain, json) = texts_below(&naming.roots, job.run_file.as_deref());
+    naming.texts.extend(plain);
+    // A new file of JSON may be an output too, and have the names of others in it.
+    let is_read =
+        |path: &Path| path.file_name().is_some_and(|name| naming.has_exactly(&name.to_string_lossy()));
+    let json: Vec<PathBuf> = json.into_iter().filter(|path| is_read(path)).collect();
+    naming.texts.extend(json.into_iter().filter_map(with_text));
+    naming
+}
+
+/// The code and settings below the folders, with their texts, and the files of JSON.
+fn texts_below(roots: &[PathBuf], run_file: Option<&Path>) -> (Vec<(PathBuf, String)>, Vec<PathBuf>) {
+    let (mut plain, mut json) = (BTreeSet::new(), BTreeSet::new());
+    let mut waiting: VecDeque<(PathBuf, usize)> = roots.iter().map(|root| (root.clone(), 0)).collect();
+    let mut left_folders = NAMING_FOLDERS_MAX;
+    while let Some((folder, depth)) = waiting.pop_front() {
+        if left_folders == 0 || plain.len() >= CODE_FILES_MAX {
+            break;
+        }
+        left_folders -= 1;
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if name.starts_with('.') {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let is_of_packages = NO_CODE.contains(&name.as_str()) || path.join("pyvenv.cfg").exists();
+                if depth < NAMING_DEPTH_MAX && !is_of_packages {
+                    waiting.push_back((path, depth + 1));
+                }
+                continue;
+            }
+            let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
+            match extension.as_deref() {
+                Some("json") if json.len() < CODE_FILES_MAX => {
+                    json.insert(path);
+                }
+                Some(it) if is_python(&name) || NAMING.contains(&it) => {
+                    plain.insert(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    plain.extend(run_file.map(Path::to_owned));
+    (plain.into_iter().filter_map(with_text).collect(), json.into_iter().collect())
+}
+
+/// A small file with its text.
+fn with_text(path: PathBuf) -> Option<(PathBuf, String)> {
+    path.metadata().ok().filter(|it| it.is_file() && it.len() <= CODE_BYTES_MAX)?;
+    let text = std::fs::read_to_string(&path).ok()?;
+    Some((path, text))
+}
+
+/// Whether nothing names it: code of Python that no other code names (what is new and imported has its name in a file), or what may be the output
+/// of a command that people wrote to a file.
+fn is_unused(path: &Path, code: &[(PathBuf, String)], naming: &Naming) -> bool {
+    if code.is_empty() {
+        return false;
+    }
+    if is_of_output(path) {
+        return !naming.has(path);
+    }
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let name = match part(path.file_stem()) {
         name if name == "__init__" => part(path.parent().and_then(Path::file_name)),
@@ -226,14 +373,39 @@ fn is_unused(path: &Path, code: &[(PathBuf, String)]) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let names = |text: &str| text.split(|letter| !is_letter(letter)).any(|word| word == name);
     let is_named = code.iter().any(|(other, text)| other != path && names(text));
-    is_python(&path.to_string_lossy()) && !code.is_empty() && !is_named
+    is_python(&path.to_string_lossy()) && !is_named
 }
 
-/// Those of the files that are not tracked.
+/// Code that git does not track and that is the same as then, but for comments and docstrings.
+fn same_untracked(context: &Context, kept: Option<&Capture>, now: &Git) -> BTreeSet<String> {
+    let blake3 = kept.and_then(|kept| kept.git.dirty_diff_blake3.as_ref());
+    let folders = blake3.map(|blake3| context.home.layout.changes_source(blake3).join(UNTRACKED_FOLDER));
+    let Some((then, root)) = folders.zip(now.root.as_deref().map(Path::new)) else { return BTreeSet::new() };
+    let is_same = |path: &&String| {
+        let texts = [then.as_path(), root].map(|folder| std::fs::read_to_string(folder.join(path.as_str())));
+        matches!(&texts, [Ok(then), Ok(now)] if is_same_code(then, now))
+    };
+    let python = now.untracked.iter().map(|file| &file.path).filter(|path| is_python(path));
+    python.take(CODE_FILES_MAX).filter(is_same).cloned().collect()
+}
+
+/// Those of the files that are not tracked, and the tracked ones that are as committed but for comments and docstrings.
 fn unused_files(git: &Git, is_unused: &dyn Fn(&Path) -> bool) -> BTreeSet<String> {
     let Some(root) = git.root.as_deref().map(Path::new) else { return BTreeSet::new() };
     let files = git.untracked.iter().map(|file| file.path.clone());
-    files.filter(|path| is_unused(&root.join(path))).collect()
+    let edited = patched_files(git.diff.as_deref().unwrap_or_default());
+    let edited: Vec<&str> = edited.keys().map(String::as_str).collect();
+    let documented = git.commit.as_deref().map(|commit| same_code_since(root, (commit, None), &edited));
+    files.filter(|path| is_unused(&root.join(path))).chain(documented.unwrap_or_default()).collect()
+}
+
+/// Of the files that differ between two commits, or between one and the working tree, code that differs in comments and docstrings only.
+fn same_code_since(root: &Path, (before, after): (&str, Option<&str>), paths: &[&str]) -> BTreeSet<String> {
+    let python: Vec<&str> =
+        paths.iter().copied().filter(|path| is_python(path)).take(CODE_FILES_MAX).collect();
+    let patched = patched_files(&whole_patch(root, before, after, &python).unwrap_or_default());
+    let same = patched.into_iter().filter(|(path, file)| is_python(path) && file.is_same_code());
+    same.map(|(path, _)| path).collect()
 }
 
 /// The hashes of files, by their paths from a folder.
@@ -254,19 +426,22 @@ fn committed_files(last: &AttemptRow, git: &Git) -> Option<Vec<String>> {
     }
     let files = changed_between(Path::new(root), before, after).ok()?;
     let mut paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
-    let python: Vec<&str> =
-        paths.iter().map(String::as_str).filter(|path| is_python(path)).take(CODE_FILES_MAX).collect();
-    let patch = patch_between(Path::new(root), before, after, &python).unwrap_or_default();
-    let patched = patched_files(&patch);
-    paths.retain(|path| !(is_python(path) && patched.get(path).is_some_and(|file| file.is_of_comments())));
+    let named: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let same = same_code_since(Path::new(root), (before, Some(after)), &named);
+    paths.retain(|path| !same.contains(path));
     Some(paths)
 }
 
 /// The path of the run file from the root of the repository, without links.
 fn run_file_in_repository(next: &Next<'_>) -> Option<String> {
-    let root = Path::new(next.capture.git.root.as_deref()?).canonicalize().ok()?;
-    let run_file = next.job.run_file.as_ref()?.canonicalize().ok()?;
-    Some(run_file.strip_prefix(root).ok()?.to_string_lossy().into_owned())
+    in_repository(&next.capture.git, next.job.run_file.as_deref()?)
+}
+
+/// The path of a file from the root of the repository, without links.
+fn in_repository(git: &Git, path: &Path) -> Option<String> {
+    let root = Path::new(git.root.as_deref()?).canonicalize().ok()?;
+    let path = path.canonicalize().ok()?;
+    Some(path.strip_prefix(root).ok()?.to_string_lossy().into_owned())
 }
 
 /// The files that the evidence of an end names.
@@ -298,7 +473,5 @@ fn hashed(next: &Next<'_>) -> BTreeSet<PathBuf> {
 
 /// When a file was written; none if it is not there.
 fn written_at(path: &Path) -> Option<Timestamp> {
-    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let since_1970 = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since_1970.as_micros()).ok().map(Timestamp::from_micros)
+    modified_at(&path.metadata().ok().filter(std::fs::Metadata::is_file)?)
 }

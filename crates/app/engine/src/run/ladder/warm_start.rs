@@ -53,17 +53,11 @@ impl WarmStart {
         let view = view(&root)?;
         let target = view.resume_target();
         let unfit = match &target {
-            Ok(Some(loaded)) => {
-                unfit_because(context, (run.run_id, loaded.info.attempt_id), CheckpointUse::Start)?
-            }
+            Ok(Some(loaded)) => unfit_because(context, run.run_id, &loaded.info, CheckpointUse::Start)?,
             _ => None,
         };
         let why = match target {
-            Ok(Some(loaded)) if unfit.is_some() => {
-                let why = unfit.unwrap_or_default();
-                format!("the attempt that wrote step {} is broken: {why}", loaded.step)
-            }
-            Ok(Some(loaded)) => {
+            Ok(Some(loaded)) if unfit.is_none() => {
                 return Ok(Some(Self {
                     run_id: None,
                     number: None,
@@ -73,6 +67,7 @@ impl WarmStart {
                     manifest_sha256: loaded.info.manifest_sha256,
                 }));
             }
+            Ok(Some(_)) => unfit.as_ref().map(|unfit| unfit.why.clone()).unwrap_or_default(),
             Ok(None) if !view.skipped().is_empty() => {
                 format!("every checkpoint in `{}` is unsafe", root.display())
             }
@@ -83,8 +78,9 @@ impl WarmStart {
             "not launched: `ladder.warm_start` starts {} with the weights of {before}, but {why}",
             row.rung
         );
-        let error = AppError::new(ErrorKind::Integrity, message)
+        let mut error = AppError::new(ErrorKind::Integrity, message)
             .hint("save a checkpoint at the end of a rung, or remove `warm_start`");
+        error.hints.extend(unfit.into_iter().flat_map(|unfit| unfit.otherwise));
         Err(context.fail_run(run.run_id, error))
     }
 
@@ -93,12 +89,15 @@ impl WarmStart {
         let Some(chosen) = Self::kept_for(context, run.run_id)? else { return Ok(None) };
         let view = view(&chosen.root)?;
         let loaded = chosen.number.map_or_else(|| view.resume_target(), |number| view.load(number).map(Some));
+        let of_run = chosen.run_id.unwrap_or(run.run_id);
+        let unfit = match &loaded {
+            Ok(Some(loaded)) => unfit_because(context, of_run, &loaded.info, CheckpointUse::Start)?,
+            _ => None,
+        };
         let why = match loaded {
-            Ok(Some(loaded)) => match loaded.info.unsafe_evidence {
-                Some(found) if !loaded.info.state.may_be_used(CheckpointUse::Start, false) => {
-                    format!("it is unsafe by now: {}", found.why)
-                }
-                _ => return Ok(Some(chosen)),
+            Ok(Some(_)) => match &unfit {
+                Some(unfit) => format!("by now {}", unfit.why),
+                None => return Ok(Some(chosen)),
             },
             Ok(None) => "it holds no committed checkpoint".to_owned(),
             Err(error) => error.to_string(),
@@ -108,8 +107,9 @@ impl WarmStart {
             chosen.step,
             chosen.root.display()
         );
-        let error = AppError::new(ErrorKind::Integrity, message)
+        let mut error = AppError::new(ErrorKind::Integrity, message)
             .hint("start a new run from a checkpoint that is there");
+        error.hints.extend(unfit.into_iter().flat_map(|unfit| unfit.otherwise));
         Err(context.fail_run(run.run_id, error))
     }
 

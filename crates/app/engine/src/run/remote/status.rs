@@ -2,6 +2,7 @@ use trackway_api::remote::RemoteStatus;
 use trackway_checkpoint::remote::Standing;
 use trackway_files::TempFile;
 use trackway_formats::layout::RunLayout;
+use trackway_redact::Redactor;
 
 use crate::json_file::read_if_sound;
 
@@ -20,10 +21,12 @@ pub fn read_status(run: &RunLayout) -> Option<RemoteStatus> {
     read_if_sound(&run.remote_json())
 }
 
-/// Records it as a whole. A failure is not an error: the logs of the checkpoints have everything.
+/// Records it as a whole, without secrets. A failure is not an error: the logs of the checkpoints have everything.
 pub(crate) fn write_status(status: &RemoteStatus, run: &RunLayout) {
-    let Ok(text) = serde_json::to_vec(status) else { return };
-    let _ = TempFile::write_cache(&run.remote_json(), &text);
+    let Ok(mut document) = serde_json::to_value(status) else { return };
+    // A store says in its errors what it was asked with.
+    Redactor::of_this_process().json(&mut document);
+    let _ = TempFile::write_cache(&run.remote_json(), document.to_string().as_bytes());
 }
 
 #[cfg(test)]

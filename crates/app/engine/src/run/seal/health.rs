@@ -1,9 +1,11 @@
 //! What the health of an attempt is judged by: its record, its checkpoints, and where earlier good runs of its name ended.
 
-use trackway_checkpoint::{CheckpointInfo, CheckpointState};
+use trackway_adopt::same_tensors;
+use trackway_checkpoint::{
+    COMPARED_BYTES_MAX, CheckpointInfo, CheckpointView, ManifestFile, have_same_weights, weights_of,
+};
 use trackway_core::{Health, HealthReport, LaunchKind, Rung, Step, TerminationReason};
-use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
-use trackway_layouts::{Entry, Folder, have_same_tensors, tensors_of};
+use trackway_layouts::{Entry, Folder, tensors_of};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::health::{EarlierEnd, HealthEvidence, Unmoved, judge};
 
@@ -17,8 +19,6 @@ use crate::run::trust::begins;
 
 /// Earlier good runs that are looked at.
 const EARLIER_MAX: usize = 5;
-/// So much of two checkpoints is read at most, up to the first difference between them.
-const COMPARED_BYTES_MAX: u64 = 1 << 30;
 /// Steps between two checkpoints whose weights must differ.
 const APART_STEPS: Step = 10;
 
@@ -95,62 +95,41 @@ fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<Ear
     Ok(ends)
 }
 
-/// The first and the last checkpoint of the attempt that are left, where they hold the same weights: byte for byte, or in every tensor that can be read
-/// without loading. Weights that are not finite do not change either, for another reason. A log that cannot be read shows nothing.
+/// The first and the last checkpoint that the attempt committed, where all hold the same weights: each as the log says, wherever the others are now, or
+/// the two by their files. Weights that are not finite do not change either, for another reason. A log that cannot be read shows nothing.
 pub(super) fn unmoved(context: &Context, row: &AttemptRow) -> Option<Unmoved> {
     if row.kind != LaunchKind::Train {
         return None;
     }
     let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = root.join("log").is_dir().then(|| view(&root).ok()).flatten()?;
-    let own = |info: &&CheckpointInfo| {
-        let is_there = matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
-        info.attempt_id == row.attempt_id && is_there
-    };
-    let list = view.list();
-    let (first, last) = (list.iter().find(own)?, list.iter().rev().find(own)?);
+    let is_own = |info: &CheckpointInfo| info.attempt_id == row.attempt_id && info.manifest_sha256.is_some();
+    let own: Vec<CheckpointInfo> = view.list().into_iter().filter(is_own).collect();
+    let (first, last) = (own.first()?, own.last()?);
     if last.step < first.step + APART_STEPS {
         return None;
     }
-    let (before, after) = (view.manifest(first.number).ok()?, view.manifest(last.number).ok()?);
-    let folder = |info: &CheckpointInfo| Folder::new(view.root().join(&info.folder));
-    let last_folder = folder(last);
-    let is_unmoved =
-        are_same(&before, &folder(first), &after, &last_folder) && are_finite(&after, &last_folder);
-    is_unmoved.then_some(Unmoved { first_step: first.step, last_step: last.step })
+    let is_unmoved = own.iter().skip(1).all(|info| info.same_weights) || are_same(&view, first, last);
+    (is_unmoved && are_finite(&view, last))
+        .then_some(Unmoved { first_step: first.step, last_step: last.step })
 }
 
 /// Whether no weight that can be read is NaN or infinite.
-fn are_finite(manifest: &Manifest, folder: &Folder) -> bool {
-    let mut budget_bytes = COMPARED_BYTES_MAX;
+fn are_finite(view: &CheckpointView, info: &CheckpointInfo) -> bool {
+    let Ok(manifest) = view.manifest(info.number) else { return false };
+    let (folder, mut budget_bytes) = (Folder::new(view.root().join(&info.folder)), COMPARED_BYTES_MAX);
     let is_finite = |file: &ManifestFile| {
-        let tensors = tensors_of(folder, &Entry::named(&file.name, file.size_bytes), &mut budget_bytes);
+        let tensors = tensors_of(&folder, &Entry::named(&file.name, file.size_bytes), &mut budget_bytes);
         tensors.non_finite.is_empty()
     };
-    weights(manifest).into_iter().all(is_finite)
+    weights_of(&manifest.files).into_iter().all(is_finite)
 }
 
-/// Files with weights are compared in the order of their names; without any, those that may have weights beside everything else.
-fn are_same(before: &Manifest, folder: &Folder, after: &Manifest, other_folder: &Folder) -> bool {
-    let (files, other_files) = (weights(before), weights(after));
-    let mut budget_bytes = COMPARED_BYTES_MAX;
-    let mut is_same = |one: &ManifestFile, other: &ManifestFile| {
-        let of = |file: &ManifestFile| Entry::named(&file.name, file.size_bytes);
-        one.blake3 == other.blake3
-            || have_same_tensors((folder, &of(one)), (other_folder, &of(other)), &mut budget_bytes)
-                == Some(true)
+fn are_same(view: &CheckpointView, first: &CheckpointInfo, last: &CheckpointInfo) -> bool {
+    let held = |info: &CheckpointInfo| {
+        Some((view.root().join(&info.folder), view.manifest(info.number).ok()?.files))
     };
-    !files.is_empty()
-        && files.len() == other_files.len()
-        && files.iter().zip(other_files).all(|(one, other)| is_same(one, other))
-}
-
-fn weights(manifest: &Manifest) -> Vec<&ManifestFile> {
-    let of = |kind| manifest.files.iter().filter(move |file| file.kind == kind);
-    let mut files: Vec<&ManifestFile> = of(Kind::Weights).collect();
-    if files.is_empty() {
-        files.extend(of(Kind::State));
-    }
-    files.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    files
+    held(first).zip(held(last)).is_some_and(|((folder, files), (other_folder, other_files))| {
+        have_same_weights((&folder, &files), (&other_folder, &other_files), same_tensors)
+    })
 }

@@ -409,7 +409,7 @@ fn redacted(context: &Context, items: &impl serde::Serialize) -> Option<serde_js
 fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
     row.started_at = Some(record.started_at);
     row.ended_at = Some(record.ended_at);
-    row.wall_seconds = Some(record.wall_seconds);
+    row.wall_seconds = Some(record.counted_seconds());
     row.cpu_seconds = Some(record.cpu_seconds);
     row.peak_rss_bytes = Some(record.peak_rss_bytes);
     row.exit_code = record.exit_code;

@@ -1,18 +1,20 @@
 //! What an attempt continued from: what the script said when it resumed through Trackway, else which of the checkpoints that it writes itself it read
 //! (`checkpoint_opened` of the shim).
 
+use std::sync::Arc;
+
 use serde_json::json;
 use trackway_core::{Clock as _, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::{CheckpointChange, CheckpointFrame};
-use trackway_launch::{Adopt, StoredLaunch};
+use trackway_launch::shim::{printed_course, steps_are};
+use trackway_launch::{Adopt, FolderChannel, StoredLaunch};
 use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
 
 use crate::Context;
-
-/// The event of a read has the time at which the shim wrote it, on a busy machine after the script printed its first step.
-const LATE_SECONDS: f64 = 2.0;
+use crate::run::live_record::LiveRecord;
+use crate::run::resume_watch::{Before, LATE_SECONDS, Logs, Made, began_again};
 
 /// What the shim saw of one checkpoint that was there when the script was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +79,11 @@ pub(super) fn note_resumed(
     }
     let planned = row.resumed_from_step;
     let before = context.attempts_before(row).unwrap_or_default();
-    let reached = before.iter().filter_map(|attempt| attempt.last_step).max();
+    let run = context.home.layout.run(row.run_id);
+    let known = Before::of(&before, row, &printed_course(&run));
     let read_now = seen(&opened_in(&closed.events), closed.first_step_at);
-    let seen = match contradicted(read_now, planned, row.first_step, reached) {
+    let logs = Logs::of(&before, row);
+    let seen = match contradicted(read_now, planned, row.first_step, (known, &logs), || first_steps(files)) {
         // A first step after the planned one is a continuation, though nothing saw the file.
         Resumed::NotKnown if row.first_step.zip(planned).is_some_and(|(first, planned)| first > planned) => {
             Resumed::AsPlanned
@@ -95,9 +99,13 @@ pub(super) fn note_resumed(
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let earlier = before.iter().find_map(|attempt| attempt.first_step);
-    let starts = Starts { first: row.first_step, earlier };
+    let starts = Starts { first: row.first_step, earlier: known.first };
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
+    let highest = [known.reached, planned, row.last_step].into_iter().flatten().max();
+    let sentence = match steps_are(&run, highest) {
+        Some(are) => format!("{sentence} ({are})"),
+        None => sentence,
+    };
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
     let fields_json =
@@ -109,21 +117,31 @@ pub(super) fn note_resumed(
     })
 }
 
-/// What is read is continued from only while the first step does not contradict it: a script that could not load it begins again. Some scripts
-/// print the step of their checkpoint once more. `reached`: the last step of earlier attempts; where that is far below the step of the checkpoint, what is
-/// printed is another number, such as the epoch.
-fn contradicted(seen: Resumed, planned: Option<Step>, first: Option<Step>, reached: Option<Step>) -> Resumed {
+/// The first steps, in the order in which they were made.
+fn first_steps(files: &AttemptLayout) -> Vec<Made> {
+    let mut record = LiveRecord::of(Arc::new(FolderChannel::new(files.folder())));
+    record.look();
+    record.facts.first_steps
+}
+
+/// What is read is continued from only while the first steps do not contradict it: a script that could not load it begins again. `first`: the lowest
+/// step, with the rounds before those that XGBoost prints.
+fn contradicted(
+    seen: Resumed,
+    planned: Option<Step>,
+    first: Option<Step>,
+    (before, logs): (Before, &Logs),
+    first_steps: impl FnOnce() -> Vec<Made>,
+) -> Resumed {
     let step = match &seen {
         Resumed::AsPlanned => planned,
         Resumed::Other { step, .. } => *step,
         Resumed::Nothing | Resumed::BeganAgain | Resumed::NotKnown => None,
     };
-    match step.zip(first) {
-        Some((step, first)) if first < step && reached.map_or(first <= 1, |last| last + 2 >= step) => {
-            Resumed::BeganAgain
-        }
-        _ => seen,
-    }
+    let Some((step, _)) = step.zip(first).filter(|(step, first)| first < step) else { return seen };
+    let made = first_steps();
+    let is_contradicted = began_again(&made, step, before).is_some() && !logs.count_otherwise(step, &made);
+    if is_contradicted { Resumed::BeganAgain } else { seen }
 }
 
 fn opened_in(events: &[EventRow]) -> Vec<Opened> {
@@ -314,25 +332,34 @@ mod tests {
         );
     }
 
-    /// Proves that a script which read its checkpoint and began before its step did not continue from it, and that one which prints the step of its
-    /// checkpoint once more did.
+    /// Proves that a script which read its checkpoint and began as the first attempt did not continue from it, and that one which prints the step of its
+    /// checkpoint once more, or step 0 at each start, did.
     #[test]
     fn a_first_step_before_the_checkpoint_contradicts_the_read() {
         let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };
-        for (seen, first, reached, expected) in [
-            (Resumed::AsPlanned, Some(1), Some(25), Resumed::BeganAgain),
-            (Resumed::AsPlanned, Some(20), Some(25), Resumed::AsPlanned),
-            (Resumed::AsPlanned, Some(21), Some(25), Resumed::AsPlanned),
-            (Resumed::AsPlanned, None, Some(25), Resumed::AsPlanned),
-            (Resumed::AsPlanned, Some(2), Some(3), Resumed::AsPlanned),
-            (other.clone(), Some(1), Some(25), Resumed::BeganAgain),
-            (other.clone(), Some(1), None, Resumed::BeganAgain),
-            (other.clone(), Some(5), None, other.clone()),
-            (other.clone(), Some(21), Some(25), other),
-            (Resumed::Nothing, Some(1), Some(25), Resumed::Nothing),
+        for (seen, steps, reached, expected) in [
+            (Resumed::AsPlanned, &[1, 2][..], Some(25), Resumed::BeganAgain),
+            (Resumed::AsPlanned, &[1], Some(25), Resumed::BeganAgain),
+            (Resumed::AsPlanned, &[0, 21, 22], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[17, 18], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[20, 21], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[21, 22], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[1, 2, 3, 21], Some(25), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[1, 2, 3], Some(20), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[1, 2], Some(3), Resumed::AsPlanned),
+            (other.clone(), &[1, 2], Some(25), Resumed::BeganAgain),
+            (other.clone(), &[1, 2], None, Resumed::BeganAgain),
+            (other.clone(), &[5, 6], None, other.clone()),
+            (other.clone(), &[21, 22], Some(25), other),
+            (Resumed::Nothing, &[1, 2], Some(25), Resumed::Nothing),
         ] {
-            let found = contradicted(seen.clone(), Some(20), first, reached);
-            assert_eq!(found, expected, "{seen:?} {first:?} {reached:?}");
+            let before = Before { first: reached.map(|_| 1), reached, ..Before::default() };
+            let first = steps.iter().copied().min();
+            let made =
+                || (1..).zip(steps).map(|(second, step)| (*step, Timestamp::from_micros(second))).collect();
+            let found = contradicted(seen.clone(), Some(20), first, (before, &Logs::default()), made);
+            assert_eq!(found, expected, "{seen:?} {steps:?} {reached:?}");
         }
         let starts = Starts { first: Some(1), earlier: Some(1) };
         let text = sentence(&Resumed::BeganAgain, Some(20), starts).unwrap();

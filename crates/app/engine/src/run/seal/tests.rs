@@ -175,6 +175,14 @@ fn a_receipt_has_what_was_measured() {
     assert_eq!((row.gpu_seconds, row.cost_usd), (Some(360.0), Some(0.2)));
     assert!(row.termination_evidence.is_some() && row.termination_secondary.is_some());
     assert_eq!(row.fingerprint, None, "nothing is known of a cause");
+    let outlived = ExitRecord { main_ended_at: Some(at(155)), ..recorded() };
+    let row = ended.receipt(&End::Recorded(Box::new(outlived)), &ClosedRecords::default(), &[]);
+    assert_eq!(
+        (row.ended_at, row.wall_seconds),
+        (Some(at(200)), Some(45.0)),
+        "not what came after the script"
+    );
+    assert_eq!((row.gpu_seconds, row.cost_usd), (Some(180.0), Some(0.1)));
 
     ended.row.heartbeat_at = Some(at(130));
     let closed = ClosedRecords { heartbeat_at: Some(at(160)), ..ClosedRecords::default() };
@@ -677,7 +685,7 @@ fn a_rejected_value_is_looked_for_in_the_settings() {
     let named = |name: &str, text: &str| {
         let path = ended.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        NamedFile { path, size_bytes: text.len() as u64, blake3: None }
+        NamedFile { path, size_bytes: text.len() as u64, blake3: None, modified_at: None }
     };
     let capture = Capture {
         git: Default::default(),

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use trackway_api::preflight::{DriftComparison, DriftReference};
 use trackway_core::checks::{CheckResult, Finding, Severity};
-use trackway_data::drift::{DriftReport, SchemaChange, compare};
+use trackway_data::drift::{ColumnDrift, DriftReport, SchemaChange, compare};
 use trackway_data::profile::Profile;
 use trackway_engine::error::AppError;
 
@@ -169,6 +169,27 @@ pub fn severity_of(change: &SchemaChange, what: DriftReference) -> Severity {
     }
 }
 
+/// What decided that a column drifted: each of its tests that did, and none that did not.
+fn decided_by(column: &ColumnDrift) -> String {
+    let values = column.values_drifted().then(|| {
+        let test = column.test.as_str().replace('_', " ");
+        let (statistic, threshold, p) = (column.statistic, column.threshold, column.adjusted_p_value);
+        format!("{test} {statistic:.3}, threshold {threshold:.3}, adjusted p {p:.1e}")
+    });
+    let missing = column.missing;
+    let lacks = missing.drifted.then(|| {
+        let (now, before) = (missing.current_fraction * 100.0, missing.reference_fraction * 100.0);
+        format!(
+            "{now:.1} % of its values are missing, {before:.1} % there, adjusted p {:.1e}",
+            missing.adjusted_p_value
+        )
+    });
+    // Where the values decided, they are among those.
+    let only_labels = values.is_none() && column.has_unknown_labels();
+    let labels = only_labels.then(|| format!("labels that are unknown there: {}", column.new_values.len()));
+    [values, lacks, labels].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Finding> {
     let (check, against) = (NAME, &reference.shown);
     let changed = report.schema_changes.iter().map(|change| {
@@ -184,14 +205,12 @@ fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Findin
     });
     let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
         let message = format!(
-            "`{}` of `{set}` is not distributed as in {against}: {} {:.3}, threshold {:.3}, adjusted p {:.1e}",
+            "`{}` of `{set}` is not distributed as in {against}: {}",
             column.name,
-            column.test.as_str().replace('_', " "),
-            column.statistic,
-            column.threshold,
-            column.adjusted_p_value
+            decided_by(column)
         );
-        let action = "check whether the meaning or source of the data changed, or whether the split is by time";
+        let action =
+            "check whether the meaning or source of the data changed, or whether the split is by time";
         Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
     });
     let mut findings: Vec<Finding> = changed.chain(shifted).collect();
@@ -212,6 +231,8 @@ fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Findin
 mod tests {
     use trackway_core::checks::Verdict;
     use trackway_data::ColumnType;
+    use trackway_data::drift::{Distances, DriftTest, MissingDrift, Role};
+    use trackway_data::profile::{Value, ValueCount};
 
     use super::*;
 
@@ -249,6 +270,41 @@ mod tests {
         let message = "`x2` is text in `train` and float in its reference".to_owned();
         assert_eq!(of(DriftReference::LastGoodRun, &changed(float, text)), (Severity::Block, message));
         assert_eq!(of(DriftReference::LastGoodRun, &changed(None, float)).0, Severity::Warn);
+    }
+
+    /// Proves that the sentence about a column names each test that decided, and none that did not.
+    #[test]
+    fn a_drift_names_what_decided() {
+        let column = |statistic: f64, missing_drifted: bool, new_values: Vec<ValueCount>| ColumnDrift {
+            name: "y".into(),
+            role: Role::Label,
+            test: DriftTest::CramersV,
+            statistic,
+            threshold: 0.1,
+            noise: 0.0,
+            p_value: 0.001,
+            adjusted_p_value: 0.001,
+            drifted: true,
+            distances: Distances::default(),
+            missing: MissingDrift {
+                reference_fraction: 0.13,
+                current_fraction: 0.0,
+                p_value: 1e-9,
+                adjusted_p_value: 1e-9,
+                drifted: missing_drifted,
+            },
+            new_values,
+            removed_values: Vec::new(),
+            only_spelling: false,
+        };
+        let values = "cramers v 0.300, threshold 0.100, adjusted p 1.0e-3";
+        let missing = "0.0 % of its values are missing, 13.0 % there, adjusted p 1.0e-9";
+        let new = || vec![ValueCount { value: Value::Int(7), count: 3 }];
+        assert_eq!(decided_by(&column(0.3, false, Vec::new())), values);
+        assert_eq!(decided_by(&column(0.039, true, Vec::new())), missing);
+        assert_eq!(decided_by(&column(0.3, false, new())), values);
+        assert_eq!(decided_by(&column(0.039, false, new())), "labels that are unknown there: 1");
+        assert_eq!(decided_by(&column(0.3, true, Vec::new())), format!("{values}; {missing}"));
     }
 
     /// Proves that a set that lost more than half of its rows, or has more than three times as many, is reported, and that

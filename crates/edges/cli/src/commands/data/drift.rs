@@ -101,8 +101,11 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
 }
 
 fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
+    let only_missing = column.missing.drifted && !column.values_drifted();
     let state = match (column.drifted, column.role) {
+        (true, Role::Feature) if only_missing => printer.tone(Tone::Bad, "missing values drifted"),
         (true, Role::Feature) => printer.tone(Tone::Bad, "drifted"),
+        (true, Role::Label) if only_missing => printer.tone(Tone::Bad, "missing labels drifted"),
         (true, Role::Label) => printer.tone(Tone::Bad, "label drifted"),
         (false, Role::Label) => Shown::from("label"),
         (false, Role::Feature) => Shown::default(),

@@ -15,12 +15,9 @@ const ROLE: &str = "REDACTION_CHANNELS_ROLE";
 const FORMS_FILE: &str = "forms.json";
 /// So many of the forms, at least, must be found in each channel.
 const RECALL_MIN: f64 = 0.99;
-/// The same where several lines of a form may be one string of JSON.
-const JSON_RECALL_MIN: f64 = 0.98;
-/// Channels in which they are.
-const OF_JSON: [&str; 3] = ["printed records", "untracked files", "data"];
-/// Names are needed to write a checkpoint back, so that half of the forms are left in them: a known limit, not a promise.
-const NAMES_RECALL_MIN: f64 = 0.45;
+/// The same in what is shown of data, where values are cut: of a form that was cut there may be left what is secret only with its rest, such as the header
+/// of a JSON Web Token or the number in the address of a webhook.
+const CUT_RECALL_MIN: f64 = 0.985;
 /// Shorter parts of a form are no secret by themselves.
 const PART_BYTES_MIN: usize = 12;
 /// Forms in one text: longer texts are cut in the ledger.
@@ -112,8 +109,9 @@ fn script() {
 /// whatever channel they came through, and that each channel has a row here.
 #[test]
 fn no_channel_lets_a_secret_into_a_home() {
-    let listed: BTreeMap<String, Vec<String>> =
+    let channels: serde_json::Value =
         serde_json::from_str(include_str!("../../../../../base/redact/src/channels.json")).unwrap();
+    let listed = channels["doors"].as_object().unwrap();
     let rows: BTreeSet<&str> = ROWS.iter().map(|(channel, _)| *channel).collect();
     assert_eq!(listed.keys().map(String::as_str).collect::<BTreeSet<_>>(), rows, "each channel has a row");
     let forms = forms();
@@ -136,11 +134,7 @@ fn no_channel_lets_a_secret_into_a_home() {
                 home.write(FORMS_FILE, &json!(texts).to_string());
                 let shown = send(&home, &forms);
                 let left = leaked(&home, &shown, &forms);
-                let floor = match channel {
-                    "names of checkpoints" => NAMES_RECALL_MIN,
-                    _ if OF_JSON.contains(&channel) => JSON_RECALL_MIN,
-                    _ => RECALL_MIN,
-                };
+                let floor = if channel == "data" { CUT_RECALL_MIN } else { RECALL_MIN };
                 if left.len() as f64 > forms.len() as f64 * (1.0 - floor) {
                     leaks.push(format!("{channel}: {} of {}: {left:#?}", left.len(), forms.len()));
                 }
@@ -159,8 +153,8 @@ fn leaked<'f>(home: &Home, shown: &[Answer], forms: &'f [Form]) -> Vec<(&'f str,
         // Both bytes of UTF-16 too.
         let narrow: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
         let name = file.strip_prefix(home.path()).unwrap().display().to_string();
-        // A checkpoint is written back under the names that the script gave its files.
-        if name.starts_with("home/checkpoints/") {
+        // A checkpoint is written back under the names that the script gave its files, and found again by them.
+        if name.starts_with("home/checkpoints/") || name.ends_with("/writers.json") {
             continue;
         }
         places.push((format!("the name of {name}"), name.clone()));

@@ -25,6 +25,8 @@ DIGEST_ELEMENTS, DIGEST_TENSORS = 1024, 4
 # seconds from one look to the next. A look takes some 50 µs.
 MEMORY_STEPS = 128
 MEMORY_SECONDS = 1.0
+# Updates since the first one during which no trained parameter has changed.
+UNMOVED = "unmoved_updates"
 
 
 class Flight(Protocol):
@@ -35,6 +37,49 @@ class Flight(Protocol):
 
     def values(self) -> Mapping[str, float]:
         """The values; waits until they are available."""
+
+
+class Movement:
+    """Whether the trained parameters have changed since the first update, by a fingerprint of them: an array of PyTorch or NumPy
+    with a number for each, or None if nothing is trained. Compared until they have, which is at the first update as a rule; of
+    those nothing is recorded."""
+
+    def __init__(self) -> None:
+        self.updates = 0
+        self.is_over = False
+        # False: no update so far had a gradient, so that their norm is 0.
+        self.has_gradients = True
+        self._before: Any = None
+        self._was_recorded = False
+
+    def begin(self, fingerprint: Callable[[], Any]) -> None:
+        """An update comes."""
+        if self._before is None:
+            self._before = fingerprint()
+
+    def end(self, fingerprint: Callable[[], Any]) -> dict[str, Any]:
+        """Updates were made: how many there were, or 0 if a parameter has changed."""
+        if self._before is None or not self.updates:
+            return {}
+        now = fingerprint()
+        if now is None or now.shape != self._before.shape:  # others are trained from now on
+            self._before, self.updates = now, 0
+            return {}
+        return {UNMOVED: (now == self._before).all() * self.updates}
+
+    def settled(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What to record of values that have arrived."""
+        if UNMOVED not in values:
+            return values
+        others = {name: value for name, value in values.items() if name != UNMOVED}
+        if self.is_over:
+            return others
+        updates = int(values[UNMOVED])
+        if updates == 0:
+            self.is_over, self._before = True, None
+            return {**others, UNMOVED: 0} if self._was_recorded else others
+        self._was_recorded = True
+        return {**({} if self.has_gradients else {"grad_norm": 0.0}), **others, UNMOVED: updates}
 
 
 def quiet(hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,6 +114,7 @@ class Watch:
         self._input_digest: int | None = None
         self._memory_at = -MEMORY_SECONDS
         self._memory_looks = 0
+        self.movement = Movement()
 
     @property
     def run(self) -> Run:
@@ -168,12 +214,34 @@ class Watch:
             self._memory_looks += 1
         return due
 
+    # Parameters
+
+    def updates_begin(self, fingerprint: Callable[[], Any]) -> None:
+        self._look_at_parameters(self.movement.begin, fingerprint)
+
+    def unmoved(self, fingerprint: Callable[[], Any]) -> dict[str, Any]:
+        return self._look_at_parameters(self.movement.end, fingerprint) or {}
+
+    def _look_at_parameters(self, look: Callable[..., Any], fingerprint: Callable[[], Any]) -> Any:
+        """Rank 0 alone looks. Parameters that cannot be read cost no other value."""
+        if self.movement.is_over or self.run._rank != 0:
+            return None
+        try:
+            return look(fingerprint)
+        except Exception as error:
+            self.movement.is_over = True
+            self.failed(UNMOVED, error)
+            return None
+
     # Values
+
+    def _log(self, step: int, arrived: Mapping[str, Any]) -> None:
+        if values := self.movement.settled(arrived):
+            self.run.log(step, values)
 
     def record(self, step: int, values: Mapping[str, Any], flight: Flight | None = None) -> None:
         """Records what is known of a step, and what has become known of earlier ones."""
-        if values:
-            self.run.log(step, values)
+        self._log(step, values)
         if flight is not None:
             self.run._before_finish(self.land_all)
             if len(self._flights) < FLIGHTS_MAX:
@@ -186,14 +254,14 @@ class Watch:
         """Records the values that have arrived, in step order, without waiting."""
         while self._flights and self._flights[0][1].landed():
             step, flight = self._flights.popleft()
-            self.run.log(step, flight.values())
+            self._log(step, flight.values())
 
     def land_all(self) -> None:
         """Waits for the values that are still on the device, at the end of a training."""
         while self._flights:
             step, flight = self._flights.popleft()
             try:
-                self.run.log(step, flight.values())
+                self._log(step, flight.values())
             except Exception as error:
                 self.failed("land_all", error)
 

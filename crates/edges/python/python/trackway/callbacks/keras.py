@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import keras
+import numpy
 
-from ._watch import Watch, quiet
+from ._watch import Movement, Watch, quiet
 
 if TYPE_CHECKING:
     from .._run import Run
@@ -23,19 +25,23 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`. The gradients are inspected within the
     compiled step, and its result is recorded when it has arrived: the loop never waits for the device. With every
     backend, at the end of an epoch: the logs of Keras, such as `val_loss` and, as `epoch_loss`, the mean of the epoch,
-    and `learning_rate`. The step is that of the optimizer. Files that `ModelCheckpoint` has
-    written are reported, so that they are committed at once. Ends the training when Trackway requests a stop."""
+    and `learning_rate`; while no trainable variable has changed since the beginning, `unmoved_updates`. The step is
+    that of the optimizer. Files that `ModelCheckpoint` has written are reported, so that they are committed at once.
+    Ends the training when Trackway requests a stop."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
         keras.callbacks.Callback.__init__(self)
         self._steps = 0
+        self._updates_before = 0
         self._undo: list[Callable[[], None]] = []
 
     @quiet
     def on_train_begin(self, logs: Any = None) -> None:
-        self._steps = int(self.model.optimizer.iterations)
+        self._steps = self._updates_before = int(self.model.optimizer.iterations)
         self._report_saves()
+        self.movement = Movement()
+        self.updates_begin(self._fingerprint)
         if keras.backend.backend() == "jax":
             self._look_into_steps()
 
@@ -58,8 +64,15 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
         self.pause()
         reported = {"epoch_loss" if name == "loss" else name: value for name, value in (logs or {}).items()}
         rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
-        self.record(self._steps, {"learning_rate": float(rate), **reported})
+        self.movement.updates = int(self.model.optimizer.iterations) - self._updates_before
+        self.record(self._steps, {"learning_rate": float(rate), **self.unmoved(self._fingerprint), **reported})
         self.run.epochs_finished(epoch + 1)
+
+    def _fingerprint(self) -> Any:
+        """A digest of each trainable variable. They are copied to the host one after the other."""
+        values = (keras.ops.convert_to_numpy(one) for one in self.model.trainable_variables)
+        digests = [crc32(numpy.ascontiguousarray(one).tobytes()) for one in values]
+        return numpy.array(digests) if digests else None
 
     @quiet
     def on_train_end(self, logs: Any = None) -> None:

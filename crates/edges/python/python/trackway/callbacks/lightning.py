@@ -11,7 +11,7 @@ import torch
 from ..errors import InputError
 from ..lightning import TrackwayCheckpointIO
 from ._watch import Watch, quiet
-from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
+from .torch import apart, device_memory, fingerprint, gradient_metrics, gradients_of, learning_rate
 
 if "lightning.pytorch" in sys.modules or "lightning" in sys.modules:
     from lightning.fabric.plugins import TorchCheckpointIO
@@ -47,7 +47,8 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; on a CUDA
     device, at first each step and then once a second, `memory_allocated_bytes` and `memory_reserved_bytes`;
     after a validation, the values passed
-    to `self.log` in it. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
+    to `self.log` in it; while no trainable parameter of the module has changed since the first update:
+    `unmoved_updates`. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
     never waits for the device.
 
     Checkpoints that Lightning has written itself are reported, so that they are committed at once.
@@ -107,27 +108,30 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
 
     @quiet
     def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
+        self.updates_begin(lambda: fingerprint(module.parameters()))
+        self.movement.updates += 1
         found = {"learning_rate": learning_rate(optimizer), **gradient_metrics(gradients_of(optimizer))}
         self._found = {**found, **self.update()}
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
         updated = trainer.global_step != self._step
-        self._batch_ended(trainer, outputs)
+        self._batch_ended(trainer, module, outputs)
         if updated and (io := storage_of(trainer)) is not None and io.run.checkpoint_due(trainer.global_step):
             trainer.save_checkpoint(os.path.join(trainer.default_root_dir, POINTER_NAME))
 
     @quiet
-    def _batch_ended(self, trainer: Any, outputs: Any) -> None:
+    def _batch_ended(self, trainer: Any, module: Any, outputs: Any) -> None:
         if trainer.global_step != self._step:
             self._step = trainer.global_step
-            self._record(trainer, outputs)
+            self._record(trainer, module, outputs)
         self.run.epochs_finished(trainer.current_epoch + bool(trainer.is_last_batch))
         if self.run.should_stop():
             trainer.should_stop = True
 
-    def _record(self, trainer: Any, outputs: Any) -> None:
+    def _record(self, trainer: Any, module: Any, outputs: Any) -> None:
         found = {**self.measured(), **self._found}
         self._found = {}
+        found |= self.unmoved(lambda: fingerprint(module.parameters()))
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if isinstance(loss, torch.Tensor):
             found["loss"] = loss

@@ -29,8 +29,9 @@ class TorchLoop(Watch):
 
     `optimizer` is one or several. `every`: inspect gradients and `step` values only every so many steps. Values on a
     device are copied in the background and recorded when they have arrived, a step or two later: the loop never waits
-    for the device. Gradients that were clipped before `optimizer.step()` have the clipped norm: pass the result of
-    `clip_grad_norm_` as `grad_norm=`, which is used instead; do the same for sharded gradients."""
+    for the device. While no parameter of the optimizer has changed since the first update: `unmoved_updates`, and a
+    `grad_norm` of 0 if none of them had a gradient. Gradients that were clipped before `optimizer.step()` have the
+    clipped norm: pass the result of `clip_grad_norm_` as `grad_norm=`, which is used instead; do the same for sharded gradients."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class TorchLoop(Watch):
         self._steps = 0
         self._gradients: dict[str, Any] = {}
         self._updates = 0
+        self.movement.has_gradients = False
         if self.run.enabled:
             for one in self._optimizers:
                 one.register_step_pre_hook(self._before_update)
@@ -64,8 +66,11 @@ class TorchLoop(Watch):
         found: dict[str, Any] = {**self.measured(samples), **self._gradients}
         if self._optimizers and not self._updates and self._scaler is not None:
             found["nonfinite_gradients"] = 1  # the scaler has looked, and left the update out
+        self.movement.updates += bool(self._updates)
         self._gradients, self._updates = {}, 0
         if looked_at:
+            self.movement.has_gradients |= "grad_norm" in values
+            found |= self.unmoved(self._fingerprint)
             found |= values
             if self._scaler is not None:
                 found["loss_scale"] = loss_scale(self._scaler)
@@ -78,6 +83,8 @@ class TorchLoop(Watch):
     @quiet
     def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self._updates += 1
+        self.updates_begin(self._fingerprint)
+        self.movement.has_gradients = self.movement.has_gradients or bool(gradients_of(optimizer))
         if optimizer is self._optimizers[0]:
             self._gradients |= self.update()
         if "learning_rate" not in self._gradients:
@@ -86,13 +93,32 @@ class TorchLoop(Watch):
             before = {name: self._gradients[name] for name in GRADIENT_METRICS if name in self._gradients}
             self._gradients |= joined(before, gradient_metrics(gradients_of(optimizer)))
 
+    def _fingerprint(self) -> torch.Tensor | None:
+        return fingerprint(one for optimizer in self._optimizers for one in parameters_of(optimizer))
+
 
 GRADIENT_METRICS = ("grad_norm", "nonfinite_gradients")
 
 
+# By the bytes of an element: what its bits are read as.
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def fingerprint(parameters: Iterable[torch.Tensor]) -> torch.Tensor | None:
+    """The sum of the bits of each trainable parameter, so that the least change shows; of distributed ones the local part. Stays
+    on the device. None if there are none."""
+    trained = [one.detach() for one in parameters if one.requires_grad]
+    here = [one.to_local() if hasattr(one, "to_local") else one for one in trained]
+    sums = [one.view(BITS[one.element_size()]).sum() for one in here if one.numel() and one.element_size() in BITS]
+    return torch.stack([one.to(sums[0].device) for one in sums]) if sums else None
+
+
+def parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [one for group in optimizer.param_groups for one in group["params"]]
+
+
 def gradients_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    parameters = (one for group in optimizer.param_groups for one in group["params"])
-    return [one.grad for one in parameters if one.grad is not None]
+    return [one.grad for one in parameters_of(optimizer) if one.grad is not None]
 
 
 def gradient_metrics(gradients: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:

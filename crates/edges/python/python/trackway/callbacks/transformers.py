@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from transformers import TrainerCallback
 
 from ._watch import Watch, quiet
-from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
+from .torch import apart, device_memory, fingerprint, gradient_metrics, gradients_of, learning_rate
 
 if TYPE_CHECKING:
     from .._run import Run
@@ -24,7 +24,8 @@ class TransformersCallback(Watch, TrainerCallback):
     Trainer waits for the device anyway, its logs: `loss`, `grad_norm` (before clipping) and others; after an
     evaluation, `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway requests a stop, the Trainer saves
     and ends. A checkpoint that it has written is reported, so that it is committed at once. The callback never makes
-    the loop wait for the device."""
+    the loop wait for the device. While no trainable parameter of the model has changed since the first update:
+    `unmoved_updates`."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -44,14 +45,17 @@ class TransformersCallback(Watch, TrainerCallback):
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         optimizer = given["optimizer"]
         found = gradient_metrics(gradients_of(optimizer))
+        self.updates_begin(lambda: fingerprint(given["model"].parameters()))
+        self.movement.updates += 1
         found.pop("grad_norm", None)  # they are clipped by now; the Trainer logs the norm from before
         self._found = {"learning_rate": learning_rate(optimizer), **found}
 
     @quiet
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> Any:
         samples = args.train_batch_size * args.gradient_accumulation_steps
         found = {**self.measured(samples), **self.update(samples), **self._found}
         self._found = {}
+        found |= self.unmoved(lambda: fingerprint(given["model"].parameters()))
         found |= device_memory(self)
         self.record(state.global_step, *apart(found))
         if self.run.should_stop():

@@ -132,7 +132,15 @@ mod tests {
         let was_seen = |name: &str| {
             let found = fs::metadata(elsewhere.join(name)).unwrap();
             let id = (found.dev(), found.ino());
-            let file = WrittenFile { id, born_ns: None, modified_ns: 0, changed_ns: 0, user: 0, bytes: 0 };
+            let file = WrittenFile {
+                id,
+                born_ns: None,
+                modified_ns: 0,
+                changed_ns: 0,
+                user: 0,
+                bytes: 0,
+                since_ns: 0,
+            };
             seen.of(&[file], 0, false).kernel.own
         };
         assert_eq!((was_seen("linked"), was_seen("alone")), (true, false));

@@ -27,6 +27,7 @@ use crate::StoredLaunch;
 use crate::outside::awaited;
 use crate::process::ProcessStat;
 use amounts::{Amounts, newest_process};
+pub(super) use amounts::{EndedProcesses, Io};
 pub(super) use family::{Family, Kin, MainProcess};
 use kernel::Kernel;
 use neighbours::{Neighbours, Notices};
@@ -37,7 +38,7 @@ const SCAN_EVERY: Duration = Duration::from_secs(1);
 const OTHERS_EVERY: Duration = Duration::from_millis(50);
 /// After what was written there is one more look: what it counts holds the write.
 const AFTER_WRITE: Duration = Duration::from_millis(20);
-/// What the attempt wrote is not counted more often than this.
+/// What the attempt wrote is not counted more often than this, but where a file was finished.
 const COUNT_EVERY: Duration = Duration::from_millis(5);
 /// Work is followed by rests that are so many times as long.
 const REST_PER_WORK: u32 = 100;
@@ -73,7 +74,7 @@ impl Writers {
     pub fn begin(
         launch: &StoredLaunch,
         patterns: &Patterns,
-        main: MainProcess,
+        (main, ended): (MainProcess, EndedProcesses),
         clock: Arc<dyn Clock>,
     ) -> Self {
         // In a container the user of a file may be another one.
@@ -87,7 +88,8 @@ impl Writers {
         let family = Family::of_this_process(launch.attempt_id.to_string(), awaited(&launch.argv), main);
         // In a container, and of a process that was there before, they are not.
         let is_below = launch.container.is_none() && awaited(&launch.argv).is_none();
-        let mut watch = Watch::new(region, family, is_below, Arc::clone(&seen), clock);
+        let ended = is_below.then_some(ended);
+        let mut watch = Watch::new(region, family, ended, Arc::clone(&seen), clock);
         let now_ns = watch.clock.now().as_nanos();
         contained(|| {
             watch.scan(now_ns);
@@ -117,7 +119,9 @@ impl Writers {
 
     /// What was seen of the writers of these files since a time in nanoseconds since 1970.
     pub fn of(&self, files: &[WrittenFile], since_ns: i64) -> Seen {
-        self.lock().of(files, since_ns, self.has_ended)
+        let mut seen = self.lock();
+        seen.judges(files);
+        seen.of(files, since_ns, self.has_ended)
     }
 
     /// When others wrote, and until when the processes of the machine were looked at.
@@ -152,17 +156,18 @@ impl Watch {
     fn new(
         region: Region,
         family: Family,
-        is_below: bool,
+        ended: Option<EndedProcesses>,
         seen: Arc<Mutex<Sightings>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let kernel = Kernel::open(&region, is_below);
+        let kernel = Kernel::open(&region, ended.is_some());
         let notices = if kernel.is_none() { Notices::open(&region) } else { None };
         // Of processes that others wait for, such as those in a container, the counts go elsewhere.
-        let amounts = is_below.then(|| Amounts::of(&region)).flatten().map(|(amounts, devices)| {
-            seen.lock().unwrap_or_else(PoisonError::into_inner).counts_on(devices);
-            amounts
-        });
+        let amounts =
+            ended.and_then(|ended| Amounts::of(&region, ended)).map(|(amounts, devices, on_disk)| {
+                seen.lock().unwrap_or_else(PoisonError::into_inner).counts_on(devices, on_disk);
+                amounts
+            });
         Self {
             family,
             neighbours: Neighbours::new(&region),
@@ -212,7 +217,8 @@ impl Watch {
 
     /// The first descriptor of the wait is the end of the attempt.
     fn look(&mut self, ended: bool) {
-        let mut is_new = false;
+        // A write that is not finished yet is in no count, and its file is open.
+        let mut looks_at_files = self.is_after_write && self.kernel.is_none();
         // What was written until then is known after this look.
         let now_ns = self.clock.now().as_nanos();
         if let Some(kernel) = &mut self.kernel {
@@ -220,20 +226,40 @@ impl Watch {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             self.is_after_write = kernel.take(region, family, &mut seen, &*self.clock);
         }
-        if let Some(notices) = &mut self.notices {
-            is_new = notices.take(&self.region);
-            self.is_after_write = is_new;
+        let is_finished = self.notice();
+        looks_at_files |= self.notices.is_some() && self.is_after_write;
+        // Who wrote next must not be in the counts of a file that is finished; of one that is not, it counts more who has it open.
+        if is_finished {
+            self.count(true);
+            self.neighbours.look_at_others(now_ns, &self.seen, &*self.clock);
         }
         let rests = self.scanned_micros.is_some_and(|at| self.since(at) < SCAN_EVERY);
-        match (ended || !rests, is_new) {
+        match (ended || !rests, looks_at_files) {
             (true, _) => self.scan(now_ns),
             (false, true) => {
                 self.neighbours.look_at_open_files(&self.region, &mut self.family, &self.seen, &*self.clock);
-                self.neighbours.look_at_others(now_ns, &self.seen, &*self.clock);
             }
-            (false, false) => self.neighbours.look_at_others(now_ns, &self.seen, &*self.clock),
+            (false, false) => {}
+        }
+        if rests && !ended && !is_finished {
+            self.neighbours.look_at_others(now_ns, &self.seen, &*self.clock);
         }
         self.count(ended || !rests);
+    }
+
+    /// Notes the state of the files that were written since the last look. Whether one was finished.
+    fn notice(&mut self) -> bool {
+        let Some(notices) = &mut self.notices else { return false };
+        let noticed = notices.take(&self.region);
+        self.is_after_write = noticed.is_some();
+        let mut has_finished = false;
+        for (path, is_finished) in noticed.into_iter().flatten().filter(|(path, _)| self.region.holds(path)) {
+            let Some(file) = WrittenFile::at(&path) else { continue };
+            has_finished |= is_finished;
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.noticed(file, is_finished, self.clock.now().as_nanos());
+        }
+        has_finished
     }
 
     /// How much the attempt wrote by now.
@@ -278,4 +304,81 @@ fn waited<'f>(fds: impl IntoIterator<Item = BorrowedFd<'f>>, longest: Duration) 
     // An interrupted wait only means that it is looked earlier.
     poll(&mut waiting, PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)).ok();
     waiting.first().is_some_and(|first| first.any().unwrap_or(true))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the folder is of the test")]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::process::{Child, Command};
+
+    use trackway_adopt::{Company, WrittenFile};
+    use trackway_system::SystemClock;
+
+    use super::*;
+
+    /// Saves a file of a thousand bytes again and again: folder, times, seconds between.
+    const SAVES: &str = "x=$(printf '%01000d' 0); i=0; mkdir -p $1; \
+        while [ $i -lt $2 ]; do i=$((i + 1)); sleep $3; printf %s $x > $1/tmp; mv $1/tmp $1/ckpt-$i; done; sleep 0.3";
+
+    fn saves(folder: &Path, working: &Path, times: u32, seconds: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", SAVES, "sh", folder.to_str().unwrap(), &times.to_string(), seconds]);
+        command.current_dir(working);
+        command
+    }
+
+    /// How many saves of an attempt in `own` and of another process in `other` count as the attempt's, which works in `works_in`.
+    fn counted_as_own(works_in: &Path, base: &Path, offset: Duration) -> BTreeMap<&'static str, usize> {
+        let (own, other) = (base.join("own"), base.join("other"));
+        let region = Region { folders: vec![base.to_owned()], home: "/absent".into() };
+        // The other one is a child of the test too: it does not count as one of the attempt as long as the shim is another.
+        let main = MainProcess::default();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let seen = Arc::new(Mutex::new(Sightings::since(clock.now().as_nanos(), None)));
+        let family = Family::of_this_process("att_x".into(), None, MainProcess::clone(&main)).below(i32::MAX);
+        let ended = EndedProcesses::default();
+        let mut watch = Watch::new(region.clone(), family, Some(ended), Arc::clone(&seen), clock);
+        // As an ordinary user.
+        (watch.kernel, watch.notices) = (None, Notices::open(&region));
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        watch.scan(watch.clock.now().as_nanos());
+        watch.count(true);
+        let looks = std::thread::spawn(move || watch.run(&stopped));
+        let mut attempt: Child =
+            saves(&own, base, 10, "0.15").env("TRACKWAY_ATTEMPT", "att_x").spawn().unwrap();
+        std::thread::sleep(offset);
+        let mut foreign = saves(&other, works_in, 10, "0.15").spawn().unwrap();
+        attempt.wait().unwrap();
+        foreign.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        drop(stop);
+        looks.join().unwrap();
+        let seen = seen.lock().unwrap();
+        let is_own = |path: &Path| {
+            let file = WrittenFile::at(path).unwrap();
+            let found = seen.of(&[file], 0, true);
+            let is_open = found.open.own && found.open.other.is_none();
+            is_open || found.open.other.is_none() && found.company == Company::Alone && found.less.is_none()
+        };
+        let count =
+            |folder: &Path| (1..=10).filter(|number| is_own(&folder.join(format!("ckpt-{number}")))).count();
+        BTreeMap::from([("own", count(&own)), ("other", count(&other))])
+    }
+
+    /// Proves that no save of another process is the attempt's, wherever that works, also where both save small files at the same time.
+    #[test]
+    fn no_file_of_another_is_paid_for_by_an_own_one() {
+        let mut own = 0;
+        for (works_in, offset_ms) in [(Some("/"), 0), (Some("/"), 10), (None, 20)] {
+            let folder = tempfile::tempdir().unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            let works_in = works_in.map_or(base.clone(), PathBuf::from);
+            let found = counted_as_own(&works_in, &base, Duration::from_millis(offset_ms));
+            own += found["own"];
+            assert_eq!(found["other"], 0, "{works_in:?}, {offset_ms} ms: {found:?}");
+        }
+        // How many depends on how busy the machine is.
+        assert!(own > 0);
+    }
 }

@@ -4,7 +4,7 @@
 //! A shell that waits, an editor or a reader of logs works there too and writes nothing: the kernel counts for each process what it and its ended
 //! children wrote.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
@@ -24,6 +24,8 @@ use crate::process::{ProcessStat, all_processes};
 const FOLDERS_MAX: usize = 256;
 /// Processes whose counters are read between two looks at all.
 const NEIGHBOURS_MAX: usize = 256;
+/// Files of one look whose state is noted.
+const NOTICED_MAX: usize = 1024;
 /// The kernel's own processes are below this one.
 const KERNEL_THREADS: i32 = 2;
 
@@ -42,7 +44,7 @@ struct Neighbour {
     parent: i32,
     who: String,
     count: Count,
-    /// When its counter was read last.
+    /// What it wrote later than this is not in the counter: when that was read last, or just before.
     counted_ns: i64,
 }
 
@@ -93,6 +95,8 @@ impl Neighbours {
         seen: &Mutex<Sightings>,
         clock: &dyn Clock,
     ) -> Vec<ProcessStat> {
+        // What one writes that begins after this is found by the next look.
+        let begun_ns = clock.now().as_nanos();
         let Ok(all) = all_processes() else { return Vec::new() };
         let from_ns = self.scanned_ns;
         self.look_at_others(until_ns, seen, clock);
@@ -127,7 +131,7 @@ impl Neighbours {
             }
         }
         family.keep(&living);
-        self.scanned_ns = Some(now_ns);
+        self.scanned_ns = Some(begun_ns);
         seen.looked(until_ns);
         of_attempt
     }
@@ -160,6 +164,8 @@ impl Neighbours {
 
     /// Notes who wrote something since the last look, and at least until then.
     pub fn look_at_others(&mut self, until_ns: i64, seen: &Mutex<Sightings>, clock: &dyn Clock) {
+        // What is written while the counters are read is in these or in the next ones.
+        let begun_ns = clock.now().as_nanos();
         let found: HashMap<i32, Now> =
             self.standing.iter().map(|(pid, one)| (*pid, one.now(*pid, self.in_memory))).collect();
         // After the counters: what they count was written before.
@@ -168,7 +174,7 @@ impl Neighbours {
         let wrote: Vec<(String, i64)> = wrote.map(|(_, one)| (one.who.clone(), one.counted_ns)).collect();
         self.standing.retain(|pid, one| match found[pid] {
             Now::Counts(count) => {
-                (one.count, one.counted_ns) = (count, now_ns);
+                (one.count, one.counted_ns) = (count, begun_ns);
                 true
             }
             Now::Ended | Now::Gone => false,
@@ -253,18 +259,25 @@ fn count_of(stat: &ProcessStat, in_memory: bool) -> Count {
 pub(super) struct Notices {
     inotify: Inotify,
     folders: HashMap<WatchDescriptor, PathBuf>,
+    /// What is there already, to know later how much is added to it.
+    there: Noticed,
 }
+
+/// Files that were written or renamed, and whether their writer closed them.
+pub(super) type Noticed = BTreeMap<PathBuf, bool>;
 
 impl Notices {
     pub fn open(region: &Region) -> Option<Self> {
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-        let mut notices = Self { inotify, folders: HashMap::new() };
-        region.folders.iter().for_each(|folder| notices.add(folder, region));
+        let mut notices = Self { inotify, folders: HashMap::new(), there: Noticed::new() };
+        let mut there = Noticed::new();
+        region.folders.iter().for_each(|folder| notices.add(folder, region, &mut there));
+        notices.there = there;
         Some(notices)
     }
 
-    /// Watches a folder and those below it, but not hidden ones.
-    fn add(&mut self, folder: &Path, region: &Region) {
+    /// Watches a folder and those below it, but not hidden ones. `files`: gets those that are there already.
+    fn add(&mut self, folder: &Path, region: &Region, files: &mut Noticed) {
         let flags = AddWatchFlags::IN_CREATE
             | AddWatchFlags::IN_MOVED_TO
             | AddWatchFlags::IN_MODIFY
@@ -278,30 +291,44 @@ impl Notices {
             }
             let Ok(descriptor) = self.inotify.add_watch(&folder, flags) else { continue };
             self.folders.insert(descriptor, folder.clone());
-            let below = fs::read_dir(&folder).into_iter().flatten().flatten().filter(|entry| {
+            let mut folders_left = FOLDERS_MAX;
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-                !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            });
-            folders.extend(below.take(FOLDERS_MAX).map(|entry| entry.path()));
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && !is_hidden && folders_left > 0 => {
+                        folders_left -= 1;
+                        folders.push(entry.path());
+                    }
+                    Ok(kind) if kind.is_file() && files.len() < NOTICED_MAX => {
+                        files.entry(entry.path()).or_insert(false);
+                    }
+                    _ => {}
+                }
+            }
         }
     }
 
-    /// Whether anything was written since the last call.
-    pub fn take(&mut self, region: &Region) -> bool {
-        let mut is_new = false;
+    /// What was written since the last call; none: nothing was.
+    pub fn take(&mut self, region: &Region) -> Option<Noticed> {
+        let (mut is_new, mut files) = (!self.there.is_empty(), std::mem::take(&mut self.there));
         while let Ok(events) = self.inotify.read_events() {
             is_new |= !events.is_empty();
             for event in events {
                 if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                     self.folders.remove(&event.wd);
-                } else if event.mask.contains(AddWatchFlags::IN_ISDIR)
-                    && let (Some(folder), Some(name)) = (self.folders.get(&event.wd), &event.name)
-                {
-                    self.add(&folder.join(name), region);
+                    continue;
+                }
+                let (Some(folder), Some(name)) = (self.folders.get(&event.wd), &event.name) else { continue };
+                let path = folder.join(name);
+                if event.mask.contains(AddWatchFlags::IN_ISDIR) {
+                    self.add(&path, region, &mut files);
+                } else if files.len() < NOTICED_MAX {
+                    let ends = AddWatchFlags::IN_CLOSE_WRITE | AddWatchFlags::IN_MOVED_TO;
+                    *files.entry(path).or_insert(false) |= event.mask.intersects(ends);
                 }
             }
         }
-        is_new
+        is_new.then_some(files)
     }
 
     pub fn as_fd(&self) -> BorrowedFd<'_> {

@@ -1,0 +1,193 @@
+//! The commits, and what is not committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use trackway_api::changes::AS_COMMITTED;
+use trackway_api::explain::{Change, InputKind, LineCount};
+use trackway_engine::capture::{Git, PatchedFile, Untracked, is_python, patched_files, states};
+
+use super::{Difference, Kept, have_folders, is_of_output, short};
+use crate::inputs::Captured;
+use crate::inputs::lines::line_difference;
+
+/// Files of a commit whose lines are looked at, and the most lines of each.
+const PATCHED_MAX: usize = 64;
+const PATCHED_LINES_MAX: u64 = 400;
+
+/// A tracked file whose difference from the commit is another one. A file without such a difference is as committed, and not absent.
+pub(super) fn patched(
+    name: &str,
+    (then, now): (Option<&PatchedFile>, Option<&PatchedFile>),
+    is_same_commit: bool,
+) -> Change {
+    let shown = |file: Option<&PatchedFile>| file.map_or_else(|| AS_COMMITTED.to_owned(), PatchedFile::shown);
+    let (before, mut after) = (shown(then), shown(now));
+    if before == after {
+        after = format!("another {after}");
+    }
+    let change = Change::new(InputKind::Uncommitted, name, Some(before), Some(after));
+    if let (true, Some(then), Some(now)) = (is_same_commit, then, now)
+        && let Some((before, after)) = states(Some(then), Some(now))
+        && let Some(lines) = line_difference(&before, &after).filter(|it| it.count != LineCount::default())
+    {
+        return Change { lines: Some(lines.count), shown_lines: lines.shown, ..change };
+    }
+    let Some(now) = now.filter(|file| then.is_none() && file.shown() == file.lines.to_string()) else {
+        return change;
+    };
+    Change { lines: Some(now.lines), shown_lines: lines_of(now), ..change }
+}
+
+/// The lines that a difference adds and removes, where they are few.
+fn lines_of(file: &PatchedFile) -> Vec<String> {
+    let (before, after) = file.sides();
+    line_difference(&before, &after).map(|lines| lines.shown).unwrap_or_default()
+}
+
+/// The files of which the lines may be shown.
+fn with_few_lines(files: &[(String, Option<LineCount>)]) -> Vec<&str> {
+    let is_small = |lines: &LineCount| lines.added + lines.removed <= PATCHED_LINES_MAX;
+    let small = files.iter().filter(|(_, lines)| lines.as_ref().is_some_and(is_small));
+    small.map(|(path, _)| path.as_str()).take(PATCHED_MAX).collect()
+}
+
+impl Difference {
+    /// The commits and what is not committed. `compared`: files that were compared by themselves.
+    pub(super) fn code(
+        &mut self,
+        (then, now): (&Captured, &Captured),
+        compared: &BTreeSet<PathBuf>,
+        kept: &dyn Kept,
+    ) {
+        let has_folders = have_folders(then, now);
+        let (then, now) = (&then.capture.git, &now.capture.git);
+        if then.root.is_none() || now.root.is_none() {
+            if then.commit.is_some() || now.commit.is_some() {
+                self.change(InputKind::Commit, "commit", then.commit.clone(), now.commit.clone());
+            }
+            if has_folders {
+                return;
+            }
+            let why = now.why_missing.as_ref().or(then.why_missing.as_ref());
+            let why = why.map_or("not in a git repository", String::as_str);
+            return self.not_known(InputKind::Code, format!("code that the script imports: {why}"));
+        }
+        let root = now.root.as_deref().unwrap_or_default();
+        let is_compared = |git: &Git, path: &str| {
+            compared.contains(&Path::new(git.root.as_deref().unwrap_or_default()).join(path))
+        };
+        if then.commit != now.commit {
+            let short = |commit: &Option<String>| commit.as_deref().map(short);
+            let (before, after) = (short(&then.commit), short(&now.commit));
+            self.change(InputKind::Commit, "commit", before.clone(), after.clone());
+            if let (Some(from), Some(to)) = (&then.commit, &now.commit) {
+                match kept.between(root, from, to) {
+                    Ok(files) => {
+                        let files: Vec<(String, Option<LineCount>)> =
+                            files.into_iter().filter(|(path, _)| !is_compared(now, path)).collect();
+                        let patches = kept.patch_between(root, from, to, &with_few_lines(&files));
+                        self.changes.extend(files.into_iter().map(|(key, lines)| Change {
+                            lines,
+                            shown_lines: patches.get(&key).map(lines_of).unwrap_or_default(),
+                            ..Change::new(InputKind::Code, key, before.clone(), after.clone())
+                        }));
+                    }
+                    Err(why) => {
+                        self.not_known(InputKind::Code, format!("what changed between the commits: {why}"))
+                    }
+                }
+            }
+        }
+        for git in [then, now] {
+            let missing = git.why_missing.iter().chain(&git.left_out);
+            let missing: Vec<&str> = missing.map(String::as_str).collect();
+            if !missing.is_empty() {
+                self.not_known(
+                    InputKind::Uncommitted,
+                    format!("what is not committed: {}", missing.join("; ")),
+                );
+                break;
+            }
+        }
+        if then.dirty_diff_blake3 != now.dirty_diff_blake3 {
+            self.uncommitted((then, now), &is_compared, kept);
+        }
+    }
+
+    pub(super) fn uncommitted(
+        &mut self,
+        (then, now): (&Git, &Git),
+        is_compared: &dyn Fn(&Git, &str) -> bool,
+        kept: &dyn Kept,
+    ) {
+        let files_of = |git: &Git| -> Option<BTreeMap<String, PatchedFile>> {
+            let Some(blake3) = &git.dirty_diff_blake3 else { return Some(BTreeMap::new()) };
+            let found = patched_files(&kept.patch(blake3)?);
+            let is_all = git.diff_bytes.unwrap_or(0) == 0 || !found.is_empty();
+            is_all.then_some(found)
+        };
+        match (files_of(then), files_of(now)) {
+            (Some(before), Some(after)) => {
+                let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+                for name in names {
+                    let (then_file, now_file) = (before.get(name), after.get(name));
+                    if then_file.map(|it| &it.text) != now_file.map(|it| &it.text) && !is_compared(now, name)
+                    {
+                        let is_same_commit = then.commit == now.commit;
+                        self.changes.push(patched(name, (then_file, now_file), is_same_commit));
+                    }
+                }
+            }
+            _ => {
+                self.not_known(
+                    InputKind::Uncommitted,
+                    "the changes of tracked files that are not committed: they are not kept",
+                );
+            }
+        }
+        let untracked = |git: &Git| -> BTreeMap<String, Untracked> {
+            let files = git.untracked.iter().filter(|file| !is_compared(git, &file.path));
+            files.map(|file| (file.path.clone(), file.clone())).collect()
+        };
+        let (before, after) = (untracked(then), untracked(now));
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names {
+            self.untracked(name, (before.get(name), after.get(name)), kept);
+        }
+        if now.untracked_count.max(then.untracked_count)
+            > now.untracked.len().max(then.untracked.len()) as u64
+        {
+            self.not_known(InputKind::Uncommitted, "untracked files beyond those that are listed");
+        }
+    }
+
+    /// What an attempt may have written does not count, as in a folder without a repository.
+    fn untracked(
+        &mut self,
+        name: &str,
+        (then, now): (Option<&Untracked>, Option<&Untracked>),
+        kept: &dyn Kept,
+    ) {
+        let blake3 = |file: Option<&Untracked>| file.map(|file| file.blake3.clone());
+        if blake3(then) == blake3(now) {
+            return;
+        }
+        let are_both = then.is_some() && now.is_some();
+        let written = now.or(then).and_then(|file| file.modified_at);
+        match written.is_some_and(|at| kept.was_running(at)) {
+            true if !are_both => {}
+            true if !is_python(name) => self.outputs.push(name.to_owned()),
+            _ => {
+                let shown = |file: Option<&Untracked>| {
+                    file.map(|file| file.blake3.as_deref().map_or("not hashed".to_owned(), short))
+                };
+                let key = format!("{name} (untracked)");
+                let change = Change::new(InputKind::Uncommitted, key, shown(then), shown(now));
+                let is_late = then.is_none() && is_of_output(name);
+                let changes = if is_late { &mut self.late } else { &mut self.changes };
+                changes.push(change);
+            }
+        }
+    }
+}

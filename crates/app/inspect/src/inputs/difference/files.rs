@@ -1,0 +1,229 @@
+//! The script, and the files that the commands name or that their folders have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use trackway_api::explain::{Change, InputKind};
+use trackway_core::Timestamp;
+use trackway_core::text::counted;
+use trackway_engine::capture::{FolderFile, Git, is_python, is_same_code};
+
+use super::{Difference, Kept, have_folders, is_of_output, short};
+use crate::inputs::configuration::settings;
+use crate::inputs::lines::line_difference;
+use crate::inputs::{Captured, Inputs};
+
+impl Difference {
+    /// The script and the files that the commands name. Returns their paths.
+    pub(super) fn files(
+        &mut self,
+        (before, then): (&Inputs, &Captured),
+        (after, now): (&Inputs, &Captured),
+        kept: &dyn Kept,
+    ) -> BTreeSet<PathBuf> {
+        let with_folder = have_folders(then, now);
+        let (then_files, now_files) =
+            (versions(before, then, with_folder), versions(after, now, with_folder));
+        let names: BTreeSet<&String> = then_files.keys().chain(now_files.keys()).collect();
+        for name in names {
+            match (then_files.get(name), now_files.get(name)) {
+                (Some(then), Some(now)) => self.file(name, then, now, kept),
+                (then_file, now_file) => {
+                    let Some(one) = then_file.or(now_file) else { continue };
+                    let other_git = if then_file.is_some() { &now.capture.git } else { &then.capture.git };
+                    if one.is_output(kept) || one.is_untracked_in(other_git) {
+                        continue;
+                    }
+                    let shown = |file: Option<&FileVersion>| file.map(FileVersion::shown);
+                    let change = Change::new(one.kind, name, shown(then_file), shown(now_file));
+                    let is_late = then_file.is_none() && one.of_folder.is_some() && is_of_output(name);
+                    let changes = if is_late { &mut self.late } else { &mut self.changes };
+                    changes.push(change);
+                }
+            }
+        }
+        if then.capture.script.is_none() && now.capture.script.is_none() {
+            self.not_known(
+                InputKind::Script,
+                "what the command starts: it names no script, and programs are not hashed",
+            );
+        }
+        let data = [before, after].into_iter().flat_map(Inputs::data_paths);
+        then_files
+            .into_values()
+            .chain(now_files.into_values())
+            .map(|version| version.path)
+            .chain(data)
+            .collect()
+    }
+
+    fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn Kept) {
+        let (Some(then_blake3), Some(now_blake3)) = (&then.blake3, &now.blake3) else {
+            if then.is_untouched(now) {
+                return;
+            }
+            match then.size_bytes == now.size_bytes || then.size_bytes.is_none() || now.size_bytes.is_none() {
+                true => self.not_known(
+                    now.kind,
+                    format!("`{name}`: it was not hashed, since it is large or could not be read"),
+                ),
+                false => self.change(now.kind, name, Some(then.shown()), Some(now.shown())),
+            }
+            return;
+        };
+        if then_blake3 == now_blake3 {
+            return;
+        }
+        if now.is_output(kept) && !is_python(name) && (now.of_folder.is_some() || then.is_output(kept)) {
+            return self.outputs.push(name.to_owned());
+        }
+        if let Some((then, now)) = then.table().zip(now.table()) {
+            return self.table(name, then, now);
+        }
+        let are_kept = then.of_folder.is_none() || now.of_folder.is_none();
+        let code = |file: &FileVersion| file.of_folder.as_ref()?.code_blake3.clone();
+        let mut is_of_comments = code(then).is_some() && code(then) == code(now);
+        let mut lines = None;
+        match (kept.file(then_blake3), kept.file(now_blake3)) {
+            (Some(before), Some(after)) => {
+                if let Some((before, after)) = settings(&then.path, &before).zip(settings(&now.path, &after))
+                    && before != after
+                {
+                    return self.keys(now.kind, &format!("{name}: "), &before, &after);
+                }
+                lines = line_difference(&before, &after);
+                is_of_comments = is_python(name) && is_same_code(&before, &after);
+            }
+            (before, after) if are_kept => {
+                let whose = match (before, after) {
+                    (None, None) => "its bytes are not kept",
+                    (None, _) => "its bytes of then are not kept",
+                    _ => "its bytes of now are not kept",
+                };
+                self.not_known(now.kind, format!("what changed in `{name}`: {whose}"));
+            }
+            _ => {}
+        }
+        let (before, after) = (Some(then.shown()), Some(now.shown()));
+        self.changes.push(Change {
+            lines: lines.as_ref().map(|lines| lines.count),
+            shown_lines: lines.map(|lines| lines.shown).unwrap_or_default(),
+            is_of_comments,
+            ..Change::new(now.kind, name, before, after)
+        });
+    }
+
+    /// A table that only its lines and its columns are known of.
+    fn table(&mut self, name: &str, then: &FolderFile, now: &FolderFile) {
+        let has_other_header = then.header != now.header;
+        if has_other_header {
+            let key = format!("{name}: header");
+            self.change(InputKind::File, key, then.header.clone(), now.header.clone());
+        }
+        let (before, after) = match (then.lines, now.lines) {
+            (Some(then), Some(now)) if then != now => (then.to_string(), counted(now, "line")),
+            _ if has_other_header => return,
+            _ => (table_shown(then), table_shown(now)),
+        };
+        self.change(InputKind::File, name, Some(before), Some(after));
+    }
+}
+
+/// A file at a launch.
+struct FileVersion {
+    kind: InputKind,
+    path: PathBuf,
+    blake3: Option<String>,
+    size_bytes: Option<u64>,
+    modified_at: Option<Timestamp>,
+    /// What more is known of a file that only its folder has.
+    of_folder: Option<FolderFile>,
+}
+
+impl FileVersion {
+    fn table(&self) -> Option<&FolderFile> {
+        self.of_folder.as_ref().filter(|file| file.lines.is_some())
+    }
+
+    /// Whether an attempt may have written it; of what the command names, one of the same script: it may be read too.
+    fn is_output(&self, kept: &dyn Kept) -> bool {
+        self.modified_at.is_some_and(|at| match self.of_folder {
+            Some(_) => kept.was_running(at),
+            None => kept.was_running_script(at),
+        })
+    }
+
+    /// Whether it was not written since, as far as size and time show it.
+    fn is_untouched(&self, now: &Self) -> bool {
+        let of = |file: &FolderFile| (file.size_bytes, file.modified_at);
+        self.of_folder.as_ref().zip(now.of_folder.as_ref()).is_some_and(|(then, now)| of(then) == of(now))
+    }
+
+    /// Whether git compares the file there, and not its folder.
+    fn is_untracked_in(&self, git: &Git) -> bool {
+        let root = git.root.as_deref().map(Path::new);
+        let inner = root.and_then(|root| self.path.strip_prefix(root).ok());
+        let is_listed = |inner: &Path| git.untracked.iter().any(|file| Path::new(&file.path) == inner);
+        self.of_folder.is_some() && inner.is_some_and(is_listed)
+    }
+
+    fn shown(&self) -> String {
+        if let Some(table) = self.table() {
+            return table_shown(table);
+        }
+        match (&self.blake3, self.size_bytes) {
+            (Some(blake3), _) => short(blake3),
+            (None, Some(bytes)) => format!("{bytes} bytes"),
+            (None, None) => "not hashed".into(),
+        }
+    }
+}
+
+/// `12 lines, 0123456789ab`.
+fn table_shown(file: &FolderFile) -> String {
+    let lines = file.lines.map(|lines| counted(lines, "line"));
+    let hash = file.blake3.as_deref().map(short);
+    lines.into_iter().chain(hash).collect::<Vec<_>>().join(", ")
+}
+
+/// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and the run file, by their
+/// paths from the working directory.
+fn versions(inputs: &Inputs, captured: &Captured, with_folder: bool) -> BTreeMap<String, FileVersion> {
+    let script = captured.capture.script.iter().map(|script| FileVersion {
+        kind: InputKind::Script,
+        path: script.path.clone(),
+        blake3: script.blake3.clone(),
+        size_bytes: None,
+        modified_at: None,
+        of_folder: None,
+    });
+    let named = captured.capture.named_files.iter().map(|file| FileVersion {
+        kind: InputKind::File,
+        path: file.path.clone(),
+        blake3: file.blake3.clone(),
+        size_bytes: Some(file.size_bytes),
+        modified_at: file.modified_at,
+        of_folder: None,
+    });
+    let folder = captured.capture.folder.iter().filter(|_| with_folder);
+    let of_folder = folder.flat_map(|folder| &folder.files).map(|file| FileVersion {
+        kind: InputKind::File,
+        path: file.path.clone(),
+        blake3: file.blake3.clone(),
+        size_bytes: Some(file.size_bytes),
+        modified_at: file.modified_at,
+        of_folder: Some(file.clone()),
+    });
+    let data: BTreeSet<PathBuf> = inputs.data_paths().collect();
+    let mut found = BTreeMap::new();
+    for version in script.chain(named).chain(of_folder) {
+        if data.contains(&version.path) || inputs.run_file.as_deref() == Some(&version.path) {
+            continue;
+        }
+        let name = version.path.strip_prefix(&inputs.working_directory).unwrap_or(&version.path);
+        // `./t.py` is `t.py`.
+        let name: PathBuf = name.components().filter(|part| *part != Component::CurDir).collect();
+        found.entry(name.to_string_lossy().into_owned()).or_insert(version);
+    }
+    found
+}

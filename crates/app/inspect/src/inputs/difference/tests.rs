@@ -1,0 +1,298 @@
+use serde_json::json;
+use trackway_engine::capture::{Capture, Folder, FolderFile, Git, Untracked, patched_files};
+
+use super::code::patched;
+use super::*;
+use crate::inputs::DataFile;
+
+struct Nothing;
+
+impl Kept for Nothing {
+    fn file(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn patch(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn between(&self, _: &str, _: &str, _: &str) -> Result<Vec<(String, Option<LineCount>)>, String> {
+        Err("it is gone".into())
+    }
+
+    fn patch_between(&self, _: &str, _: &str, _: &str, _: &[&str]) -> BTreeMap<String, PatchedFile> {
+        BTreeMap::new()
+    }
+
+    fn was_running(&self, at: Timestamp) -> bool {
+        at.as_micros() == 5
+    }
+
+    fn was_running_script(&self, at: Timestamp) -> bool {
+        at.as_micros() == 5
+    }
+}
+
+fn inputs(config: Value, data: Result<Vec<DataSet>, String>) -> Inputs {
+    Inputs {
+        config,
+        run_file: None,
+        working_directory: "/w".into(),
+        captured: Err("nothing was captured".into()),
+        data,
+        data_sha256: None,
+        data_base: "/w".into(),
+        parameters: BTreeMap::new(),
+        image: None,
+        hosts: None,
+        devices: None,
+        rung: None,
+    }
+}
+
+fn set(rows: u64, sha256: &str) -> DataSet {
+    DataSet {
+        name: "train".into(),
+        sha256: sha256.into(),
+        rows: Some(rows),
+        size_bytes: 10,
+        schema: Some(json!({ "a": "integer" })),
+        file_count: 0,
+        files: BTreeMap::new(),
+    }
+}
+
+/// Proves that a data set whose list of files was lost has the number of its files, and that none of them is called gone or new.
+#[test]
+fn a_lost_list_of_files_is_not_an_empty_one() {
+    let file = DataFile { blake3: "1234".into(), rows: Some(6), size_bytes: 10 };
+    let lost = DataSet { file_count: 3, ..set(4, "a") };
+    let known = DataSet { file_count: 1, files: BTreeMap::from([("d.csv".to_owned(), file)]), ..set(6, "b") };
+    for (before, after) in [(lost.clone(), known.clone()), (known, lost)] {
+        let (before, after) = (inputs(json!({}), Ok(vec![before])), inputs(json!({}), Ok(vec![after])));
+        let found = difference(&before, &after, &Nothing);
+        let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert!(changes[0].contains("in 3 files") && changes[0].contains("in 1 file,"), "{changes:?}");
+        assert!(found.unknown.iter().any(|it| it.why.starts_with("which files of `train` changed")));
+    }
+}
+
+/// Proves that settings and data are compared without a capture, that a secret is never called equal, and that what was not captured is
+/// named.
+#[test]
+fn what_is_not_known_is_named() {
+    let config = |lr: &str| json!({ "run": { "environment": { "LR": lr, "KEY": "[redacted:named]" } } });
+    let (before, after) =
+        (inputs(config("1"), Ok(vec![set(4, "a")])), inputs(config("2"), Ok(vec![set(6, "b")])));
+    let found = difference(&before, &after, &Nothing);
+    let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+    assert_eq!(changes[0], "run.environment.LR: \"1\" → \"2\"");
+    assert!(changes[1].starts_with("train: 4 rows, ") && changes[1].contains("6 rows"), "{changes:?}");
+    let unknown: Vec<&str> = found.unknown.iter().map(|it| it.why.as_str()).collect();
+    assert_eq!(
+        unknown,
+        [
+            "run.environment.KEY: secrets are not kept",
+            "script, files, code, packages and variables: nothing was captured"
+        ]
+    );
+    let lost = inputs(config("1"), Err("only its hash is known".into()));
+    let found = difference(&before, &lost, &Nothing);
+    assert!(found.changes.is_empty());
+    assert!(found.unknown.iter().any(|it| it.why == "what changed in the data: only its hash is known"));
+}
+
+/// Proves that a file which only has an uncommitted change since then is not called absent, that one line of it is shown, and that a deleted and a
+/// restored one are called so.
+#[test]
+fn an_uncommitted_change_is_of_a_file_that_was_there() {
+    let diff = "diff --git a/c.yaml b/c.yaml\n--- a/c.yaml\n+++ b/c.yaml\n@@ -1 +1 @@\n-lr: 0.1\n+lr: 0,1\n\
+                diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n";
+    let found = patched_files(diff.as_bytes());
+    let file = |name: &str| found.get(name);
+    let edited = patched("c.yaml", (None, file("c.yaml")), true);
+    assert_eq!(
+        (edited.sentence().as_str(), edited.one_line()),
+        ("c.yaml: +1 −1", Some(("lr: 0.1", "lr: 0,1")))
+    );
+    assert_eq!(patched("gone", (None, file("gone")), true).sentence(), "gone: deleted");
+    assert_eq!(patched("gone", (file("gone"), None), true).sentence(), "gone: deleted → as committed");
+    let other = patched("c.yaml", (file("c.yaml"), file("c.yaml")), true).sentence();
+    assert_eq!(other, "c.yaml: +1 −1 → another +1 −1");
+    let next = patched_files(diff.replace("+lr: 0,1", "+lr: 0.5").as_bytes());
+    let edited = patched("c.yaml", (file("c.yaml"), next.get("c.yaml")), true);
+    assert_eq!(edited.shown_lines, ["-lr: 0,1", "+lr: 0.5"], "between the two states");
+    let edited = patched("c.yaml", (file("c.yaml"), next.get("c.yaml")), false);
+    assert!(edited.shown_lines.is_empty(), "of two commits the states are not known");
+}
+
+/// Proves that what git does not see is said, with the folders of PYTHONPATH that are outside the repository, and no others.
+#[test]
+fn what_no_comparison_sees_is_said() {
+    let of = |folder: &str, python_path: &str| {
+        let git = Git { root: Some("/w".into()), ..Git::default() };
+        let mut captured = captured(git, None);
+        captured.variables = BTreeMap::from([("PYTHONPATH".to_owned(), python_path.to_owned())]);
+        not_looked_at((&captured, &captured), Path::new(folder))
+    };
+    let rest = ", ignored by git, or of installed packages: not looked at";
+    let outside = "files outside the repository";
+    let named = of("/w/part", "/w/lib:/lib/x::../y:../../z");
+    assert_eq!(named, format!("{outside} (PYTHONPATH: `/lib/x`, `/z`){rest}"));
+    for inside in ["", "/w/lib", "lib", "(a value with hash 12)"] {
+        assert_eq!(of("/w/part", inside), format!("{outside}{rest}"), "{inside}");
+    }
+    assert_eq!(of("/linked/part", "/linked/lib"), format!("{outside}{rest}"));
+    let bare = captured(Git::default(), Some(Folder { files: Vec::new(), not_looked_at: 2 }));
+    assert_eq!(
+        not_looked_at((&bare, &bare), Path::new("/w")),
+        "files outside the folders of the command and its script, 2 files of other kinds or too large in its folders, \
+         or of installed packages: not looked at"
+    );
+}
+
+/// What was captured of a command without a script.
+fn captured(git: Git, folder: Option<Folder>) -> Captured {
+    let capture = Capture {
+        git,
+        script: None,
+        named_files: Vec::new(),
+        folder,
+        environment_lock: EnvironmentLock::default(),
+        container: Default::default(),
+        host: Default::default(),
+        gpus: Default::default(),
+        owner_default: None,
+    };
+    Captured { capture, variables: BTreeMap::new() }
+}
+
+/// Proves that files which the command does not name are compared: a table by its columns and lines, another file by its bytes, one that came or
+/// went; that an output of a run is none of them; that a new text is named last; and that nothing is
+/// said of an older capture.
+#[test]
+fn the_files_of_the_folder_are_compared() {
+    let file = |name: &str, blake3: &str, modified: i64| FolderFile {
+        path: Path::new("/w").join(name),
+        size_bytes: 9,
+        modified_at: Some(Timestamp::from_micros(modified)),
+        blake3: Some(blake3.into()),
+        code_blake3: None,
+        lines: None,
+        header: None,
+    };
+    let table = |name: &str, blake3: &str, lines: u64, header: &str| FolderFile {
+        lines: Some(lines),
+        header: Some(header.into()),
+        ..file(name, blake3, 1)
+    };
+    let of = |files: Vec<FolderFile>| {
+        let mut found = inputs(Value::Null, Ok(Vec::new()));
+        found.captured = Ok(captured(Git::default(), Some(Folder { files, not_looked_at: 0 })));
+        found
+    };
+    let before = of(vec![
+        table("a.csv", "1", 3, "x,y"),
+        table("b.csv", "1", 3, "x,y"),
+        table("c.csv", "1", 3, "x,y"),
+        file("conf.bin", "1", 1),
+        file("gone.txt", "1", 1),
+        file("old.txt", "1", 5),
+        file("state.json", "1", 1),
+    ]);
+    let after = of(vec![
+        table("a.csv", "2", 3, "xx,y"),
+        table("b.csv", "2", 4, "x,y"),
+        table("c.csv", "2", 3, "x,y"),
+        file("conf.bin", "2", 1),
+        file("a_new.txt", "1", 1),
+        file("new.toml", "1", 1),
+        file("out.txt", "1", 5),
+        file("state.json", "2", 5),
+    ]);
+    let found = difference(&before, &after, &Nothing);
+    let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+    assert_eq!(
+        changes,
+        [
+            "a.csv: header: x,y → xx,y",
+            "b.csv: 3 → 4 lines",
+            "c.csv: 3 lines, 1 → 3 lines, 2",
+            "conf.bin: 1 → 2",
+            "gone.txt: 1 → (absent)",
+            "new.toml: (absent) → 1",
+            "a_new.txt: (absent) → 1"
+        ]
+    );
+    let unknown: Vec<&str> = found.unknown.iter().map(|it| it.why.as_str()).collect();
+    let output = "whether a run wrote it: `state.json` differs, and was written while an attempt ran";
+    assert!(unknown.contains(&output), "{unknown:?}");
+    let mut older = before.clone();
+    older.captured = Ok(captured(Git::default(), None));
+    assert!(difference(&older, &after, &Nothing).changes.is_empty());
+}
+
+/// Proves that what git does not track does not count where it was written while an attempt ran, that one which then differs is named apart, and that
+/// code and what was written before or after are changes.
+#[test]
+fn what_a_run_wrote_is_no_change_in_a_repository() {
+    let file = |path: &str, blake3: &str, modified: i64| Untracked {
+        path: path.into(),
+        blake3: Some(blake3.into()),
+        modified_at: Some(Timestamp::from_micros(modified)),
+    };
+    let git = |dirty: &str, untracked: Vec<Untracked>| Git {
+        root: Some("/w".into()),
+        dirty_diff_blake3: Some(dirty.into()),
+        diff_bytes: Some(0),
+        untracked_count: untracked.len() as u64,
+        untracked,
+        ..Git::default()
+    };
+    let then = git(
+        "1",
+        vec![file("c.yaml", "1", 1), file("log", "1", 5), file("m.py", "1", 1), file("old", "1", 5)],
+    );
+    let new = [("log", 5), ("m.py", 5), ("metrics.json", 5), ("new.yaml", 6), ("c.yaml", 6)];
+    let now = git("2", new.map(|(path, modified)| file(path, "2", modified)).into());
+    let mut found = Difference::default();
+    found.uncommitted((&then, &now), &|_, _| false, &Nothing);
+    let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+    assert_eq!(
+        changes,
+        ["c.yaml (untracked): 1 → 2", "m.py (untracked): 1 → 2", "new.yaml (untracked): (absent) → 2"]
+    );
+    assert_eq!(found.outputs, ["log"]);
+}
+
+/// Proves that commits and changes whose bytes are gone are changes all the same, with what is missing, and that the same tree is equal.
+#[test]
+fn code_whose_bytes_are_gone_has_changed() {
+    let git = |commit: &str, dirty: Option<&str>| Git {
+        commit: Some(commit.into()),
+        root: Some("/w".into()),
+        dirty: Some(dirty.is_some()),
+        dirty_diff_blake3: dirty.map(str::to_owned),
+        diff_bytes: dirty.map(|_| 9),
+        ..Git::default()
+    };
+    let compared = |then: &Git, now: &Git| {
+        let mut found = Difference::default();
+        let of = |git: &Git| captured(git.clone(), None);
+        found.code((&of(then), &of(now)), &BTreeSet::new(), &Nothing);
+        let unknown: Vec<String> = found.unknown.into_iter().map(|it| it.why).collect();
+        (found.changes.len(), unknown)
+    };
+    assert_eq!(compared(&git("a", None), &git("a", None)), (0, vec![]));
+    assert_eq!(compared(&git("a", Some("x")), &git("a", Some("x"))), (0, vec![]));
+    let (count, unknown) = compared(&git("a", None), &git("b", Some("x")));
+    assert_eq!(count, 1);
+    assert_eq!(
+        unknown,
+        [
+            "what changed between the commits: it is gone",
+            "the changes of tracked files that are not committed: they are not kept"
+        ]
+    );
+}

@@ -1,0 +1,27 @@
+-- Version 25: a column that is gone or of another type blocks, which `drift_results` did not take. SQLite cannot change the rule of a column.
+
+-- postgres: ALTER TABLE drift_results DROP CONSTRAINT drift_results_verdict_check;
+-- postgres: ALTER TABLE drift_results ADD CONSTRAINT drift_results_verdict_check CHECK (verdict IN ('pass', 'warn', 'block'));
+-- sqlite: CREATE TABLE drift_results_25 (
+-- sqlite:     run_id text NOT NULL REFERENCES runs (run_id),
+-- sqlite:     data_set text NOT NULL,
+-- sqlite:     compared_with text NOT NULL CHECK (compared_with IN ('reference', 'last_good_run', 'training_set')),
+-- sqlite:     column_name text NOT NULL,
+-- sqlite:     reference text NOT NULL,
+-- sqlite:     reference_run_id text,
+-- sqlite:     reference_rows bigint NOT NULL,
+-- sqlite:     rows bigint NOT NULL,
+-- sqlite:     role text NOT NULL,
+-- sqlite:     test text,
+-- sqlite:     statistic double precision,
+-- sqlite:     threshold double precision,
+-- sqlite:     p_value double precision,
+-- sqlite:     missing_change double precision,
+-- sqlite:     verdict text NOT NULL CHECK (verdict IN ('pass', 'warn', 'block')),
+-- sqlite:     why text,
+-- sqlite:     at timestamptz NOT NULL,
+-- sqlite:     PRIMARY KEY (run_id, data_set, compared_with, column_name)
+-- sqlite: );
+-- sqlite: INSERT INTO drift_results_25 SELECT * FROM drift_results;
+-- sqlite: DROP TABLE drift_results;
+-- sqlite: ALTER TABLE drift_results_25 RENAME TO drift_results;
