@@ -180,21 +180,23 @@ mod tests {
 
     use super::*;
 
+    /// How often an answer is right, and of how many; none: no accuracy is recorded.
+    type Accuracy = Option<(fn(f64) -> f64, u32)>;
+
     /// What is made at each step, by noise: a loss, and an accuracy over a batch.
     struct Case {
         says: &'static str,
         steps: u64,
         loss: fn(f64) -> f64,
         noise: f64,
-        /// How often an answer is right, and of how many; none: no accuracy is recorded.
-        accuracy: Option<(fn(f64) -> f64, u32)>,
+        accuracy: Accuracy,
     }
 
     const fn case(
         says: &'static str,
         steps: u64,
         (loss, noise): (fn(f64) -> f64, f64),
-        accuracy: Option<(fn(f64) -> f64, u32)>,
+        accuracy: Accuracy,
     ) -> Case {
         Case { says, steps, loss, noise, accuracy }
     }
@@ -219,7 +221,7 @@ mod tests {
         chance_level(("loss", &loss), accuracies).is_some()
     }
 
-    const fn of(right: fn(f64) -> f64, batch: u32) -> Option<(fn(f64) -> f64, u32)> {
+    const fn of(right: fn(f64) -> f64, batch: u32) -> Accuracy {
         Some((right, batch))
     }
 
