@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted storm smell mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-readers test-adopted storm smell mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -46,6 +46,10 @@ test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks
 	rm -rf $(PYTHON_VENV)/layout-samples
 	$(PYTHON_VENV)/bin/python crates/storage/layouts/samples/make.py $(PYTHON_VENV)/layout-samples >/dev/null
 	TRACKWAY_LAYOUT_SAMPLES=$(CURDIR)/$(PYTHON_VENV)/layout-samples $(CARGO) test --locked --workspace --test samples
+
+test-readers: $(PYTHON_VENV)/duckdb ## generated tables of hard values, read as DuckDB and pandas read them or with a note (TRACKWAY_READERS_SEED=1)
+	$(CARGO) build --locked --bin trackway
+	$(PYTHON_VENV)/bin/python crates/science/data/samples/compare_readers.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_READERS_SEED:-1}
 
 test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that are killed at random under `trackway run`
 	$(CARGO) build --locked --bin trackway
@@ -103,6 +107,10 @@ $(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/edges/python/requirements-fra
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements-frameworks.txt
 	@touch $@
 
+$(PYTHON_VENV)/duckdb: $(PYTHON_VENV)/ready1
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check duckdb==2.0.1
+	@touch $@
+
 $(PYTHON_VENV)/zig: $(PYTHON_VENV)/ready
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check ziglang==0.17.1 cargo-zigbuild==0.24.1
 	@touch $@
@@ -111,8 +119,8 @@ $(VENV)/moto: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
 	@touch $@
 
-mutants: ## 100,000 damaged files of each table format: no panic (MUTANTS=1000 for fewer)
-	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-data --lib -- mutants --nocapture
+mutants: ## 100,000 damaged files of each format of tables, event files and other tools' stores: no panic (MUTANTS=1000 for fewer)
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-data -p trackway-formats -p trackway-ledger --lib -- mutants --nocapture
 
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh

@@ -1,4 +1,4 @@
-//! Whatever a script prints, in pieces or at once, the reader finds the same metrics, and no more than was printed.
+//! Whatever a script prints, in pieces or at once, the reader finds the same metrics, no more than was printed, and with names in proportion to it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,6 +9,8 @@ fuzz_target!(|input: (&[u8], u8)| {
     let whole = read(bytes, bytes.len().max(1));
     assert_eq!(whole, read(bytes, usize::from(piece_bytes) + 1));
     assert!(whole.len() <= bytes.len());
+    let name_bytes: usize = whole.iter().flat_map(|(_, values)| values).map(|(name, _)| name.len()).sum();
+    assert!(name_bytes <= 512 * bytes.len());
 });
 
 fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(u64, Vec<(String, u64)>)> {

@@ -44,9 +44,8 @@ impl RemoteFiles for InMemory {
     }
 }
 
-fn read(path: &str, context: &ReadContext) -> Option<String> {
-    let spec = DataSpec { path: path.into(), ..DataSpec::default() };
-    let mut source = Source::open(Path::new(""), "fuzz", &spec, context).ok()?;
+fn read(spec: &DataSpec, context: &ReadContext) -> Option<String> {
+    let mut source = Source::open(Path::new(""), "fuzz", spec, context).ok()?;
     let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED).ok()?;
     assert_eq!(profile.rows, coverage.rows_read);
     assert_eq!(coverage.rejects.iter().map(|rejects| rejects.count).sum::<u64>(), coverage.rows_rejected);
@@ -66,5 +65,13 @@ fuzz_target!(|input: &[u8]| {
     let Some((format, bytes)) = input.split_first() else { return };
     let context = ReadContext::new(Limits::default(), Some(Arc::new(InMemory(Arc::new(bytes.to_vec())))));
     let path = ["fuzz://a.csv", "fuzz://a.jsonl", "fuzz://a.txt"][usize::from(*format) % 3];
-    assert_eq!(read(path, &context), read(path, &context));
+    let options = *format / 3;
+    let spec = DataSpec {
+        path: path.into(),
+        comment: (options & 1 != 0).then_some('#'),
+        skip_lines: u64::from(options >> 1 & 3),
+        trailing_separator: options & 8 != 0,
+        ..DataSpec::default()
+    };
+    assert_eq!(read(&spec, &context), read(&spec, &context));
 });

@@ -163,7 +163,8 @@ documents! {
         "What is sent to a webhook, as it is sent. Exit code 1 if the webhook did not take it.";
     "sql": Array of sql::QueryRow, by ["sql"];
     "init": One of init::NewRunFile, by ["init"];
-    "import": One of import::ImportReport, by ["import"];
+    "import": One of import::ImportReport, by ["import"],
+        "Exit code 3 if `is_refused`, or if nothing was imported or known and something is in `skipped`.";
     "classify": One of trackway_tower::TerminationVerdict, by ["classify"];
     "config": One of settings::EffectiveSettings, by ["config"];
     "schema": Array of schemas::ListedDocument, by ["schema"];

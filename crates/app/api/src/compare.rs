@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trackway_core::{RunId, Step, TerminationReason, Timestamp};
+use trackway_core::{MetricStep, RunId, TerminationReason, Timestamp};
 use trackway_ledger::RunState;
 
 use crate::changes::Diff;
@@ -79,17 +79,17 @@ pub struct CurveSummary {
     /// Number of points.
     pub point_count: u64,
     /// The last step with a value.
-    pub last_step: Step,
+    pub last_step: MetricStep,
     /// The value there; null if it is not finite.
     pub last: Option<f64>,
     /// The smallest finite value.
     pub min: Option<f64>,
     /// The first step that had it.
-    pub min_step: Option<Step>,
+    pub min_step: Option<MetricStep>,
     /// The greatest finite value.
     pub max: Option<f64>,
     /// The first step that had it.
-    pub max_step: Option<Step>,
+    pub max_step: Option<MetricStep>,
 }
 
 /// A metric of all runs as curves.
@@ -100,7 +100,7 @@ pub struct ComparedCurve {
     /// Each point is the mean over this many steps.
     pub steps_per_point: u64,
     /// The points of each run as pairs of step and value; a value is null if it is not finite.
-    pub series: Vec<Vec<(Step, Option<f64>)>>,
+    pub series: Vec<Vec<(MetricStep, Option<f64>)>>,
 }
 
 impl ComparedCurve {

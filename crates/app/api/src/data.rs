@@ -13,7 +13,7 @@ use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::join::as_of::AsOfReport;
 use trackway_data::media::MediaChecks;
 use trackway_data::profile::ColumnSummary;
-use trackway_data::read::{Place, Rejects};
+use trackway_data::read::{Place, ReadNote, Rejects};
 use trackway_data::snapshot::{BytesFault, KeptBytes, NamedSnapshot, SnapshotDiff};
 use trackway_data::split::{SplitMethod, SplitProof};
 
@@ -36,6 +36,8 @@ pub struct ProfileAnswer {
     pub first_recoded: Option<Place>,
     /// What else a reader should know.
     pub notes: Vec<String>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
     /// The label, if one was named.
     pub label: Option<String>,
     /// The columns, in file order.
@@ -76,6 +78,8 @@ pub struct FindingsAnswer {
     pub rows_rejected: u64,
     /// Number of rules that were checked; null if the check has no rules.
     pub rules_checked: Option<usize>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
 }
 
 impl FindingsAnswer {
@@ -113,6 +117,8 @@ pub struct CheckAnswer {
     pub rows: u64,
     /// Rows that could not be read.
     pub rows_rejected: u64,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
 }
 
 /// Checks of images and texts in files.
@@ -142,6 +148,12 @@ pub struct InferredSchema {
     pub toml: String,
     /// The file it was written to; null if it was not written.
     pub path: Option<PathBuf>,
+    /// Rows that the schema was inferred from.
+    pub rows: u64,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
 }
 
 /// A snapshot that was taken.
@@ -169,6 +181,8 @@ pub struct SnapshotAnswer {
     pub bytes: Option<KeptBytes>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
 }
 
 /// A snapshot whose files were restored.
@@ -310,6 +324,8 @@ pub struct CleanAnswer {
     pub protected: Vec<ProtectedColumn>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
 }
 
 /// A column with personal data.
@@ -344,6 +360,8 @@ pub struct SplitAnswer {
     pub rows: u64,
     /// Rows that could not be read; they are in no part.
     pub rows_rejected: u64,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    pub reading: Vec<ReadNote>,
     /// The parts, in the order requested.
     pub parts: Vec<SplitPart>,
     /// Rows of each fold of the first part.

@@ -13,7 +13,7 @@ pub use trackway_evaluate::residuals::Residuals;
 pub use trackway_evaluate::search::BlindSpots;
 pub use trackway_evaluate::{
     Assessment, Average, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves, Estimate, Fairness,
-    Metrics, Slice, Task, TaskCoverage,
+    MatchedClass, Metrics, Slice, Task, TaskCoverage,
 };
 pub use trackway_ledger::EvaluationState;
 use trackway_ledger::GATE_TEST_ORIGIN;
@@ -104,8 +104,8 @@ impl EvaluationReceipt {
             details,
             [
                 task, columns, rows, rows_seen, rows_skipped, rows_unanswered, coverage, tasks, inconclusive,
-                groups, confidence, resamples, seed, main_metric, positive_class, average, classes,
-                confusion, curves, residuals, blind_spots,
+                groups, confidence, resamples, seed, main_metric, positive_class, matched_classes, average,
+                classes, confusion, curves, residuals, blind_spots,
             ],
             metrics: self.metrics.clone(),
             slices: self.slices.clone(),
@@ -163,7 +163,7 @@ impl TestSetResult {
 pub struct Evaluator {
     /// Its name.
     pub name: String,
-    /// SHA-256 over the files of its command.
+    /// SHA-256 over the files of its command, the local modules that these import, and the source files that it opened.
     pub digest: Option<String>,
     /// Those files.
     pub files: Vec<CodeFile>,
@@ -178,7 +178,7 @@ pub struct Evaluator {
 /// One file of an evaluator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodeFile {
-    /// As the command names it.
+    /// As the command names it, else below the folder in which the command is started.
     pub path: String,
     /// SHA-256 of its bytes.
     pub sha256: String,
@@ -272,6 +272,9 @@ pub struct AssessmentDetails {
     pub main_metric: String,
     /// The positive class, with two classes.
     pub positive_class: Option<String>,
+    /// Predicted classes that are labels written differently, such as `1` for `true`: they count as those labels.
+    #[serde(default)]
+    pub matched_classes: Vec<MatchedClass>,
     /// How metrics of classes are averaged.
     pub average: Option<Average>,
     /// Each class.

@@ -721,7 +721,7 @@ pub struct AttemptParameter {
     /// Its last value.
     pub value: String,
     /// `command line` (an argument of the command), `given` (`--param`, or `[run] parameters`), or the writer of the record: `sdk`,
-    /// `tensorboard`, `stdout`, `import`. Null: not recorded.
+    /// `tensorboard`, `files`, `stdout`, `import`. Null: not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
 }

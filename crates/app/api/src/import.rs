@@ -15,7 +15,11 @@ pub struct ImportReport {
     pub imported_count: u64,
     /// Number of runs that were imported before; they do not change.
     pub known_count: u64,
-    /// What was skipped.
+    /// Whether nothing was imported because of `--strict`: something would be left out or changed.
+    pub is_refused: bool,
+    /// What is not here as it is in the store, such as a name that was too long.
+    pub changed: Vec<SkippedPath>,
+    /// What was left out.
     pub skipped: Vec<SkippedPath>,
 }
 
@@ -38,11 +42,16 @@ pub struct ImportedRun {
     pub point_count: u64,
 }
 
-/// Something in the store that cannot be imported.
+/// Something in the store that was not imported, or not as it is there.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedPath {
+    /// What it is: `run`, `folder`, `file`, `record` (of a file), `metric`, `value`, `parameter`, `tag`, `object` (an image, a text and the like), or
+    /// `other` (more than are listed).
+    pub kind: String,
     /// Where it is.
     pub path: String,
-    /// Why it was skipped.
+    /// How many there are.
+    pub count: u64,
+    /// Why it was left out, or how it was changed.
     pub why: String,
 }

@@ -20,6 +20,9 @@ pub struct SlicesReport {
     pub rows_rejected: u64,
     /// Rows that were searched: a random sample if all of them do not fit into memory.
     pub rows_sampled: u64,
+    /// Columns that hold what a model said of a row, by their names: slices are made of them only on request.
+    #[serde(default)]
+    pub predicted_columns: Vec<String>,
     /// Seconds of reading, searching and measuring.
     pub seconds: f64,
 }

@@ -64,7 +64,7 @@ pub struct Run {
     pub tags: BTreeMap<String, String>,
     /// Since when lists leave it out; null: they show it.
     pub hidden_at: Option<Timestamp>,
-    /// The values of the names in `--columns`, `--sort` and `--where`.
+    /// The values of the names in `--columns`, `--sort` and `--where`, each by its name without quotes; null: the run lacks it.
     pub values: BTreeMap<String, Value>,
     /// In the last run of a page, if there are more runs: the value of `--after` for the next page.
     pub next: Option<RunId>,

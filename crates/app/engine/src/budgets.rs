@@ -5,11 +5,14 @@ use trackway_core::{RunId, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::RunRow;
 use trackway_tower::RetryPolicy;
-use trackway_tower::decide::{AttemptBudget, SpentBeside};
+use trackway_tower::decide::{AttemptBudget, Spent, SpentBudget};
 
 use crate::Context;
 use crate::error::AppError;
 use crate::stored::stored_plan;
+
+/// An attempt that had no longer to run would be ended before it did anything: so little is left of a budget of time that is spent.
+const REST_SECONDS: f64 = 1.0;
 
 /// The newest state of the run's budgets: the common ones, and every other it spent from.
 pub fn budgets_of(context: &Context, run: &RunRow) -> Result<Vec<Budget>, AppError> {
@@ -39,10 +42,31 @@ pub(crate) fn budget_limits(run: &RunRow) -> Result<Vec<(&'static str, f64)>, Ap
     Ok(attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect())
 }
 
+/// The budget of all attempts together by which another attempt of the run would be ended at once; `None`: there is none.
+///
+/// # Errors
+/// When the ledger or the limits of the run cannot be read.
+pub fn spent_budget(context: &Context, run: &RunRow) -> Result<Option<SpentBudget>, AppError> {
+    let policy = retry_policy(run)?;
+    let mut found = policy.spent_budgets(spent(context, run)?, REST_SECONDS);
+    // What takes nothing of a budget is not ended by it, even where its limit is 0.
+    Ok(found.find(|found| found.budget.spent > 0.0))
+}
+
+/// What all launches of a run took together: its sealed attempts, and what counts beside them.
+pub(crate) fn spent(context: &Context, run: &RunRow) -> Result<Spent, AppError> {
+    let beside = spent_beside(context, run.run_id)?;
+    Ok(Spent {
+        cost_usd: run.cost_usd.unwrap_or(0.0) + beside.cost_usd,
+        gpu_seconds: run.gpu_seconds + beside.gpu_seconds,
+        seconds: run.wall_seconds + beside.seconds,
+    })
+}
+
 /// What evaluations, diagnoses and rehearsals of a run took: it counts in the budgets of the run.
-pub(crate) fn spent_beside(context: &Context, run_id: RunId) -> Result<SpentBeside, AppError> {
+pub(crate) fn spent_beside(context: &Context, run_id: RunId) -> Result<Spent, AppError> {
     let row = context.ledger_read(|ledger| ledger.run_cost(run_id))?;
-    Ok(row.map_or_else(SpentBeside::default, |row| SpentBeside {
+    Ok(row.map_or_else(Spent::default, |row| Spent {
         cost_usd: row.cost_usd_beside.unwrap_or(0.0),
         gpu_seconds: row.gpu_seconds_beside,
         seconds: row.wall_seconds_beside,

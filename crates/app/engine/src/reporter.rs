@@ -2,7 +2,7 @@
 
 use trackway_core::detect::{DetectionSeverity, Detector};
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
-pub use trackway_launch::Stream;
+pub use trackway_launch::{Stream, TerminalStreams};
 
 /// What a user who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -96,7 +96,11 @@ pub trait Reporter: Sync {
     fn note(&self, text: String) {
         self.notice(&Notice::Note { text });
     }
-    /// The script printed something, after redaction.
+    /// The streams of the script that are terminals, since a person watches it here.
+    fn terminal(&self) -> TerminalStreams {
+        TerminalStreams::default()
+    }
+    /// The script printed something: after redaction, or as it is in a terminal.
     fn output(&self, _stream: Stream, _bytes: &[u8]) {}
     /// The live attempt moved on.
     fn progress(&self, _progress: &Progress) {}

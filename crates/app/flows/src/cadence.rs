@@ -126,7 +126,7 @@ mod tests {
             non_finite_from_step: None,
             non_finite_end_count: None,
             first_step: 1,
-            last_step: count,
+            last_step: count as i64,
             first_value: values.first().copied(),
             last_value: values.last().copied(),
             min_value: None,

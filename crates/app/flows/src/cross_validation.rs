@@ -166,6 +166,11 @@ impl Plan {
         let mut overrides = request.overrides.clone();
         overrides.push(format!("run.name={}", text(&format!("{}-fold-{number}", self.name))));
         overrides.push(format!("data.{}.path={}", self.train.0, path(&fold.trained.0)));
+        // The files of a fold have no title above their header.
+        let begins_later = self.train.1.skip_lines > 0;
+        let sets = [Some(&self.train.0), self.validation.as_ref()];
+        let sets = sets.into_iter().flatten().filter(|_| begins_later);
+        overrides.extend(sets.map(|name| format!("data.{name}.skip_lines=0")));
         match &self.validation {
             Some(name) => overrides.push(format!("data.{name}.path={}", path(&fold.held_out.0))),
             None => overrides.extend(self.held_out_set(&path(&fold.held_out.0))),
@@ -216,7 +221,9 @@ impl Plan {
             }
         }
         keys.extend(spec.header.map(|header| format!("header={header}")));
-        keys.extend(spec.delimiter.map(|it| format!("delimiter={}", toml_text(&it.to_string()))));
+        for (key, letter) in [("delimiter", spec.delimiter), ("comment", spec.comment)] {
+            keys.extend(letter.map(|it| format!("{key}={}", toml_text(&it.to_string()))));
+        }
         keys.into_iter().map(|key| format!("data.{HELD_OUT}.{key}")).collect()
     }
 }

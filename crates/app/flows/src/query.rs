@@ -38,7 +38,7 @@ pub fn write_parquet(context: &Context, answer: &Answer, path: &Path) -> Result<
     Ok(rows)
 }
 
-/// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
+/// A page of the runs that meet a condition over their columns, metrics, evaluations, parameters and tags.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::Usage`] when the condition is wrong or names what no run has; [`trackway_engine::error::ErrorKind::NotFound`] when the page comes after

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use trackway_api::models::SlicesReport;
 use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
+pub use trackway_evaluate::MatchedClass;
 use trackway_evaluate::names_a_prediction;
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
-    BlindSpots, ErrorSlice, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, SliceChange,
-    SliceVerdict,
+    AlikeSlice, BlindSpots, ErrorSlice, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side,
+    SliceChange, SliceVerdict,
 };
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
@@ -53,7 +54,8 @@ pub fn find(
     for name in request.roles.skip.iter().chain(&request.roles.categorical) {
         source.index_of(name, "feature").map_err(data_error)?;
     }
-    let roles = without_predictions(&request.roles, &names);
+    let predicted_columns = predictions_among(&request.roles, &names);
+    let roles = without(&request.roles, &predicted_columns);
     source = source.select(&columns_needed(&roles, &names)).map_err(data_error)?;
     // Every row where they fit: the seed only matters where they do not.
     let drawing = (usize::MAX, request.settings.seed);
@@ -68,19 +70,32 @@ pub fn find(
         rows: coverage.rows_read,
         rows_rejected: coverage.rows_rejected,
         rows_sampled,
+        predicted_columns,
         seconds: (onlooker.reading.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }
 
-/// Where errors are computed from predictions, slices are made of what the model said only if it is named: a low score says where the model is
-/// unsure, and nothing about the data.
-fn without_predictions(roles: &Roles, names: &[&str]) -> Roles {
-    let mut searched = roles.clone();
-    if let (ErrorSource::Predictions { label, .. }, true) = (&roles.error, roles.features.is_empty()) {
-        let said = names.iter().filter(|name| names_a_prediction(name) && *name != label);
-        searched.skip.extend(said.map(|name| (*name).to_owned()));
+/// The columns that hold what a model said of a row, by their names: a low score says where the model is unsure, and nothing about the
+/// data. Slices are made of those only that are named as features.
+fn predictions_among(roles: &Roles, names: &[&str]) -> Vec<String> {
+    let error_columns: Vec<&str> = match &roles.error {
+        ErrorSource::Column(error) => vec![error],
+        ErrorSource::Predictions { label, prediction, .. } => vec![label, prediction],
+    };
+    let of_baseline_or_group = [&roles.baseline, &roles.group].into_iter().flatten().map(String::as_str);
+    let others: Vec<&str> = error_columns.into_iter().chain(of_baseline_or_group).collect();
+    let is_left_out = |name: &&&str| {
+        let is_known = others.contains(*name) || roles.skip.iter().any(|skip| skip == **name);
+        names_a_prediction(name) && !is_known
+    };
+    match roles.features.is_empty() {
+        true => names.iter().filter(is_left_out).map(|name| (*name).to_owned()).collect(),
+        false => Vec::new(),
     }
-    searched
+}
+
+fn without(roles: &Roles, columns: &[String]) -> Roles {
+    Roles { skip: roles.skip.iter().chain(columns).cloned().collect(), ..roles.clone() }
 }
 
 fn earlier(path: &Path) -> Result<Earlier, AppError> {
@@ -103,4 +118,35 @@ fn search_error(error: &SearchError) -> AppError {
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that of a scored table the columns of what the model said are found by their names, whether errors are computed or
+    /// a column, and that neither what has another role nor a named feature is among them.
+    #[test]
+    fn what_a_model_said_is_found() {
+        let roles = |error: ErrorSource| Roles {
+            error,
+            baseline: None,
+            group: None,
+            features: Vec::new(),
+            skip: vec!["prob_b".into()],
+            categorical: Vec::new(),
+        };
+        let names = ["age", "score", "prediction", "probability", "prob_a", "prob_b", "loss", "y"];
+        let computed = roles(ErrorSource::Predictions {
+            label: "y".into(),
+            prediction: "prediction".into(),
+            loss: None,
+        });
+        assert_eq!(predictions_among(&computed, &names), ["score", "probability", "prob_a"]);
+        let of_column = roles(ErrorSource::Column("loss".into()));
+        assert_eq!(predictions_among(&of_column, &names), ["score", "prediction", "probability", "prob_a"]);
+        let named = Roles { features: vec!["score".into()], ..of_column.clone() };
+        assert!(predictions_among(&named, &names).is_empty());
+        assert_eq!(without(&of_column, &["score".into()]).skip, ["prob_b", "score"]);
+    }
 }

@@ -202,9 +202,16 @@ fn a_model_reaches_production_and_goes_back() {
         [GateKind::Quality].into()
     );
     assert_eq!(rules(&team.promote(2)), []);
-    let back = RollBackModel { model: "income".into(), to: None, expect: None, deploy: None, why: None };
-    let back = roll_back_model(&team.context, &back, &unwatched()).unwrap();
+    let request = RollBackModel { model: "income".into(), to: None, expect: None, deploy: None, why: None };
+    let back = roll_back_model(&team.context, &request, &unwatched()).unwrap();
     assert_eq!((back.version, back.was_version), (Some(1), Some(2)));
+    // It does not go back to what it was rolled back from, and that is said.
+    let refused = roll_back_model(&team.context, &request, &unwatched()).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::NotFound);
+    for part in ["`income` is left to go back to", "version 1 (since 2026-01-03T", "version 2 (2026-01-03T"] {
+        assert!(refused.message.contains(part), "{part}: {refused}");
+    }
+    assert!(refused.hints[0].ends_with("trackway registry rollback income --to 2"), "{refused:?}");
 
     let view = model_view(&team.context, "income").unwrap();
     assert_eq!(view.production_version, Some(1));

@@ -56,16 +56,16 @@ pub(crate) fn figures(
     for row in rows {
         let (Some(run), Some(name)) = (place_of(&row, runs), text(&row, "name")) else { continue };
         let values = metrics.entry(name).or_insert_with(|| vec![None; runs.len()]);
-        let whole = |name: &str| row.get(name).and_then(Value::as_u64);
+        let step = |name: &str| row.get(name).and_then(Value::as_i64);
         let real = |name: &str| row.get(name).and_then(Value::as_f64);
         values[run] = Some(CurveSummary {
-            point_count: whole("points").unwrap_or(0),
-            last_step: whole("last_step").unwrap_or(0),
+            point_count: row.get("points").and_then(Value::as_u64).unwrap_or(0),
+            last_step: step("last_step").unwrap_or(0),
             last: real("last"),
             min: real("min"),
-            min_step: whole("min_step"),
+            min_step: step("min_step"),
             max: real("max"),
-            max_step: whole("max_step"),
+            max_step: step("max_step"),
         });
     }
     let mut rows: Vec<ComparedMetric> =
@@ -91,19 +91,20 @@ pub(crate) fn curves(
         .iter()
         .map(|curve| format!("when {} then {}", quoted(&curve.name), curve.steps_per_point))
         .collect();
+    let width = format!("case name {} else 1 end", widths.join(" "));
     let rows = rows_of(
         context,
         &format!(
             "select run_id, name, min(step) as step, avg(value) as value from \
-         (select run_id, name, step, value, step / case name {} else 1 end as place from effective_metrics where {}) \
+         (select run_id, name, step, value, {} as place from effective_metrics where {}) \
          group by run_id, name, place order by step",
-            widths.join(" "),
+            place_of_step(&width),
             admitted(runs, &names)
         ),
     )?;
     for row in rows {
         let (Some(run), Some(name)) = (place_of(&row, runs), text(&row, "name")) else { continue };
-        let step = row.get("step").and_then(Value::as_u64).unwrap_or(0);
+        let step = row.get("step").and_then(Value::as_i64).unwrap_or(0);
         if let Some(curve) = curves.iter_mut().find(|curve| curve.name == name) {
             curve.series[run].push((step, row.get("value").and_then(Value::as_f64)));
         }
@@ -120,9 +121,14 @@ fn empty_curve(row: &ComparedMetric, run_count: usize) -> ComparedCurve {
     let last = row.values.iter().flatten().map(|figures| figures.last_step).max().unwrap_or(0);
     ComparedCurve {
         name: row.name.clone(),
-        steps_per_point: (last / POINTS).saturating_add(1),
+        steps_per_point: (last.max(0).unsigned_abs() / POINTS).saturating_add(1),
         series: vec![Vec::new(); run_count],
     }
+}
+
+/// The number of the point that a step belongs to. Division rounds towards 0: a step below 0 is never in the point of step 0.
+fn place_of_step(width: &str) -> String {
+    format!("(step - case when step < 0 then {width} - 1 else 0 end) / {width}")
 }
 
 fn admitted(runs: &[RunAtRung], names: &[String]) -> String {

@@ -113,7 +113,8 @@ fn values(rows: &[ComparedValue], labels: &[String]) -> Markup {
 fn chart(curve: &ComparedCurve, labels: &[String]) -> Chart {
     let points = || curve.series.iter().flatten();
     let last_step = points().map(|(step, _)| *step).max().unwrap_or(0).max(1);
-    let x = Axis::linear("step", (0.0, last_step as f64), Unit::Number);
+    let first_step = points().map(|(step, _)| *step).min().unwrap_or(0).min(0);
+    let x = Axis::linear("step", (first_step as f64, last_step as f64), Unit::Number);
     let y = Axis::over("", points().filter_map(|(_, value)| *value));
     let chart = Chart::new(&format!("{} by step", curve.name), Size::WIDE, x, y);
     curve.series.iter().zip(labels).enumerate().fold(chart, |chart, (index, (series, label))| {

@@ -209,8 +209,10 @@ impl Marks {
 fn chart(curve: &ComparedCurve, marks: &Marks) -> Chart {
     let points = || curve.series.iter().flatten();
     let marked = [&marks.retries, &marks.detections, &marks.checkpoints].into_iter().flatten().copied();
+    let marked = marked.map(|step| step as i64);
     let last_step = points().map(|(step, _)| *step).chain(marked).max().unwrap_or(0).max(1);
-    let x = Axis::linear("step", (0.0, last_step as f64), Unit::Number);
+    let first_step = points().map(|(step, _)| *step).min().unwrap_or(0).min(0);
+    let x = Axis::linear("step", (first_step as f64, last_step as f64), Unit::Number);
     let y = Axis::over("", points().filter_map(|(_, value)| *value));
     let bottom = y.ends().0;
     let mut chart = Chart::new(&format!("{} by step", curve.name), Size::WIDE, x, y);

@@ -260,6 +260,9 @@ fn group_cell(metrics: &Metrics, name: &str) -> Markup {
     }
 }
 
+/// Other descriptions that are shown of the rows of one slice.
+const OTHERS_SHOWN: usize = 3;
+
 /// The slices that held-out rows confirm, beside all rows.
 fn blind_spots(found: &BlindSpots) -> Markup {
     let what = match found.loss {
@@ -276,7 +279,12 @@ fn blind_spots(found: &BlindSpots) -> Markup {
     let columns = [text("Slice"), number("Held-out rows"), value, interval, bar, number("p (corrected)")];
     let row = |slice: &ErrorSlice| {
         html! {
-            td { (shown_predicate(&slice.predicate)) }
+            td {
+                (shown_predicate(&slice.predicate))
+                @for other in slice.also_described_by.iter().take(OTHERS_SHOWN) {
+                    br; span.dim { "also " (shown_predicate(&other.predicate)) }
+                }
+            }
             td.n { (slice.held_out.as_ref().map_or(0, |it| it.size)) }
             (estimate_cells(of(slice).as_ref(), &scale, Some(found.error.value)))
             td.n { (slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value)) }

@@ -45,6 +45,9 @@ pub use time::Timestamp;
 /// A training step: the number of optimizer updates done since the run began, over all of its attempts.
 pub type Step = u64;
 
+/// The step of a metric's value. Below 0 are values from before the training, as other tools record them: an evaluation at step -1.
+pub type MetricStep = i64;
+
 closed_list!(
     /// What a process launch is for. Only launches of kind `train` appear in `training_attempts`.
     #[derive(Default)]

@@ -47,7 +47,8 @@ pub fn bytes(count: u64) -> String {
 pub fn number(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => value.to_string(),
-        size if size != 0.0 && !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
+        0.0 => "0.000".to_owned(),
+        size if !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
         size if size >= 100.0 => format!("{value:.0}"),
         _ => format!("{value:.3}"),
     }
@@ -208,6 +209,7 @@ mod tests {
         assert_eq!(bytes(1_536), "1.5 KiB");
         assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
         assert_eq!(number(0.314_16), "0.314");
+        assert_eq!([number(0.0), number(-0.0)], ["0.000", "0.000"]);
         assert_eq!(number(1250.4), "1250");
         assert_eq!(number(1.2e-7), "1.20e-7");
         assert_eq!(number(f64::NAN), "NaN");

@@ -101,6 +101,8 @@ closed_list!(
         /// Whether a data set was opened while the attempt ran: `data`; `by`: `attempt`, `unknown` (a process that was not
         /// identified) or `none`.
         DataOpened = "data_opened",
+        /// A source file that was opened while an evaluator ran, with the bytes that it had then: `path`, `sha256`, `size_bytes`.
+        CodeOpened = "code_opened",
         /// The script could not resume, and why.
         ResumeFailed = "resume_failed",
         /// Components of a checkpoint that the script did not load.
@@ -149,6 +151,14 @@ closed_list!(
         FitTask = "fit_task",
         /// A TensorBoard writer withdrew points: `names`, `step`.
         TensorboardRestart = "tensorboard_restart",
+        /// A part of an event file or of a file of metrics was not recorded: `path`, `why`, and of damage `offset`, `bytes` and `damage`.
+        EventFileSkipped = "event_file_skipped",
+        /// Metrics or settings were read from a file that a framework wrote: `path`, `form`, `values`, `settings`, `shown_by`.
+        MetricFileRead = "metric_file_read",
+        /// Something of a run of another tool was not imported: `kind`, `path`, `count`, `why`.
+        ImportSkipped = "import_skipped",
+        /// Something of a run of another tool is not here as it is there: `kind`, `path`, `count`, `why`.
+        ImportChanged = "import_changed",
         /// The run was launched without pre-flight, and why.
         PreflightSkipped = "preflight_skipped",
         /// Pre-flight was repeated for a run that continues on something else than it began with: what blocks is in `found`.

@@ -12,6 +12,7 @@ mod flat_file;
 pub mod gate;
 pub mod hash;
 pub mod layout;
+pub mod metric_files;
 pub mod model_policy;
 pub mod path_text;
 pub mod printed;

@@ -16,11 +16,13 @@ mod grid;
 mod names;
 mod ordinary;
 mod phrases;
+mod places;
 mod racy;
 mod rule;
 mod rules;
 mod search;
 mod shapes;
+mod spelling;
 mod stream;
 mod tables;
 mod unprefixed;
@@ -34,6 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use files::{has_secret_name, unkeepable};
+use names::Says;
 use racy::Racy;
 use search::Search;
 pub use stream::StreamRedactor;
@@ -165,22 +168,17 @@ impl Redactor {
     /// The value of a named setting: redacted when its name or its form marks it as secret.
     #[must_use]
     pub fn value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
-        let strong = names::is_secret(name)
-            && value::present(value.as_bytes())
-            && !names::is_count(name, value.as_bytes());
-        let weak = names::may_be_secret(name) && value::random(value.as_bytes());
-        let is_ordinary = ordinary::is_of_setting(name, value.as_bytes());
-        if (strong || weak) && !value.is_empty() && !is_ordinary {
-            return Cow::Borrowed(NAMED);
+        match ordinary::is_secret_setting(name, value.as_bytes()) {
+            true => Cow::Borrowed(NAMED),
+            false => self.text(value),
         }
-        self.text(value)
     }
 
     /// Whether a setting of this name may be secret whatever its value looks like, or the name itself has a secret. Where not, [`Self::value`] is
     /// [`Self::text`] of the value.
     #[must_use]
     pub fn is_name_suspicious(&self, name: &str) -> bool {
-        names::is_secret(name) || names::may_be_secret(name) || self.text(name) != name
+        names::says(name) != Says::Nothing || self.text(name) != name
     }
 
     /// Whether the decimal digits of a number have a secret: only a secret that is itself written with the letters of numbers can be in them.
@@ -193,7 +191,8 @@ impl Redactor {
     }
 
     /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and
-    /// everything [`Self::text`] finds.
+    /// everything [`Self::text`] finds. Where an option may be something else (`--token [MASK]`, `--key user_id`,
+    /// `--pass 3`), only a value that looks like a secret is one.
     #[must_use]
     pub fn argv(&self, argv: &[String]) -> Vec<String> {
         let mut named: Option<&str> = None;
@@ -210,7 +209,13 @@ impl Redactor {
                 }
                 if let Some(name) = named.take().filter(|_| !is_flag(argument)) {
                     match name.strip_prefix('-') {
-                        Some(name) => return self.flag_value(name.trim_start_matches('-'), argument),
+                        Some(name) => {
+                            let kept = self.flag_value(name.trim_start_matches('-'), argument);
+                            // Behind `--env` there is the name of a variable with its value.
+                            if kept != *argument || !argument.contains('=') {
+                                return kept;
+                            }
+                        }
                         None if is_set_value(argument) => return NAMED.to_owned(),
                         None => {}
                     }
@@ -246,20 +251,28 @@ impl Redactor {
         let word = value.bytes().all(|byte| byte.is_ascii_lowercase());
         match (name, value.split_once(':')) {
             ("passin" | "passout" | "pass", Some(("pass", _))) => format!("pass:{NAMED}"),
-            ("auth" | "pass" | "pw" | "pwd", _) if !word && value::present(value.as_bytes()) => NAMED.into(),
+            ("auth" | "pw" | "pwd", _) if !word && value::present(value.as_bytes()) => NAMED.into(),
             ("u" | "user" | "proxy-user", Some((user, _))) if !value.contains("//") => {
                 format!("{user}:{NAMED}")
             }
-            _ => self.value(name, value).into_owned(),
+            _ => self.given(name, value),
         }
     }
 
-    /// The value of a variable of an environment.
+    /// The value of an option or a parameter.
+    fn given(&self, name: &str, value: &str) -> String {
+        match ordinary::is_secret_option(name, value.as_bytes()) {
+            true => NAMED.to_owned(),
+            false => self.text(value).into_owned(),
+        }
+    }
+
+    /// The value of a variable of an environment, or of a parameter without dashes.
     fn variable(&self, name: &str, value: &str) -> String {
         if !value.is_empty() && is_variable_secret(name, value) && !name.contains(char::is_lowercase) {
             return NAMED.to_owned();
         }
-        self.value(name, value).into_owned()
+        self.given(name, value)
     }
 
     /// The part of an environment that may be stored: allowed names only, values still checked. Trackway's own variables are not among
@@ -289,6 +302,13 @@ impl Redactor {
             self.value(name, value).into_owned()
         };
         settings.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect()
+    }
+
+    /// Parameters and tags that were given to a run: every name stays. Where a name is that of a secret or of something
+    /// else (`key`, `token`, `pat`), only a value that looks like a secret is redacted.
+    #[must_use]
+    pub fn parameters(&self, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        given.iter().map(|(name, value)| (name.clone(), self.given(name, value))).collect()
     }
 
     /// The same redactor, with the secret values among these variables as well.
@@ -359,11 +379,15 @@ fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte))
 }
 
-/// Whether the value of a variable is secret. `AUTH=basic` names a way, and no secret.
+/// Whether the value of a variable is secret. `AUTH=basic` names a way, and `CREDS=./creds.json` a file.
 fn is_variable_secret(name: &str, value: &str) -> bool {
+    let may_be_word = !names::is_whole_name(name) && names::says(name) != Says::Credentials;
+    let value = value.as_bytes();
     names::is_secret_variable(name)
-        && value::present(value.as_bytes())
-        && (!names::is_whole_name(name) || value::unlike_a_word(value.as_bytes()))
+        && value::present(value)
+        && !places::is_path(value)
+        && !value::is_special(value)
+        && (may_be_word || value::unlike_a_word(value))
 }
 
 /// The literal secrets in one variable. A value of several lines (a PEM key) gives one literal per long line, because

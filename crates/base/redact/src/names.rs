@@ -3,12 +3,76 @@
 use super::shapes::DATA;
 use crate::racy::Racy;
 
-/// Names whose value is secret whatever it looks like: a password, a secret, an API key.
-pub(super) fn is_secret(name: &str) -> bool {
-    let flat = flat(name);
+/// What the name of a setting, an option or a variable says about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// A secret, whatever it looks like: `password`, `api_key`.
+    Secret,
+    /// Credentials, or which ones, or where they are: `creds`.
+    Credentials,
+    /// A password, or the number of passes: `pass`.
+    Pass,
+    /// A secret, or an entry of a vocabulary, a column, a pattern: `token`, `key`, `pat`.
+    Either,
+    /// Something about a secret or a key: `password_length`, `use_auth_token`, `key_type`.
+    About,
+    /// Nothing of the kind.
+    Nothing,
+}
+
+/// What a name says, by its words in any case.
+pub(super) fn says(name: &str) -> Says {
+    let flat = LOOKALIKES.iter().fold(flat(name), |flat, word| flat.replace(word, ""));
     let parts: Vec<String> = parts(name).collect();
-    let last = parts.len() > 1 && parts.last().is_some_and(|part| DATA.names.parts.contains(part));
-    (last || STRONG.iter().any(|word| flat.contains(word))) && !points_to_a_file(&flat)
+    let last = parts.last().map_or("", String::as_str);
+    let numbered = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let has = |words: &[String]| words.iter().any(|word| flat.contains(word.as_str()));
+    let is_last = |words: &[String]| words.iter().any(|word| word == last);
+    let is_strong = has(&STRONG) || parts.len() > 1 && is_last(&DATA.names.parts);
+    let is_held = has(&DATA.names.prose) || is_last(&DATA.names.held) || name.ends_with("Creds");
+    let is_weak = DATA.names.weak.iter().any(|word| word == numbered);
+    if !is_strong && !is_held && !is_weak && !may_be_secret(name) {
+        Says::Nothing
+    } else if points_to_a_file(&flat) || is_about(&parts) {
+        Says::About
+    } else if is_strong {
+        Says::Secret
+    } else if is_held {
+        Says::Credentials
+    } else if numbered == "pass" {
+        Says::Pass
+    } else if is_weak {
+        Says::Either
+    } else {
+        Says::About
+    }
+}
+
+/// Names whose value is secret: a password, an API key, credentials.
+pub(super) fn is_secret(name: &str) -> bool {
+    matches!(says(name), Says::Secret | Says::Credentials)
+}
+
+/// Words that have the letters of a secret's name.
+const LOOKALIKES: [&str; 4] = ["secretar", "secretion", "secretor", "passwordless"];
+/// Before the name of a secret: whether, how many, and which pass.
+const ABOUT_FIRST: [&str; 30] = [
+    "has", "is", "use", "uses", "num", "n", "count", "min", "max", "total", "no", "require", "requires",
+    "show", "hide", "without", "allow", "enable", "enabled", "disable", "disabled", "skip", "check",
+    "validate", "forward", "backward", "first", "second", "single", "multi",
+];
+/// Behind the name of a secret: what of it a value is.
+const ABOUT_LAST: [&str; 52] = [
+    "name", "names", "type", "kind", "length", "len", "size", "count", "policy", "strength", "field",
+    "fields", "column", "columns", "col", "env", "var", "variable", "header", "prefix", "manager",
+    "provider", "backend", "hint", "prompt", "required", "enabled", "disabled", "expiry", "ttl", "age",
+    "days", "rotation", "version", "alg", "algorithm", "bits", "dim", "stdin", "regex", "pattern", "score",
+    "accuracy", "recall", "precision", "f1", "loss", "rate", "auc", "error", "problem", "rounds",
+];
+
+fn is_about(parts: &[String]) -> bool {
+    let [first, .., last] = parts else { return false };
+    ABOUT_FIRST.contains(&first.as_str()) || ABOUT_LAST.contains(&last.as_str())
 }
 
 /// Whether a column of this name holds secrets, whatever they look like: a secret's name ends it, and no word for a measure, a count or a question is in it.
@@ -20,8 +84,10 @@ pub(super) fn is_secret_column(name: &str) -> bool {
     let flat = flat(name);
     let flat = flat.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let flat = ["hash", "value", "text", "s"].iter().find_map(|end| flat.strip_suffix(end)).unwrap_or(flat);
-    let ends = STRONG.iter().any(|word| flat.ends_with(word.trim_end_matches('s')));
-    let last = parts(name).last().is_some_and(|part| DATA.names.parts.contains(&part));
+    let words = STRONG.iter().chain(&DATA.names.prose);
+    let ends = words.map(|word| word.trim_end_matches('s')).any(|word| flat.ends_with(word));
+    let mut last_words = DATA.names.parts.iter().chain(&DATA.names.held);
+    let last = parts(name).last().is_some_and(|part| last_words.any(|word| *word == part));
     (ends || last || is_whole_name(name)) && !parts(name).any(|part| MEASURES.contains(&part.as_str()))
 }
 
@@ -52,14 +118,14 @@ pub(super) fn is_whole_name(name: &str) -> bool {
 
 /// Whether a value under such a name is a mere count: `max_api_tokens=4096`.
 pub(super) fn is_count(name: &str, value: &[u8]) -> bool {
-    let plural = parts(name).last().is_some_and(|part| matches!(part.as_str(), "tokens" | "keys"));
+    const PLURALS: [&str; 5] = ["tokens", "keys", "passwords", "secrets", "credentials"];
+    let plural = parts(name).last().is_some_and(|part| PLURALS.contains(&part.as_str()));
     plural && value.iter().all(u8::is_ascii_digit)
 }
 
 /// The strong words without blanks.
-static STRONG: Racy<Vec<String>> = Racy::new(|| {
-    DATA.names.strong.iter().chain(&DATA.names.prose).map(|word| word.replace(' ', "")).collect()
-});
+static STRONG: Racy<Vec<String>> =
+    Racy::new(|| DATA.names.strong.iter().map(|word| word.replace(' ', "")).collect());
 
 fn flat(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric()).collect::<String>().to_lowercase()
@@ -72,7 +138,7 @@ fn parts(name: &str) -> impl Iterator<Item = String> {
 }
 
 fn points_to_a_file(flat: &str) -> bool {
-    ["file", "path", "dir", "home"].iter().any(|end| flat.ends_with(end))
+    ["file", "path", "dir", "home", "csv", "parquet"].iter().any(|end| flat.ends_with(end))
 }
 
 /// Variables that configure a training process and carry no secret by their meaning.
@@ -103,6 +169,36 @@ pub(super) fn is_allowed(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves what names say: which of them are a secret's, which may be, which are about one, and that words with the same letters are none of them.
+    #[test]
+    fn names_say_what_their_values_are() {
+        for (says_of, names) in [
+            (
+                Says::Secret,
+                &["password", "db_passcode", "userPasscode", "passcodes", "api-key", "DB_PW", "hfToken"][..],
+            ),
+            (Says::Credentials, &["creds", "cred", "gcp_creds", "dbCreds", "X-Creds", "credentials"]),
+            (Says::Pass, &["pass", "keystore-pass", "pass2"]),
+            (Says::Either, &["token", "key", "pat", "tokens", "sort_key", "pad_token", "key2"]),
+            (
+                Says::About,
+                &[
+                    "password_length", "use_auth_token", "num_api_keys", "api_key_env", "secret_name",
+                    "pass_k", "key_padding_mask", "token_type_ids", "password_file", "passcode_length",
+                    "jwt_alg", "forward-pass", "secret_santa.csv",
+                ],
+            ),
+            (
+                Says::Nothing,
+                &["lr", "monkey", "credits", "sacred_dir", "secretary_problem", "passes", "creds_path"],
+            ),
+        ] {
+            for name in names {
+                assert_eq!(says(name), says_of, "{name}");
+            }
+        }
+    }
 
     /// Proves that names of secrets are distinguished from names that only look like them.
     #[test]

@@ -2,17 +2,21 @@
 
 use std::ops::Range;
 
-use super::names;
-use super::value::{generated, mixed_case, present};
+use super::names::{self, Says};
+use super::places::is_path;
+use super::value::{
+    generated, like_a_pass, like_a_password, like_a_password_or_key, like_a_token, like_credentials,
+    mixed_case, present, random_beyond_words,
+};
 
 /// Behind the name of a secret so many bytes back its name is read.
 const NAME_BYTES_MAX: usize = 64;
 /// Marks behind a value that are not of it.
 const CLOSERS: &[u8] = b",;)]}";
 /// What `…_key` is called that opens nothing.
-const OTHER_KEYS: [&str; 15] = [
+const OTHER_KEYS: [&str; 22] = [
     "cache", "monitor", "sort", "best", "primary", "foreign", "partition", "group", "row", "map", "metric",
-    "index", "state", "batch", "input",
+    "index", "state", "batch", "input", "hash", "label", "image", "feature", "target", "layer", "join",
 ];
 const TYPES: [&str; 21] = [
     "Optional", "Union", "SecretStr", "SecretBytes", "Secret", "Field", "str", "bytes", "String", "string",
@@ -25,24 +29,70 @@ const ROOTS: [&str; 14] = [
     "kwargs", "hparams",
 ];
 
+/// What a text about an option has behind its name.
+const USAGE: [&str; 33] = [
+    "text", "str", "string", "value", "flag", "flags", "option", "options", "argument", "arguments",
+    "parameter", "only", "with", "when", "must", "instead", "requires", "without", "before", "after", "from",
+    "that", "this", "which", "using", "cannot", "should", "will", "have", "been", "into", "given", "missing",
+];
+
 /// The part of a value in its place that is a secret; `None` where it is an ordinary value. What is between quotes is read as it is.
 pub(super) fn secret_part(bytes: &[u8], value: Range<usize>) -> Option<Range<usize>> {
     let before = before(bytes, value.start);
-    if is_other_key(before.name, &bytes[value.clone()]) {
+    let text = &bytes[value.clone()];
+    if is_other_key(before.name, text) || is_about_a_secret(before.name, text) {
         return None;
     }
     match before.mark {
         Mark::Quote { is_argument } => {
-            (!is_argument || !is_name_of_secret(&bytes[value.clone()])).then_some(value)
+            let is_name = is_argument && is_name_of_secret(text);
+            (!is_name && !is_path(text)).then_some(value)
         }
         Mark::Assigned => bare(bytes, value, before.name),
-        Mark::Other => (!is_fraction(&bytes[value.clone()])).then_some(value),
+        Mark::Other => (!is_fraction(text) && !is_of_usage(text)).then_some(value),
     }
 }
 
-/// The same of a setting with its name: a number, or what a key of another kind has.
-pub(super) fn is_of_setting(name: &str, value: &[u8]) -> bool {
+/// Whether the value of a setting with this name is a secret.
+pub(super) fn is_secret_setting(name: &str, value: &[u8]) -> bool {
+    let is_secret = match names::says(name) {
+        Says::Secret => present(value) && !names::is_count(name, value) && !is_path(value),
+        Says::Credentials => like_credentials(value) && !is_path(value),
+        Says::Pass => like_a_password_or_key(value),
+        Says::Either => random_beyond_words(value),
+        Says::About => generated(value),
+        Says::Nothing => false,
+    };
+    is_secret && !is_of_setting(name, value)
+}
+
+/// The same of an option or a parameter, which a person gives: what is shorter is one, too.
+pub(super) fn is_secret_option(name: &str, value: &[u8]) -> bool {
+    let is_secret = match names::says(name) {
+        Says::Pass => like_a_pass(value),
+        Says::Either => like_a_token(value),
+        _ => false,
+    };
+    is_secret && !is_of_setting(name, value) || is_secret_setting(name, value)
+}
+
+/// Whether a value is a number, or what a key of another kind has.
+fn is_of_setting(name: &str, value: &[u8]) -> bool {
     is_fraction(value) || is_other_key(name, value)
+}
+
+/// `use_auth_token=main`: what a name says about a secret, unless the value is as secrets are.
+fn is_about_a_secret(name: &str, value: &[u8]) -> bool {
+    names::says(name) == Says::About && !generated(value) && !like_a_password(value)
+}
+
+/// `--api-key API_KEY]`, `the --api-key flag`, `--password ./pw.txt`: what a text about an option has behind its name, or a path.
+fn is_of_usage(value: &[u8]) -> bool {
+    let end = value.iter().rposition(|byte| !b",;:.)]}".contains(byte)).map_or(0, |last| last + 1);
+    let value = &value[..end];
+    let is_capital = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'_';
+    let is_metavar = value.iter().all(is_capital) && is_secret_word(value);
+    is_metavar || is_path(value) || USAGE.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// What is directly before a value.
@@ -57,7 +107,7 @@ enum Mark {
 
 struct Before<'a> {
     mark: Mark,
-    /// What the value is assigned to, or empty.
+    /// What the value is assigned to, or the option before it, or empty.
     name: &'a str,
 }
 
@@ -75,10 +125,10 @@ fn before(bytes: &[u8], at: usize) -> Before<'_> {
     let is_between = |byte: &u8| !is_of_name(*byte);
     let name_end = line.iter().rposition(|byte| !is_between(byte)).map_or(0, |last| last + 1);
     let separator = &line[name_end..];
-    let is_near = separator.iter().any(|byte| b"=:".contains(byte)) && separator.len() <= 12;
     let name_start = line[..name_end].iter().rposition(is_between).map_or(0, |last| last + 1);
     let name = std::str::from_utf8(&line[name_start..name_end]).unwrap_or_default();
-    Before { mark, name: if is_near { name } else { "" } }
+    let is_near = separator.iter().any(|byte| b"=:".contains(byte)) || name.starts_with('-');
+    Before { mark, name: if is_near && separator.len() <= 12 { name } else { "" } }
 }
 
 fn is_of_name(byte: u8) -> bool {
@@ -152,8 +202,10 @@ fn is_ordinary(value: &[u8], behind: &[u8], name: &str) -> bool {
         || is_tag(value, behind)
         || value.starts_with(b"${")
         || is_constant(value) && (is_closed || is_secret_word(value))
-        || is_path(value, is_closed)
+        || is_dotted_name(value, is_closed)
         || is_called(value, behind)
+        || is_path(value)
+        || names::is_count(name, value)
         || is_vocabulary && is_word_with_digit(value)
 }
 
@@ -194,7 +246,7 @@ fn is_secret_word(value: &[u8]) -> bool {
 }
 
 /// `args.api_key`: names with points between them. Where nothing behind it says that it is code the first or the last one must.
-fn is_path(value: &[u8], is_closed: bool) -> bool {
+fn is_dotted_name(value: &[u8], is_closed: bool) -> bool {
     let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
     let [first, .., last] = parts[..] else { return false };
     let is_root = ROOTS.iter().any(|root| root.as_bytes() == first);
@@ -266,7 +318,7 @@ mod tests {
             part("primary_key=aB3dE5fG7hI9jK1l", "aB3dE5fG7hI9jK1l").as_deref(),
             Some("aB3dE5fG7hI9jK1l")
         );
-        assert!(is_of_setting("cache_key", b"train_224px_v2") && is_of_setting("loss_pw", b"0.31"));
-        assert!(!is_of_setting("api_key", b"train_224px_v2"));
+        assert!(!is_secret_setting("cache_key", b"train_224px_v2") && !is_secret_setting("loss_pw", b"0.31"));
+        assert!(is_secret_setting("api_key", b"train_224px_v2"));
     }
 }

@@ -5,9 +5,9 @@ use super::phrases;
 use super::rule::{Reading, Rule};
 use super::shapes::DATA;
 use super::value::{
-    address, any, authorization, encoded_text_pair, generated, has_pair, like_a_password, of_network,
-    present, random, random_case, registry_login, said_in_words, unlike_a_count, unlike_a_path,
-    unlike_a_word,
+    address, any, authorization, encoded_text_pair, generated, has_pair, like_a_pass, like_a_password,
+    like_a_token, like_credentials, of_network, present, random, random_beyond_words, random_case,
+    registry_login, said_in_words, unlike_a_count, unlike_a_path, unlike_a_word,
 };
 use crate::racy::Racy;
 
@@ -53,11 +53,11 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
     let prose = format!("(?:{})", DATA.names.prose.join("|"));
     rules.extend(named(&prose, &DATA.names.prose, unlike_a_word, unlike_a_word));
     let parts = format!(r"[a-z0-9][_\-.](?:{})", DATA.names.parts.join("|"));
-    let triggers = [
-        "_pw", "-pw", ".pw", "_cred", "-cred", ".cred", "passcode", "_passwd", "-passwd", "_psk", "-psk",
-        ".psk",
-    ];
+    let triggers = ["_pw", "-pw", ".pw", "_passwd", "-passwd", "_psk", "-psk", ".psk"];
     rules.extend(named(&parts, &owned(&triggers), unlike_a_path, unlike_a_word));
+    let held = r"(?:\bcred|[a-z0-9][_\-.]cred|(?-i:[a-z0-9]C)red)";
+    let triggers = ["creds", "cred=", "cred:", "cred\"", "cred'", "cred ", "cred>", "_cred", "-cred"];
+    rules.extend(named(held, &owned(&triggers), like_credentials, like_credentials));
     let weak = r"(?:\btoken|\bjwt|[a-z0-9][_\-.](?:token|key|jwt|pat|dsn|sas))";
     let triggers = [
         "token=", "token:", "token\"", "token'", "token =", "token :", "tokens=", "tokens:", "tokens\"",
@@ -65,7 +65,8 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
         "-key ", "-key\"", "_keys=", "_keys:", "_keys\"", "_keys'", "jwt=", "jwt:", "jwt\"", "jwt'", "_pat=",
         "_pat\"", "_dsn", "_sas",
     ];
-    rules.extend(named(weak, &owned(&triggers), random, random));
+    rules.extend(named(weak, &owned(&triggers), random_beyond_words, random_beyond_words));
+    rules.extend(options());
     let of_strong = [named_triggers(false), named_triggers(true)].concat();
     rules.push(assigned(&longest_first(&of_strong), of_strong, true));
     rules.push(assigned(WEAK, owned(&WEAK_TRIGGERS), false));
@@ -77,18 +78,72 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
 
 /// Names whose value is secret where it was generated.
 const WEAK: &str = concat!(
-    r"(?:\b(?:token|jwt|pass|pwd|pw|stringdata|credential)",
-    r"|[a-z0-9][_\-.](?:token|key|jwt|pat|pass|pwd|pw|dsn|sas))",
+    r"(?:\b(?:token|jwt|pat|pass|pwd|pw|stringdata|credential|cred)",
+    r"|[a-z0-9][_\-.](?:token|key|jwt|pat|pass|pwd|pw|dsn|sas|cred))",
 );
 /// These with what assigns.
-const WEAK_TRIGGERS: [&str; 62] = [
+const WEAK_TRIGGERS: [&str; 70] = [
     "token=", "token:", "token\"", "token'", "token`", "token*", "token =", "token :", "token <", "tokens=",
     "tokens:", "tokens\"", "tokens'", "tokens =", "jwt=", "jwt:", "jwt\"", "jwt'", "jwt =", "pass=", "pass:",
     "pass\"", "pass'", "pass =", "pass :", "pass*", "pwd=", "pwd:", "pwd\"", "pwd'", "pwd =", "pwd :", "pw=",
     "pw:", "pw\"", "pw'", "pw =", "pw :", "pw <", "stringdata", "_key=", "_key:", "_key\"", "_key'",
     "_key =", "_key <", "-key=", "-key:", "-key\"", "_keys=", "_keys:", "_keys\"", "_keys'", "_keys =",
-    "_pat=", "_pat:", "_pat\"", "_pat =", "_dsn", "_sas", "credential", "? token",
+    "_pat=", "_pat:", "_pat\"", "_pat =", "_dsn", "_sas", "credential", "? token", "creds", "_cred",
+    "cred =", "pat=", "pat:", "pat\"", "pat'", "pat =",
 ];
+
+/// Names of options whose value may be that of something else, too.
+const OPTIONS: [&str; 10] =
+    ["token", "tokens", "key", "keys", "pat", "jwt", "dsn", "sas", "cookie", "bearer"];
+/// Those whose value is a password, or the number of passes.
+const PASS_OPTIONS: [&str; 3] = ["pass", "keypass", "storepass"];
+/// What is between the name of an option and its value.
+const BEHIND_OPTION: &str = r#"(?:\s{1,4}|\s{0,2}=\s{0,2}|["'],\s{0,4}["'])"#;
+/// The same where the value is in the next line: of a list, or behind the mark of a continued command.
+const BELOW_OPTION: &str = r#"(?:["'`]?,?|[ \t]{0,4}\\)[ \t\r]{0,4}\n[ \t]{0,60}(?:-[ \t]{1,4})?"#;
+/// The value of an option: between quotes, or up to a blank or a mark of the shell.
+const OPTION_VALUE: &str = r#"(?:\$?"([^"\n]{6,4096})"|\$?'([^'\n]{6,4096})'|["']?([^\s"'`;|&<>(){}\[\]\\\-][^\s"'`;|&<>(){}\[\]\\]{5,4095}))"#;
+
+/// The values of options on a command line and in a list of arguments, in the next line too.
+fn options() -> Vec<Rule> {
+    let option = |names: &str, between: &str, triggers: Vec<String>, accept: fn(&[u8]) -> bool| {
+        let pattern = format!(
+            r"(?i)(?:^|[^A-Za-z0-9_.\-])--?(?:[A-Za-z0-9_.\-]{{0,40}}[_.\-])?{names}{between}{OPTION_VALUE}"
+        );
+        Rule { triggers, ..Rule::new("secret", &[], pattern, accept) }
+    };
+    let below = |names: &str, triggers: Vec<String>, accept: fn(&[u8]) -> bool| Rule {
+        reading: Reading::Lines(2),
+        ..option(names, BELOW_OPTION, triggers, accept)
+    };
+    let (either, pass) = (one_of(&OPTIONS), one_of(&PASS_OPTIONS));
+    vec![
+        option(&either, BEHIND_OPTION, option_triggers(&OPTIONS), like_a_token),
+        below(&either, option_triggers(&OPTIONS), like_a_token),
+        option(&pass, BEHIND_OPTION, option_triggers(&PASS_OPTIONS), like_a_pass),
+        below(&pass, option_triggers(&PASS_OPTIONS), like_a_pass),
+        below(&format!("{}s?", names(false)), named_triggers(false), said_in_words),
+        below(&format!("{}s?", names(true)), named_triggers(true), like_a_token),
+        // Variables before a command.
+        Rule::new(
+            "secret",
+            &["token=", "jwt=", "_key=", "_pat="],
+            r#"(?:^|[\s;"',=:(])(?:[A-Z0-9_]{1,40}_(?:TOKEN|KEY|PAT|JWT)|TOKEN|JWT)=["']?([^\s"';|&$<>(){}]{8,4096})"#,
+            like_a_token,
+        ),
+    ]
+}
+
+fn one_of(names: &[&str]) -> String {
+    format!("(?:{})", names.join("|"))
+}
+
+/// The names of options as a command line or a list has them.
+fn option_triggers(names: &[&str]) -> Vec<String> {
+    let marked = names.iter().flat_map(|name| ["-", "_", "."].map(|mark| format!("{mark}{name}")));
+    let ends = ["=", " ", "\t", "\"", "'", "\n", "\r"];
+    marked.flat_map(|name| ends.map(|end| format!("{name}{end}"))).collect()
+}
 
 /// One of these names, and of two that begin alike the longer one.
 fn longest_first(names: &[String]) -> String {
@@ -455,6 +510,12 @@ fn commands() -> Vec<Rule> {
             &["password", "passphrase", "passcode", "passwort", "pass phrase"],
             r#"(?i)(?:password|passphrase|passcode|passwort|pass phrase)s?[ \t]{1,3}(?:(?:is|was|ist|to)[ \t:]{1,3}|(?:for|of)[ \t]{1,3}[^\s:]{1,128}[ \t]{0,2}(?:[:=]|is)[ \t]{1,3})["'`]?([^\s"'`]{6,256})"#,
             said_in_words,
+        ),
+        Rule::new(
+            "secret",
+            &["passcode is", "passcode was"],
+            r#"(?i)passcode[ \t]{1,3}(?:is|was)[ \t:]{1,3}["'`]?([0-9]{4,12})\b"#,
+            present,
         ),
         Rule::new(
             "secret",

@@ -24,6 +24,7 @@ pub(super) struct NameData {
     pub strong: Vec<String>,
     pub prose: Vec<String>,
     pub parts: Vec<String>,
+    pub held: Vec<String>,
     pub weak: Vec<String>,
     pub whole: Vec<String>,
 }

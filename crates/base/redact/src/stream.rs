@@ -5,7 +5,7 @@
 //! that `password = ` and its value are seen together even when they arrive apart.
 
 use super::search::{Search, Span, pem_end};
-use super::{armour, tables, value, waiting};
+use super::{armour, names, tables, value, waiting};
 
 /// An unfinished word longer than this is passed; no secret without a recognisable beginning is longer.
 pub const HELD_BYTES_MAX: usize = 4096;
@@ -383,6 +383,7 @@ fn opens(line: &[u8]) -> bool {
         || quotes.iter().any(|end| line.ends_with(end))
         || ends_with_login(line)
         || ends_with_cut(line)
+        || ends_with_option(line)
         || tables::is_header(line)
 }
 
@@ -398,6 +399,13 @@ fn ends_with_cut(line: &[u8]) -> bool {
     (12..36).contains(&last.len())
         && value::mixed(last)
         && last.iter().take(12).any(|byte| matches!(byte, b'_' | b'-'))
+}
+
+/// Whether a line ends with an option whose value may be in the next one, as in a list of arguments.
+fn ends_with_option(line: &[u8]) -> bool {
+    let last = bare(words(line).next_back().unwrap_or_default());
+    let is_known = |name: &str| names::says(name) != names::Says::Nothing;
+    last.starts_with(b"-") && std::str::from_utf8(last).is_ok_and(is_known)
 }
 
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {

@@ -338,6 +338,13 @@ fn named_values_are_found() {
         ("machine h login ana password hunter2", "machine h login ana password [redacted:secret]"),
         ("https://a1b2c3d4e5f6a7b8c9@github.com/x", "https://[redacted:url-password]@github.com/x"),
         ("postgres://ana:hun/ter2@db/x", "postgres://ana:[redacted:url-password]@db/x"),
+        ("passcode=482913", "passcode=[redacted:secret]"),
+        ("{\"passcode\": \"tulip\"}", "{\"passcode\": \"[redacted:secret]\"}"),
+        ("X-Passcode: 482913", "X-Passcode: [redacted:secret]"),
+        ("the passcode is 482913", "the passcode is [redacted:secret]"),
+        ("creds=bob:hunter2", "creds=[redacted:secret]"),
+        ("creds: Zq7-tulip\n", "creds: [redacted:secret]\n"),
+        ("gcp_cred = \"Zq7-tulip\"", "gcp_cred = \"[redacted:secret]\""),
         (r#"sh -c 'train --password \"a b c\"'"#, r#"sh -c 'train --password \"[redacted:secret]\"'"#),
     ] {
         assert_eq!(redactor().text(text), clean, "{text}");
@@ -533,6 +540,195 @@ fn argv_keeps_everything_but_secrets() {
         "--url=https://u:[redacted:url-password]@host/",
     ];
     assert_eq!(redactor().argv(&argv), expected);
+}
+
+/// Values that people give as tokens and passwords: with digits in no word, with marks, or several words.
+const GIVEN: [&str; 4] = ["Zq7-tulip-Kd4", "a8f3k2m9x1", "tok_9f8e7d6c5b4a", "supersecret2024"];
+
+/// Proves that the value behind an option with the name of a secret is hidden, whatever it is, and of an option that may be something else where it looks
+/// like a secret: in arguments, in a line of a shell within them, in a printed list, and in the next line.
+#[test]
+fn values_of_options_are_hidden() {
+    let redactor = Redactor::of_shapes();
+    let either = ["--token", "--key", "--pat", "-token", "--my-token", "--wandb.key", "--TOKEN", "--keys"];
+    let strong = ["--api-key", "--auth-token", "--password", "--secret", "--access_token", "--passcode"];
+    let ordinary_words = ["plainword", "correct horse", "12345678"];
+    let either = either.iter().flat_map(|option| GIVEN.map(|value| (*option, value)));
+    let strong = strong.iter().flat_map(|option| ordinary_words.map(|value| (*option, value)));
+    let others = [
+        ("--pass", "hunter2"),
+        ("--pass", "Tulip#44"),
+        ("--pass", "correct-horse-battery"),
+        ("--creds", "bob:hunter2"),
+        ("--cred", "Zq7-tulip"),
+        ("--passcode", "482913"),
+    ];
+    for (option, value) in either.chain(strong).chain(others) {
+        let argv = ["t.py", option, value, "--lr", "1"].map(String::from);
+        let expected = ["t.py", option, "[redacted:named]", "--lr", "1"];
+        assert_eq!(redactor.argv(&argv), expected);
+        let is_count = option.ends_with("token") && value.bytes().all(|byte| byte.is_ascii_digit());
+        let quoted = format!("\"{value}\"");
+        let texts = [
+            format!("sh -c 'python t.py {option} {quoted} --lr 1'"),
+            format!("+ python t.py {option}={quoted}"),
+            format!("[\"t.py\",\"{option}\",{quoted}]"),
+            serde_json::json!({ "argv": ["t.py", option, value] }).to_string(),
+            serde_json::json!({ "body": format!("sh -c 't {option} {quoted}'") }).to_string(),
+        ];
+        for text in texts.into_iter().filter(|_| !is_count) {
+            let clean = redactor.text(&text).into_owned();
+            assert!(!clean.contains(value) && clean.contains("[redacted:"), "{clean}");
+        }
+    }
+    for text in [
+        "args:\n  - --token\n  - {}\n",
+        "{\n  \"args\": [\n    \"--key\",\n    \"{}\"\n  ]\n}\n",
+        "t --password \\\n  {}\n",
+        "LAB_TOKEN={} python t.py",
+    ] {
+        for value in GIVEN {
+            let text = text.replace("{}", value);
+            let (mut clean, mut stream) = (Vec::new(), redactor.stream());
+            for line in text.split_inclusive('\n') {
+                stream.push(line.as_bytes(), &mut clean);
+                stream.flush(&mut clean);
+            }
+            stream.finish(&mut clean);
+            for clean in [redactor.text(&text).into_owned(), String::from_utf8(clean).unwrap()] {
+                assert!(!clean.contains(value), "{clean}");
+            }
+        }
+    }
+}
+
+/// Proves that ordinary values of options stay, in arguments and in lines of a shell: columns, entries of a vocabulary, models, numbers of passes, paths,
+/// and what is only about a secret.
+#[test]
+fn ordinary_values_of_options_stay() {
+    let redactor = Redactor::of_shapes();
+    for line in [
+        "--pass 3",
+        "--pass all",
+        "--pass train,val2",
+        "--pass 1/3",
+        "--pass 2of3",
+        "--pass 1e-3",
+        "--key user_id",
+        "--key col_name",
+        "--token pad",
+        "--token [MASK]",
+        "--token <pad>",
+        "--token bert-base-uncased",
+        "--token meta-llama/Llama-2-7b-hf",
+        "--key facebook/wav2vec2-base-960h",
+        "--token ./vocab.txt",
+        "--key model.layers.12.self_attn.q_proj",
+        "--key imagenet1k_train_224px_v2",
+        "--key conv2d_3x3_bn1",
+        "--token data/vocab_v2.json",
+        "--key 2026-11-28T10:00:00",
+        "--key /data/keys/a1b2c3d4e5.csv",
+        "--key https://example.org/v1/keys2",
+        "--key ~/.ssh/id_ed25519",
+        "--pat 3",
+        "--pat *.csv",
+        "--tokens 4096",
+        "--token transformers4rec",
+        "--key 0.25",
+        "--key sample_0001.wav",
+        "--use-auth-token train.py",
+        "--use_auth_token bert-base",
+        "--api-key-env OPENAI_API_KEY",
+        "--password-stdin host",
+        "--secret-name prod/db",
+        "--password false",
+        "--password-length 12",
+        "--api-key ./key.txt",
+        "--creds ~/creds.json",
+        "--creds default",
+        "--secretary ana",
+        "--token-dataset common_voice_11_0_en_v2",
+        "--num-api-keys 3",
+        "--forward-pass layer12",
+        "key=user_id",
+        "token=bert-base-uncased",
+        "pat=3",
+        "primary_key=id",
+        "PAD_TOKEN=[PAD]",
+        "EOS_TOKEN=</s>",
+    ] {
+        let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(redactor.argv(&argv), argv);
+        let text = format!("sh -c 'python t.py {line} --lr 1'");
+        assert_eq!(redactor.text(&text), text);
+    }
+}
+
+/// Proves that ordinary parameters stay, also those with names that a secret may have, as given and as a setting of a document, and that secrets among
+/// them do not.
+#[test]
+fn ordinary_parameters_stay() {
+    let redactor = Redactor::of_shapes();
+    for (name, value) in [
+        ("pat", "3"),
+        ("key", "user_id"),
+        ("key", "12"),
+        ("token", "bert-base-uncased"),
+        ("tokens", "4096"),
+        ("pass", "3"),
+        ("keys", "a,b,c"),
+        ("primary_key", "id"),
+        ("pad_token", "[PAD]"),
+        ("num_tokens", "512"),
+        ("token_type_ids", "true"),
+        ("key_padding_mask", "x"),
+        ("pass@1", "0.43"),
+        ("password_field", "null"),
+        ("password_column", "pw_hash"),
+        ("api_key_count", "3"),
+        ("password_reset_count", "12"),
+        ("pat_size", "16x16"),
+        ("token_url", "https://auth.example.com/oauth2/v1/token"),
+        ("key_cache_dir", "/mnt/scratch/key_value_v2"),
+        ("secretary_problem", "37"),
+        ("min_password_length", "8"),
+        ("key_type", "ssh-ed25519"),
+        ("jwt_alg", "RS256"),
+        ("credential_type", "service_account"),
+        ("api_key_name", "OPENAI_API_KEY"),
+        ("creds", "./creds.json"),
+        ("creds", "default"),
+        ("cred", "12"),
+        ("passcode", "null"),
+        ("passcode_length", "6"),
+        ("key_dim", "64"),
+        ("key_frames", "every_10th_frame_of_24fps"),
+        ("use_auth_token", "true"),
+        ("token_budget", "200k"),
+        ("password_hash_rounds", "12"),
+        ("key", "meta-llama/Llama-2-7b-hf"),
+        ("api_key", "./key.txt"),
+    ] {
+        let given = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        assert_eq!(redactor.parameters(&given), given);
+        assert_eq!(redactor.value(name, value), value, "{name}");
+    }
+    for (name, value) in [
+        ("api_key", "k1"),
+        ("password", "tulip"),
+        ("passcode", "482913"),
+        ("creds", "bob:hunter2"),
+        ("token", GIVEN[1]),
+        ("key", GIVEN[0]),
+        ("pat", GIVEN[2]),
+        ("pass", "hunter2"),
+        ("hf_token", "plain"),
+        ("dbCreds", "Zq7-tulip"),
+    ] {
+        let given = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        assert_eq!(redactor.parameters(&given)[name], "[redacted:named]", "{name}={value}");
+    }
 }
 
 /// Proves that the environment is an allow-list and that settings and JSON lose their secrets only.

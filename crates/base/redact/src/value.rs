@@ -1,5 +1,8 @@
 //! Whether a value looks like a secret: what a regex cannot express.
 
+use super::places::is_place;
+use super::spelling::{is_made_of_words, is_word, parts};
+
 pub(super) fn any(_: &[u8]) -> bool {
     true
 }
@@ -26,14 +29,64 @@ pub(super) fn hyphened(value: &[u8]) -> bool {
 
 /// Mixed and at least 16 bytes: for names such as `token`, which are not always secret.
 pub(super) fn random(value: &[u8]) -> bool {
-    // `<|reserved_token_12|>` is an entry of a vocabulary.
-    let is_special = value.starts_with(b"<") && value.ends_with(b">");
-    value.len() >= 16 && mixed(value) && present(value) && !is_special
+    value.len() >= 16 && mixed(value) && present(value) && !is_special(value)
+}
+
+/// An entry of a vocabulary that is none of its words: `[MASK]`, `</s>`, `<|reserved_token_12|>`.
+pub(super) fn is_special(value: &[u8]) -> bool {
+    let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"_|/-".contains(byte);
+    match value {
+        [b'<', .., b'>'] => true,
+        [b'[', inner @ .., b']'] => inner.iter().all(is_inner),
+        _ => false,
+    }
+}
+
+/// The same, and neither a place nor words: `meta-llama/Llama-2-7b-hf` is an entry of a vocabulary as well.
+pub(super) fn random_beyond_words(value: &[u8]) -> bool {
+    random(value) && !is_place(value) && !is_made_of_words(value)
+}
+
+/// For the same names where it is clear that a value follows, as behind an option: shorter ones too.
+pub(super) fn like_a_token(value: &[u8]) -> bool {
+    const BYTES_MIN: usize = 8;
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+/=.~!@#$%^&*:,".contains(byte);
+    let begins = value.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_+/".contains(byte));
+    let is_called_secret = value.to_ascii_lowercase().windows(6).any(|six| six == b"secret");
+    value.len() >= BYTES_MIN
+        && begins
+        && value.iter().all(is_letter)
+        && mixed(value)
+        && present(value)
+        && !is_place(value)
+        && (is_called_secret || !is_made_of_words(value))
+}
+
+/// Behind `pass` where it is not the number of passes: a password with digits or marks, or several words.
+pub(super) fn like_a_pass(value: &[u8]) -> bool {
+    const MARKED_BYTES_MIN: usize = 8;
+    const PHRASE_BYTES_MIN: usize = 16;
+    let is_marked = value.len() >= MARKED_BYTES_MIN && value.iter().any(|byte| b"!@#$^&".contains(byte));
+    let is_phrase = value.len() >= PHRASE_BYTES_MIN && hyphened(value);
+    // `2nd_pass`, `train,val2`
+    let is_counted = value.first().is_some_and(u8::is_ascii_digit) || value.contains(&b',');
+    present(value)
+        && (said_in_words(value) || is_marked || is_phrase)
+        && !is_place(value)
+        && !(is_counted && is_made_of_words(value))
+}
+
+/// What credentials are where it is more than a word or a number: `default` and `12` are none.
+pub(super) fn like_credentials(value: &[u8]) -> bool {
+    unlike_a_word(value) && unlike_a_count(value)
 }
 
 /// Not one of the words for "no value", nor a value that was redacted already.
 pub(super) fn present(value: &[u8]) -> bool {
-    const ABSENT: [&[u8]; 7] = [b"none", b"null", b"true", b"false", b"nil", b"undefined", b"redacted"];
+    const ABSENT: [&[u8]; 13] = [
+        b"none", b"null", b"true", b"false", b"nil", b"undefined", b"redacted", b"yes", b"no", b"on", b"off",
+        b"required", b"optional",
+    ];
     let stars = value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X'));
     !stars
         && !value.starts_with(b"[redacted:")
@@ -90,14 +143,14 @@ pub(super) fn generated(value: &[u8]) -> bool {
     if value.len() < BYTES_MIN || !is_plain || !present(value) || !mixed(value) {
         return false;
     }
-    let parts = || value.split(|byte| !byte.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     let is_encoded = value.len() >= 2 * ONE_CASE_BYTES_MIN && value.iter().all(u8::is_ascii_hexdigit);
     let has_extension = value.contains(&b'/') && value.contains(&b'.');
     // Of a generated value a part has digits among letters, again and again.
     let changes = |part: &[u8]| part.windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
-    let is_scattered = |part: &[u8]| part.len() >= 6 && mixed(part) && changes(part) * 3 >= part.len();
+    let is_scattered =
+        |part: &[u8]| part.len() >= 6 && mixed(part) && changes(part) * 3 >= part.len() && !is_word(part);
     let is_long = mixed_case(value) || value.len() >= ONE_CASE_BYTES_MIN;
-    is_encoded || is_long && !has_extension && parts().any(is_scattered)
+    is_encoded || is_long && !has_extension && parts(value).any(is_scattered)
 }
 
 /// Capitals, other letters, digits.

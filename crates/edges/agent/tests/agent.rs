@@ -34,6 +34,7 @@ fn spec(directory: &Path, script: &str) -> LaunchSpec {
         directory: directory.to_owned(),
         argv: ["sh", "-c", script].map(Into::into).to_vec(),
         environment: BTreeMap::new(),
+        terminal: None,
         details: LaunchDetails {
             run_id: RunId::new(&SystemIds),
             attempt_id: AttemptId::new(&SystemIds),

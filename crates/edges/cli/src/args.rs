@@ -221,6 +221,9 @@ pub struct RunArgs {
     /// The supervisor that --detach starts
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    /// Give the script pipes, and an empty input, although this is a terminal
+    #[arg(long)]
+    pub no_tty: bool,
     /// Launch although the last attempt with the same data and config ended in a data error
     #[arg(long)]
     pub retry_data_error: bool,
@@ -327,6 +330,9 @@ pub struct ResumeArgs {
     /// The supervisor that --detach starts
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    /// Give the script pipes, and an empty input, although this is a terminal
+    #[arg(long)]
+    pub no_tty: bool,
     #[command(flatten)]
     pub accepts: UnsafeArgs,
 }

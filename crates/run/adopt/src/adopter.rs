@@ -16,7 +16,7 @@ use crate::candidate::{Candidate, Content};
 use crate::committed::{Commits, default_beside, not_adopted};
 use crate::complete::{
     Complete, OPTIMIZER_ALONE, SameFiles, free_bytes, is_further_name, is_optimizer_alone, named_in_tick,
-    never_committed, open, origin_of, real_path, same_files, step_of, why,
+    never_committed, open, origin_of, real_path, regular_in_window, same_files, step_of, why,
 };
 use crate::families::Families;
 use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
@@ -28,7 +28,7 @@ use crate::parts::{Compared, compared};
 use crate::patterns::holds_a_training;
 use crate::places::Place;
 use crate::sightings::{Seen, WrittenFile};
-use crate::steps::TICK_NS;
+use crate::steps::{SOON_NS, TICK_NS};
 use crate::weights::same_tensors;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
@@ -383,9 +383,10 @@ impl Adopter {
                     look.not_own.push(NotOwn { path: shown, step: recognised.step, is_others, why });
                     return None;
                 };
-                let earliest = (facts.step_when_written)(modified_ns.saturating_sub(2 * TICK_NS));
                 let (step, step_origin) = step_of(&recognised, reported.flatten(), || {
-                    named_in_tick(&candidate.name, earliest, reached)
+                    let earliest = (facts.step_when_written)(modified_ns.saturating_sub(2 * TICK_NS));
+                    let named = named_in_tick(&candidate.name, earliest, reached);
+                    named.or_else(|| self.regular_step(modified_ns, facts)).or(reached)
                 });
                 let one =
                     Complete { candidate, recognised, parts, because, step, step_origin, reached, shown_by };
@@ -414,6 +415,13 @@ impl Adopter {
             }
             Answer::Gone => None,
         }
+    }
+
+    /// The step of a save that is one of several at equal distances. A script may save a step right before it records it.
+    fn regular_step(&self, modified_ns: i64, facts: &Facts<'_>) -> Option<Step> {
+        let certain = (facts.step_when_written)(modified_ns.saturating_sub(TICK_NS))?;
+        let later = (facts.step_when_written)(modified_ns.saturating_add(SOON_NS))?;
+        regular_in_window(&(certain..=later), &Commits::of(&self.spec.checkpoint_root).steps())
     }
 
     /// Whose it is, by what is known of who wrote it: of several files each must be the attempt's. None: it has to be looked at once more.

@@ -57,6 +57,11 @@ impl Commits {
         Self(roots.into_iter().flat_map(|root| Self::of(root).0).collect())
     }
 
+    /// Their steps.
+    pub(crate) fn steps(&self) -> BTreeSet<Step> {
+        self.0.iter().map(|commit| commit.step).collect()
+    }
+
     /// Where they were.
     pub(crate) fn paths(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().map(|commit| commit.origin.path.clone())

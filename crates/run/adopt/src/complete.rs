@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -112,7 +113,20 @@ pub(crate) fn step_of(
 /// name.
 pub(crate) fn named_in_tick(name: &str, earliest: Option<Step>, reached: Option<Step>) -> Option<Step> {
     let window = earliest?..=reached?;
-    numbers(name).find(|number| window.contains(number)).or(reached)
+    numbers(name).find(|number| window.contains(number))
+}
+
+/// The only step of a window that continues the saves before it at their distance: after 20 and 40 it is 60, whether the script records a step right before it
+/// saves it or right after, and after 19 and 39 it is 59. The window goes from the step that was reached for certain to the one a little later.
+pub(crate) fn regular_in_window(window: &RangeInclusive<Step>, saved: &BTreeSet<Step>) -> Option<Step> {
+    let mut newest = saved.iter().rev();
+    let (last, before) = (*newest.next()?, newest.next().copied().unwrap_or(0));
+    let way = last.checked_sub(before).filter(|way| *way > 0)?;
+    let from = window.start().saturating_sub(last).max(1);
+    let next = last.saturating_add(from.div_ceil(way).saturating_mul(way));
+    let is_only = window.contains(&next) && !window.contains(&next.saturating_add(way));
+    let is_behind = way > 2 && before % way == way - 1;
+    ((before.is_multiple_of(way) || is_behind) && is_only).then_some(next)
 }
 
 /// What is written beside the files, and where each of them is.

@@ -50,5 +50,5 @@ pub use places::Place;
 pub use restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_of};
 pub use saves::Saves;
 pub use sightings::{How, Seen, Sightings, Who, WrittenFile};
-pub use steps::Steps;
+pub use steps::{DECIDED_NS, Steps};
 pub use weights::same_tensors;

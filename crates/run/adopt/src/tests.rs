@@ -12,6 +12,7 @@ mod restore;
 
 use std::cell::Cell;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ struct World {
     run_id: RunId,
     at_ns: u64,
     last_step: Option<u64>,
+    /// The step that is recorded right after this file was written.
+    next_step: Option<(PathBuf, u64)>,
     is_open: bool,
     ended: bool,
     /// How often a copy may continue before it is interrupted.
@@ -62,6 +65,7 @@ impl World {
             run_id,
             at_ns: 0,
             last_step: None,
+            next_step: None,
             is_open: false,
             ended: false,
             interrupted_after: u32::MAX,
@@ -134,7 +138,10 @@ impl World {
         adopter.look(&Facts {
             at_ns: self.at_ns,
             saves: &self.saves,
-            step_when_written: &|_| last_step,
+            step_when_written: &|at_ns| match &self.next_step {
+                Some((file, step)) if at_ns > modified_ns(file) => Some(*step),
+                _ => last_step,
+            },
             step_slack: 0,
             writers: &|_, _| self.seen.clone(),
             writers_ended: self.ended,
@@ -148,6 +155,12 @@ impl World {
     fn view(&self) -> CheckpointView {
         CheckpointView::open(&self.root()).unwrap()
     }
+}
+
+/// When a file was last written to, in nanoseconds since 1970.
+fn modified_ns(file: &Path) -> i64 {
+    let found = fs::metadata(file).unwrap();
+    found.mtime() * 1_000_000_000 + found.mtime_nsec()
 }
 
 /// A file of safetensors with one tensor of so many bytes.

@@ -17,6 +17,7 @@ mod request;
 pub mod shim;
 mod spec;
 mod stacks;
+mod terminal;
 pub mod testing;
 
 pub use channel::{AttemptChannel, ChannelReader, FolderChannel, GrowingFile, Stream};
@@ -37,3 +38,4 @@ pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{Adopt, ContinuesFrom, LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};
+pub use terminal::{Terminal, TerminalStreams};

@@ -66,6 +66,8 @@ impl LocalLauncher {
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
+        let terminal = spec.terminal.as_ref().map(|terminal| terminal.hand_over()).transpose();
+        let terminal = terminal.map_err(|error| unavailable("hand a terminal to the shim", error))?.flatten();
         let mut shim = Command::new(&self.binary);
         trackway_files::restore_umask(&mut shim);
         let mut shim = shim
@@ -74,7 +76,7 @@ impl LocalLauncher {
             .arg("--")
             .args(&spec.argv)
             .envs(spec.script_environment())
-            .stdin(Stdio::null())
+            .stdin(terminal.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trackway_adopt::{PatternError, Patterns};
@@ -13,7 +14,7 @@ use trackway_formats::path_text::shown_word;
 use trackway_redact::Redactor;
 
 use crate::files::read_json;
-use crate::{Container, EngineRequest, Isolation};
+use crate::{Container, EngineRequest, Isolation, Terminal};
 
 /// The version of `launch.json` that this crate writes.
 pub const LAUNCH_VERSION: u32 = 1;
@@ -28,6 +29,8 @@ pub struct LaunchSpec {
     pub argv: Vec<OsString>,
     /// Added to the environment of the launching process. These values win over it, and Trackway's own over these.
     pub environment: BTreeMap<String, OsString>,
+    /// The terminals of the script, for a launcher on this machine; none: its outputs are pipes.
+    pub terminal: Option<Arc<Terminal>>,
     /// Everything else.
     pub details: LaunchDetails,
 }

@@ -175,6 +175,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
         directory: directory.to_owned(),
         argv: argv.iter().map(Into::into).collect(),
         environment: BTreeMap::new(),
+        terminal: None,
         details: LaunchDetails {
             run_id: RunId::new(&SequentialIds::default()),
             attempt_id: AttemptId::new(&Fixed(unique)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit};
-use trackway_core::{Clock, Step, Timestamp};
+use trackway_core::{Clock, MetricStep, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::record::{
     CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
@@ -96,6 +96,14 @@ fn written((known, name): &(String, Name), value: f64) -> Option<(&str, f64)> {
     }
 }
 
+/// The step of values.
+#[derive(Clone, Copy)]
+enum At {
+    Step(Step),
+    /// Below 0.
+    Early(MetricStep),
+}
+
 struct OpenSegment {
     file: File,
     path: PathBuf,
@@ -162,6 +170,16 @@ impl SegmentWriter {
 
     /// Values of metrics that were measured at another time, by another source. Where none of them is recorded, the step still is.
     pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
+        self.values_at(at, At::Step(step), values);
+    }
+
+    /// The same at a step of another source, which may be below 0.
+    pub fn metrics_at_any_step(&mut self, at: Timestamp, step: MetricStep, values: &[(&str, f64)]) {
+        let step = Step::try_from(step).map_or(At::Early(step), At::Step);
+        self.values_at(at, step, values);
+    }
+
+    fn values_at(&mut self, at: Timestamp, step: At, values: &[(&str, f64)]) {
         self.read_names(values);
         let borrowed: Vec<(&str, f64)>;
         let names = std::mem::take(&mut self.names);
@@ -171,7 +189,7 @@ impl SegmentWriter {
             borrowed =
                 names.iter().zip(values).filter_map(|(name, (_, value))| written(name, *value)).collect();
             self.refuse(values.len() - borrowed.len());
-            if borrowed.is_empty() {
+            if let (At::Step(step), true) = (step, borrowed.is_empty()) {
                 let heartbeat = Heartbeat { at, step };
                 self.append(|encoder, out| encoder.heartbeat(out, &heartbeat));
             }
@@ -181,7 +199,10 @@ impl SegmentWriter {
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
                 self.close_segment();
             }
-            self.append(|encoder, out| encoder.metrics(out, at, step, chunk));
+            self.append(|encoder, out| match step {
+                At::Step(step) => encoder.metrics(out, at, step, chunk),
+                At::Early(step) => encoder.early_metrics(out, at, step, chunk),
+            });
         }
         self.names = names;
     }

@@ -17,14 +17,16 @@ use crate::manifest::DataFile;
 use crate::remote::url_of;
 
 /// Changes when a parser finds something else in the same bytes.
-const CACHE_VERSION: u32 = 3;
+const CACHE_VERSION: u32 = 4;
 
 /// The most files remembered; beyond it the cache starts over.
 const MAX_ENTRIES: usize = 200_000;
 
 /// How a file is read: the same bytes read otherwise have another schema.
 pub(crate) fn read_as(format: DataFormat, is_table: bool, spec: &DataSpec) -> String {
-    let how = (CACHE_VERSION, format, is_table, &spec.columns, spec.header, spec.delimiter, &spec.missing);
+    let lines = (spec.comment, spec.skip_lines, spec.trailing_separator);
+    let how =
+        (CACHE_VERSION, format, is_table, &spec.columns, spec.header, spec.delimiter, lines, &spec.missing);
     serde_json::to_string(&how).expect("strings and numbers are JSON")
 }
 

@@ -48,6 +48,8 @@ pub enum DataError {
         compression_advice(.path)
     )]
     NotATable { set: String, path: String },
+    #[error("data `{set}`: not everything can be read as it is written, and --strict wants that: {what}")]
+    NotAsWritten { set: String, what: String },
     #[error("data `{set}`: reading was stopped")]
     Cancelled { set: String },
     #[error("data `{set}`: {role} column `{column}` is not in `{path}`{advice}")]

@@ -15,9 +15,9 @@ use crate::error::DataError;
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
 use crate::manifest::DataFile;
-use crate::pass::{PassObserver, scan};
+use crate::pass::{PassObserver, scan, strictly};
 use crate::profile::Profile;
-use crate::read::{Coverage, Source, open, read_full};
+use crate::read::{Coverage, Source, losses, open, read_full};
 use crate::read_context::ReadContext;
 use crate::remote::ByteSource;
 use crate::snapshot::ProfileKeeper;
@@ -129,6 +129,9 @@ impl Examiner<'_> {
     fn known(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<Examined> {
         let cache = self.cache?;
         let known = cache.get(path, identity, read_as)?;
+        if self.context.is_strict() && losses(&known.reading).is_some() {
+            return None;
+        }
         let file = DataFile { path: self.display(path), name: self.name(path), ..known };
         let profile = match self.keeper {
             Some(keeper) if file.schema.is_some() => Some(keeper.get(&file, read_as)?),
@@ -166,6 +169,7 @@ impl Examiner<'_> {
             schema: None,
             header: None,
             delimiter: None,
+            reading: Vec::new(),
         };
         let Some(Content { source, coverage, profile }) = content else { return (file, None) };
         file.rows = Some(coverage.rows_read);
@@ -176,6 +180,7 @@ impl Examiner<'_> {
         let dialect = source.files()[0].dialect();
         file.header = dialect.map(|(header, _)| header);
         file.delimiter = dialect.map(|(_, delimiter)| delimiter);
+        file.reading = source.reading();
         (file, profile)
     }
 
@@ -206,7 +211,8 @@ impl Examiner<'_> {
             self.check_rows(path, &coverage)?;
             return Ok(Content { source, coverage, profile: Some(profile) });
         }
-        if let Some(rows) = source.rows() {
+        if let (Some(rows), false) = (source.rows(), source.may_widen()) {
+            strictly(&source)?;
             let coverage = Coverage { rows_read: rows, ..Coverage::default() };
             return Ok(Content { source, coverage, profile: None });
         }

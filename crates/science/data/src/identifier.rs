@@ -23,10 +23,10 @@ pub(crate) const ROWS_MIN: usize = 50;
 const ODD_SHARE_MAX: f64 = 0.001;
 
 /// Whole numbers that fill their range at least to this part were counted out.
-const DENSE: f64 = 0.25;
+pub(crate) const DENSE: f64 = 0.25;
 
 /// Letters of the shortest text that is taken for a hash.
-const HASH_LETTERS_MIN: usize = 16;
+pub(crate) const HASH_LETTERS_MIN: usize = 16;
 
 /// Longer words are content: a sequence, an encoded file.
 const WORD_LETTERS_MAX: usize = 63;
@@ -150,8 +150,23 @@ pub(crate) fn is_identifier_name(name: &str) -> bool {
         || words_of(name).iter().any(|word| WORDS.contains(&word.as_str()))
 }
 
+/// What shows that a column is an identifier, as a sentence has it. `filled`: the fraction of the whole numbers in its
+/// range that it has.
+pub(crate) fn because(evidence: &[IdentifierEvidence], filled: Option<f64>) -> String {
+    let of = |evidence: &IdentifierEvidence| match evidence {
+        IdentifierEvidence::Name => "its name".to_owned(),
+        IdentifierEvidence::Form => "the form of its values".to_owned(),
+        IdentifierEvidence::Dense => match filled.unwrap_or_default() {
+            filled if filled >= 1.0 => "numbers without gaps".to_owned(),
+            filled => format!("whole numbers, {:.0} % of those in their range", filled * 100.0),
+        },
+        IdentifierEvidence::Ordered => "its order".to_owned(),
+    };
+    evidence.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
 /// Whether all strings are UUIDs, hashes, or of one form: the same letters at the same places, and digits between them.
-fn has_form(texts: &[String]) -> bool {
+pub(crate) fn has_form(texts: &[String]) -> bool {
     let is_hash = |text: &String| {
         let digits = text.chars().filter(|letter| *letter != '-').count();
         digits >= HASH_LETTERS_MIN

@@ -46,6 +46,7 @@ mod shared;
 pub mod snapshot;
 pub mod split;
 mod state;
+mod times;
 pub mod write;
 
 pub use trackway_formats::runfile::{DataFormat, DataSpec};

@@ -6,7 +6,7 @@ use trackway_core::text::hex;
 use trackway_formats::runfile::DataFormat;
 
 use crate::infer::Column;
-use crate::read::Rejects;
+use crate::read::{ReadNote, Rejects};
 
 /// Every file of a data set and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct DataFile {
     pub header: Option<bool>,
     /// CSV: the separator.
     pub delimiter: Option<char>,
+    /// What reading it did to what it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reading: Vec<ReadNote>,
 }
 
 /// What of a file belongs to the identity of its data set.

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use trackway_core::boundary::contained;
 
 use crate::error::DataError;
-use crate::read::{Chunk, ChunkSink, Coverage, RejectedRow, Source, Stop, Unit, Units};
+use crate::read::{Chunk, ChunkSink, Coverage, RejectedRow, Source, Stop, Unit, Units, losses};
 
 /// An accumulator over the chunks of a source.
 pub trait Pass: Send {
@@ -106,8 +106,8 @@ const MAX_WIDENINGS: usize = 16;
 /// Types that turn out too narrow are widened in `source` and the scan begins again; see [`crate::read`].
 ///
 /// # Errors
-/// [`DataError`] of the first unit, in order, that cannot be read; [`DataError::Cancelled`]. No error leaves threads
-/// behind.
+/// [`DataError`] of the first unit, in order, that cannot be read; [`DataError::Cancelled`]; [`DataError::NotAsWritten`] of a
+/// strict reading. No error leaves threads behind.
 pub fn scan<P: Pass>(
     source: &mut Source,
     make: &(impl Fn(&Source) -> P + Sync),
@@ -121,11 +121,24 @@ pub fn scan<P: Pass>(
             return Err(DataError::Changed { set: source.set().to_owned(), path: file.path.clone() });
         }
         match ending? {
-            Ending::Done(pass, coverage) => return Ok((pass, *coverage)),
+            Ending::Done(pass, coverage) => {
+                source.remember(&coverage);
+                strictly(source)?;
+                return Ok((pass, *coverage));
+            }
             Ending::TooNarrow(wider) => *source = *wider,
         }
     }
     unreachable!("after MAX_WIDENINGS a scan ends")
+}
+
+/// Ends a strict reading where something was not read as it is written.
+pub(crate) fn strictly(source: &Source) -> Result<(), DataError> {
+    let is_strict = source.context().is_strict();
+    match losses(&source.reading()).filter(|_| is_strict) {
+        Some(what) => Err(DataError::NotAsWritten { set: source.set().to_owned(), what }),
+        None => Ok(()),
+    }
 }
 
 enum Ending<P> {

@@ -10,7 +10,10 @@ use crate::remote::RemoteFiles;
 
 /// The limits of reading, the files behind URLs, and the memory that media share. Clones share all three.
 #[derive(Clone)]
-pub struct ReadContext(Arc<Parts>);
+pub struct ReadContext {
+    parts: Arc<Parts>,
+    is_strict: bool,
+}
 
 struct Parts {
     limits: Limits,
@@ -22,24 +25,38 @@ impl ReadContext {
     /// Reads within these limits, and URLs with `remote`; without it a URL is refused.
     #[must_use]
     pub fn new(limits: Limits, remote: Option<Arc<dyn RemoteFiles>>) -> Self {
-        Self(Arc::new(Parts { limits, remote, media: Budget::new(limits.media_bytes_max) }))
+        let parts = Parts { limits, remote, media: Budget::new(limits.media_bytes_max) };
+        Self { parts: Arc::new(parts), is_strict: false }
+    }
+
+    /// The same, for readings that end with an error where something is not read as it is written: see
+    /// [`ReadNote`](crate::read::ReadNote).
+    #[must_use]
+    pub fn strict(&self, is_strict: bool) -> Self {
+        Self { parts: Arc::clone(&self.parts), is_strict }
+    }
+
+    /// Whether readings are strict.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// The limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.0.limits
+        self.parts.limits
     }
 
     /// What reads URLs.
     pub(crate) fn remote(&self) -> io::Result<&dyn RemoteFiles> {
         let none = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no URLs");
-        self.0.remote.as_deref().ok_or_else(none)
+        self.parts.remote.as_deref().ok_or_else(none)
     }
 
     /// The memory of the images and texts that are read at the same time.
     pub(crate) fn media(&self) -> &Budget {
-        &self.0.media
+        &self.parts.media
     }
 }
 
@@ -52,11 +69,12 @@ impl Default for ReadContext {
 
 impl fmt::Debug for ReadContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { limits, remote, .. } = &*self.0;
+        let Parts { limits, remote, .. } = &*self.parts;
         formatter
             .debug_struct("ReadContext")
             .field("limits", limits)
             .field("remote", &remote.is_some())
+            .field("is_strict", &self.is_strict)
             .finish()
     }
 }

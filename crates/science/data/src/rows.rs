@@ -7,7 +7,7 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
-use trackway_formats::subset::{FIRST, SECOND, mix, of_float, of_int, of_text};
+use trackway_formats::subset::{FIRST, mix, of_float, of_int, of_text};
 
 use crate::read::Texts;
 
@@ -15,6 +15,10 @@ use crate::read::Texts;
 const NULL: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Separates kinds of values that have the same bits.
 const TIME: u64 = 0x1bd1_1bda_a9fc_1a22;
+/// The same for whole numbers that only an unsigned type holds: their bits are those of numbers below 0.
+const UNSIGNED: u64 = 0x8ebc_6af0_9c88_c6e3;
+/// The same for booleans.
+const TRUTH: u64 = 0x6a09_e667_f3bc_c909;
 
 /// Fingerprints of rows, built up column by column in one order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +56,7 @@ impl RowHashes {
             }
             DataType::UInt64 => {
                 let values = column.as_primitive::<UInt64Type>();
-                mix_in(states, values, |row| values.value(row));
+                mix_in(states, values, |row| of_unsigned(values.value(row)));
             }
             DataType::Float64 => {
                 let values = column.as_primitive::<Float64Type>();
@@ -64,7 +68,7 @@ impl RowHashes {
             }
             DataType::Boolean => {
                 let values = column.as_boolean();
-                mix_in(states, values, |row| u64::from(values.value(row)) ^ SECOND);
+                mix_in(states, values, |row| u64::from(values.value(row)) ^ TRUTH);
             }
             _ => match Texts::of(column) {
                 Some(Texts::Plain(texts)) => mix_in(states, texts, |row| of_text(texts.value(row))),
@@ -81,6 +85,15 @@ impl RowHashes {
     }
 }
 
+/// The fingerprint of a whole number without a sign, equal to that of the same number in another type.
+fn of_unsigned(value: u64) -> u64 {
+    match i64::try_from(value) {
+        Ok(value) => of_int(value),
+        Err(_) if value as f64 as u128 == u128::from(value) => of_float(value as f64),
+        Err(_) => value ^ UNSIGNED,
+    }
+}
+
 /// One cell's fingerprint into each row's. The loop without nulls has no branch.
 fn mix_in(states: &mut [u64], column: &dyn Array, value: impl Fn(usize) -> u64) {
     match column.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -94,5 +107,48 @@ fn mix_in(states: &mut [u64], column: &dyn Array, value: impl Fn(usize) -> u64) 
 /// Spreads small numbers over all of 64 bits, for tests.
 #[cfg(test)]
 pub(crate) fn tests_mix(value: u64) -> u64 {
-    mix(mix(FIRST, value), SECOND >> 1)
+    mix(mix(FIRST, value), trackway_formats::subset::SECOND >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{BooleanArray, Float64Array, Int64Array, UInt64Array};
+
+    use super::*;
+
+    /// Proves that a number has one fingerprint in each type that holds it, and that no two numbers of different types that have
+    /// the same bits have the same one.
+    #[test]
+    fn numbers_count_by_value_in_every_type() {
+        let of = |array: ArrayRef| RowHashes::of_column(&array)[0];
+        let (int, unsigned, float) = (
+            |value: i64| of(Arc::new(Int64Array::from(vec![value]))),
+            |value: u64| of(Arc::new(UInt64Array::from(vec![value]))),
+            |value: f64| of(Arc::new(Float64Array::from(vec![value]))),
+        );
+        assert_eq!((int(7), int(7)), (unsigned(7), float(7.0)));
+        assert_eq!(unsigned(1 << 63), float(9_223_372_036_854_775_808.0));
+        assert_ne!(int(-1), unsigned(u64::MAX));
+        assert_ne!(unsigned(u64::MAX), float(u64::MAX as f64));
+    }
+
+    /// Proves that rows of booleans are different wherever one of their cells is: the columns of a category that was split into one
+    /// for each value among them.
+    #[test]
+    fn each_boolean_counts_where_it_is() {
+        let cells = [Some(true), Some(false), None];
+        let rows: Vec<[Option<bool>; 3]> =
+            (0..27).map(|row| [cells[row % 3], cells[row / 3 % 3], cells[row / 9]]).collect();
+        let columns: Vec<ArrayRef> = (0..3)
+            .map(|column| {
+                let values: BooleanArray = rows.iter().map(|row| row[column]).collect();
+                Arc::new(values) as ArrayRef
+            })
+            .collect();
+        let hashes = RowHashes::of(rows.len(), &columns);
+        let different: std::collections::HashSet<u64> = hashes.values().iter().copied().collect();
+        assert_eq!(different.len(), rows.len());
+    }
 }

@@ -99,6 +99,7 @@ pub fn assess_watched(
         resamples: spec.resamples,
         seed: spec.seed,
         positive_class: items.positive_class(),
+        matched_classes: items.matched_classes().to_vec(),
         average: average(&items),
         classes: class_metrics(&items, spec.confidence, spec.missing),
         confusion: confusion(&items),

@@ -4,6 +4,7 @@
 use trackway_data::model::Frame;
 
 use crate::Columns;
+use crate::columns::names_a_prediction;
 use crate::metrics::rows::{Content, Items};
 use crate::search::{BlindSpots, Loss, SearchObserver, Searched, blind_spots};
 
@@ -20,7 +21,9 @@ pub(crate) fn blind_spots_of(
     for (row, error) in items.row_of_item.iter().zip(&of_items) {
         errors[*row as usize] = *error;
     }
-    let others = roles.given().collect();
+    // What a model said of a row, also in a column that has no role, shows where it is unsure and nothing about the data.
+    let names = frame.columns().iter().map(|column| column.name.as_str());
+    let others = roles.given().chain(names.filter(|name| names_a_prediction(name))).collect();
     let group = roles.group.as_deref();
     blind_spots(Searched { frame, loss, errors, others, group, seed }, watch)
 }

@@ -7,13 +7,16 @@ use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
 use crate::error::AssessError;
 use crate::metrics::CLASSES_MAX;
 use crate::metrics::rows::values_of;
+use crate::spellings::agreement;
 use crate::{Columns, Task};
 
 /// Names of columns, the usual one first. Letters' case does not matter.
 const LABEL: &[&str] = &["label", "target", "y_true", "truth", "actual"];
-const PREDICTION: &[&str] = &["prediction", "predicted", "pred", "y_pred"];
-const SCORE: &[&str] = &["score", "probability", "y_score", "y_prob", "prob"];
-const CLASS_SCORE: &[&str] = &["score_", "probability_", "prob_"];
+const PREDICTION: &[&str] =
+    &["prediction", "predicted", "pred", "y_pred", "predicted_class", "predicted_label"];
+const SCORE: &[&str] =
+    &["score", "probability", "y_score", "y_prob", "prob", "proba", "y_proba", "predicted_probability"];
+const CLASS_SCORE: &[&str] = &["score_", "probability_", "prob_", "proba_"];
 const QUANTILE: &str = "quantile_";
 const ID: &[&str] = &["id", "example_id", "sample_id", "task_id"];
 const LOSS: &[&str] = &["loss", "nll"];
@@ -281,6 +284,14 @@ fn class_scores(frame: &Frame, label: Option<&str>) -> BTreeMap<String, String> 
     };
     let found: BTreeMap<String, String> = frame.columns().iter().filter_map(named).collect();
     let (classes, _) = values_of(&frame.columns()[label]);
+    if classes.iter().all(|class| found.contains_key(class)) {
+        return found;
+    }
+    // The scores may be named as the predictions have the classes: `score_1` for `true`.
+    let named: Vec<String> = found.keys().cloned().collect();
+    let agreed = agreement(&classes, &named);
+    let of_class = |(class, column): (String, String)| Some((agreed.label_of(&class)?.to_owned(), column));
+    let found: BTreeMap<String, String> = found.into_iter().filter_map(of_class).collect();
     if classes.iter().all(|class| found.contains_key(class)) { found } else { BTreeMap::new() }
 }
 

@@ -11,6 +11,9 @@ use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 pub enum AssessError {
     #[error("there is no column `{name}`; there are {known}")]
     NoColumn { name: String, known: String },
+    /// A column of lists or objects.
+    #[error("{0}: each row must have one value; write lists of labels as a row for each, or as one text")]
+    NotValues(String),
     #[error("no {0} column found: name it with `--{0} COLUMN`")]
     NoColumnFor(&'static str),
     #[error("`{0}` is both the label and the prediction column: a column always agrees with itself")]
@@ -29,6 +32,11 @@ pub enum AssessError {
     TooManyClasses { column: String, classes: usize },
     #[error("`{column}` has no class `{class}`; there are {classes}")]
     NoClass { class: String, column: String, classes: String },
+    #[error(
+        "`{label}` and `{prediction}` have no class in common, so no prediction can be right: labels {labels}; predictions \
+         {predictions}. Name the right columns, or write both alike; free text is evaluated with `--task language_model`"
+    )]
+    NoCommonClass { label: String, prediction: String, labels: String, predictions: String },
     #[error("a positive class needs two classes, but there are {0}")]
     NotTwoClasses(usize),
     #[error("there are scores of other classes, but none of `{0}`")]
@@ -69,6 +77,10 @@ pub enum AssessError {
 
 impl AssessError {
     pub(crate) fn no_column(frame: &Frame, name: &str) -> Self {
+        let unreadable = frame.left_out().iter().find(|why| why.starts_with(&format!("`{name}` ")));
+        if let Some(why) = unreadable {
+            return Self::NotValues(why.clone());
+        }
         let known: Vec<&str> = frame.columns().iter().map(|column| column.name.as_str()).collect();
         Self::NoColumn { name: name.to_owned(), known: known.join(", ") }
     }

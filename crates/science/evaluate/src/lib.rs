@@ -27,7 +27,9 @@ pub mod residuals;
 pub mod search;
 pub mod slices;
 mod spec;
+pub mod spellings;
 pub mod tasks;
+mod values;
 
 pub use assess::{Baseline, assess, assess_watched};
 pub use assessment::{
@@ -40,6 +42,7 @@ pub use costs::Costs;
 pub use error::AssessError;
 pub use slices::{SliceLimits, SliceRows};
 pub use spec::Spec;
+pub use spellings::MatchedClass;
 pub use tasks::TaskMatch;
 pub use trackway_statistics::{Estimate, Interval, Method};
 

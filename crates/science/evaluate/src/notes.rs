@@ -4,10 +4,11 @@ use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
 use crate::assessment::{Columns, Fairness, Metrics, Task};
-use crate::metrics::rows::{Classes, Content, Items};
+use crate::metrics::rows::{Classes, Content, Items, values_of};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{DETECTIONS_MAX, NDCG_PLACES};
 use crate::spec::Spec;
+use crate::spellings::folded;
 
 /// With fewer groups, intervals that draw groups are too narrow.
 const GROUPS_FEW: usize = 20;
@@ -67,6 +68,14 @@ pub fn notes(
         ));
     }
     notes.extend(gaps(frame, items, spec));
+    let (count, is_one) = (frame.left_out().len(), frame.left_out().len() == 1);
+    if count > 0 {
+        let (columns, are) = if is_one { ("column", "is") } else { ("columns", "are") };
+        notes.push(format!("{count} {columns} {are} left out: {}", frame.left_out().join("; ")));
+    }
+    if task == Task::LanguageModel {
+        notes.extend(nearly_exact(frame, columns));
+    }
     if let Content::Classes(rows) = &items.content {
         notes.extend(of_classes(rows, items, columns, spec));
     }
@@ -89,9 +98,27 @@ pub fn notes(
     notes
 }
 
+/// Texts that differ from what was expected in case, blanks around them or the form of a number only.
+fn nearly_exact(frame: &Frame, columns: &Columns) -> Option<String> {
+    let (label, prediction) = columns.label.as_deref().zip(columns.prediction.as_deref())?;
+    let texts = |name: &str| Some(values_of(&frame.columns()[frame.index_of(name)?]));
+    let ((names, codes), (own_names, own_codes)) = (texts(label)?, texts(prediction)?);
+    let nearly = |(code, own): (&u32, &u32)| {
+        let pair = names.get(*code as usize).zip(own_names.get(*own as usize));
+        pair.is_some_and(|(label, own)| label != own && folded(label) == folded(own))
+    };
+    let count = codes.iter().zip(&own_codes).filter(|pair| nearly(*pair)).count() as u64;
+    let differ =
+        if count == 1 { "1 prediction differs".to_owned() } else { format!("{count} predictions differ") };
+    (count > 0).then(|| {
+        let are = are(count);
+        format!("{differ} from what is expected in case, surrounding blanks or zeros behind a point only, and {are} counted as wrong")
+    })
+}
+
 /// What classes were guessed from, and which of their metrics cannot be computed.
 fn of_classes(rows: &Classes, items: &Items, columns: &Columns, spec: &Spec) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = rows.agreement.notes();
     if let (Some(positive), None) = (items.positive_class(), &spec.positive) {
         notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
     }

@@ -1,6 +1,7 @@
 //! Tests of the whole crate: agreement with other tools, coverage of intervals, and notes.
 
 mod agreement;
+mod classes;
 mod coverage;
 mod experiments;
 mod fairness;

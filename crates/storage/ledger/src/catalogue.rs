@@ -21,7 +21,7 @@ pub fn document() -> String {
             text.push_str(columns(table.columns).trim_end());
         }
     }
-    text.push_str("\n\n### `metrics`, `effective_metrics`\nRead from `records/*.parquet` and from segments that are not closed yet; only `trackway sql` has them. `effective_metrics` leaves out the steps that a later attempt of the same run, kind and rung trained again, points that a writer of event files withdrew, and of a metric that an attempt recorded by several ways all but the best: `sdk` (and `import`) before `tensorboard` before `stdout`.\n\n");
+    text.push_str("\n\n### `metrics`, `effective_metrics`\nRead from `records/*.parquet` and from segments that are not closed yet; only `trackway sql` has them. `effective_metrics` leaves out the steps that a later attempt of the same run, kind and rung trained again, points that a writer of event files withdrew, and of a metric that an attempt recorded by several ways all but the best: `sdk` (and `import`) before `tensorboard` before `files` before `stdout`.\n\n");
     text.push_str(&columns(METRIC_COLUMNS));
     text.push_str("\n### `telemetry`\nResource usage of the attempt's processes and their machine, sampled once a second; read like `metrics`. [Telemetry](telemetry.md) lists the values.\n\n");
     text.push_str(&columns(TELEMETRY_COLUMNS));

@@ -42,6 +42,7 @@ mod summaries;
 mod tests;
 
 pub use metric_batch::metric_batch;
+pub(crate) use outline::NAMED_ROWS_MAX;
 
 /// zstd's own default: about half the size of snappy at a speed that does not matter once per attempt.
 const ZSTD_LEVEL: i32 = 3;
@@ -49,6 +50,10 @@ const ZSTD_LEVEL: i32 = 3;
 const METRICS_AT_STEP_MAX: usize = 200;
 /// Beginnings of the names of metrics that are about Trackway and the machine, and not about the training.
 const BESIDE: [&str; 2] = ["trackway/", "system/"];
+
+/// Events of which the field `why` is a sentence about the field `path`.
+const SAID_IN_FULL: [EventKind; 3] =
+    [EventKind::EventFileSkipped, EventKind::ImportSkipped, EventKind::ImportChanged];
 
 /// Finite values of metrics, by step and name.
 pub type ValuesAtSteps = BTreeMap<Step, BTreeMap<String, f64>>;
@@ -314,6 +319,11 @@ fn message_of(event: &Event) -> String {
     if let Some((kind, message, digest)) = event.as_exception() {
         return format!("{kind}: {message} [{digest}]");
     }
+    let has_text = SAID_IN_FULL.iter().any(|kind| kind.is(&event.kind));
+    if let Some(why) = event.field("why").filter(|_| has_text) {
+        let path = event.field("path").filter(|path| !path.is_empty());
+        return path.map_or_else(|| why.to_owned(), |path| format!("{path}: {why}"));
+    }
     let fields: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     fields.join(" ")
 }
@@ -339,7 +349,8 @@ pub fn origins_of(segments: &[NamedSegment]) -> OriginOfEach {
     let first = segments.first().and_then(NamedSegment::origin);
     if segments.iter().any(|named| named.origin() != first) {
         for named in segments {
-            let names = named.segment.iter().flat_map(Segment::metric_points).map(|point| point.name);
+            let points = named.segment.iter().flat_map(Segment::metric_points_of_any_step);
+            let names = points.map(|point| point.name);
             for name in names {
                 origins.take(&name, named.origin());
             }

@@ -42,7 +42,10 @@ pub use close::{ClosedRecords, ValuesAtSteps, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 pub use find::{AttemptFilter, EndCount, RunFilter};
-pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
+pub use import::{
+    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, Omission, OmissionKind,
+    Omissions, read_foreign,
+};
 pub use kept::{KeptRows, KnownAttempt, Restored};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};

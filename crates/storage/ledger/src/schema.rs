@@ -40,7 +40,7 @@ pub const METRIC_COLUMNS: &[Column] = &[
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
     column("rung", ColumnKind::Text, "The rung of the ladder."),
-    column("origin", ColumnKind::Text, "What recorded it: sdk, stdout, tensorboard or import."),
+    column("origin", ColumnKind::Text, "What recorded it: sdk, stdout, files, tensorboard or import."),
     column("segment", ColumnKind::Text, "The file name of its segment."),
     column("name", ColumnKind::Text, "The metric."),
     column("step", ColumnKind::Integer, "The step it belongs to."),

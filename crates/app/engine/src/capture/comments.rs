@@ -33,12 +33,16 @@ pub fn is_same_code(before: &str, after: &str) -> bool {
     }
 }
 
+/// A whole file of Python without comments that have a line for themselves, blank lines and docstrings.
+#[must_use]
+pub fn code_of(text: &str) -> String {
+    let without = without_docstrings(text);
+    code_lines(without.as_deref().unwrap_or(text)).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// BLAKE3 of a whole file of Python without comments, blank lines and docstrings.
 pub(super) fn code_blake3(text: &str) -> String {
-    let without = without_docstrings(text);
-    let code =
-        code_lines(without.as_deref().unwrap_or(text)).flat_map(|line| [line, "\n"]).collect::<String>();
-    blake3::hash(code.as_bytes()).to_hex().to_string()
+    blake3::hash(code_of(text).as_bytes()).to_hex().to_string()
 }
 
 /// Its lines without comments and blank ones.

@@ -2,7 +2,6 @@
 //! ignores in one. A script may read any of them, whether or not the command names it.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -87,7 +86,7 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
     let mut walk = Walk {
         inputs,
         excluded: inputs.exclude.iter().map(|folder| canonical(folder)).collect(),
-        outputs: own_outputs(),
+        excluded_files: inputs.exclude.iter().filter_map(|path| file_id(path)).collect(),
         seen: BTreeSet::new(),
         left_bytes: HASHED_BYTES_MAX,
         left_code_bytes: CODE_BYTES_MAX,
@@ -129,17 +128,16 @@ fn is_of_packages(folder: &Path) -> bool {
     LEFT_OUT_FOLDERS.contains(&&*name) || folder.join("pyvenv.cfg").exists()
 }
 
-/// Device and inode of what this process writes its output to: `trackway run … > out.txt`.
-fn own_outputs() -> Vec<(u64, u64)> {
-    let of = |stream: &str| Path::new(stream).metadata().ok().filter(Metadata::is_file);
-    let streams = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter().filter_map(of);
-    streams.map(|found| (found.dev(), found.ino())).collect()
+/// Device and inode of a file; none of a folder.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().filter(|found| found.is_file()).map(|found| (found.dev(), found.ino()))
 }
 
 struct Walk<'w> {
     inputs: &'w CaptureInputs<'w>,
     excluded: Vec<PathBuf>,
-    outputs: Vec<(u64, u64)>,
+    /// Device and inode of each.
+    excluded_files: Vec<(u64, u64)>,
     seen: BTreeSet<PathBuf>,
     left_bytes: u64,
     left_code_bytes: u64,
@@ -205,7 +203,7 @@ impl Walk<'_> {
             return;
         }
         let Ok(found) = path.metadata() else { return };
-        if self.outputs.contains(&(found.dev(), found.ino())) {
+        if self.excluded_files.contains(&(found.dev(), found.ino())) {
             return;
         }
         // Names that are not UTF-8 have no place in the list.

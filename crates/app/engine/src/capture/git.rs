@@ -127,7 +127,7 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
 
 /// The nearest folder upwards that holds `.git` (a folder, or a file in worktrees and submodules). Looking ourselves
 /// spares starting git outside a repository.
-fn repository_root(folder: &Path) -> Option<PathBuf> {
+pub(super) fn repository_root(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     folder.ancestors().find(|ancestor| ancestor.join(".git").exists()).map(Path::to_owned)
 }
@@ -151,12 +151,12 @@ fn origin(root: &Path) -> Option<String> {
     (!url.is_empty()).then_some(url)
 }
 
-/// Restricts a command to the tree without the excluded folders.
+/// Restricts a command to the tree without the excluded folders and files.
 fn add_pathspec(command: &mut Command, root: &Path, inputs: &CaptureInputs<'_>) {
     command.args(["--", ":(top)"]);
-    for folder in inputs.exclude {
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        if let Ok(relative) = folder.strip_prefix(root) {
+    for path in inputs.exclude {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Ok(relative) = path.strip_prefix(root) {
             command.arg(format!(":(top,exclude,literal){}", relative.display()));
         }
     }

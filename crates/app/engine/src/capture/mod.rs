@@ -15,8 +15,10 @@ mod host;
 mod interpreter;
 mod leaves;
 pub mod named_files;
+mod outputs;
 mod owner;
 mod patch;
+mod plain;
 mod script;
 pub mod sources;
 #[cfg(test)]
@@ -28,7 +30,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
-pub use comments::{is_python, is_same_code};
+pub use comments::{code_of, is_python, is_same_code};
 pub use container::{Container, ContainerSource};
 pub use diff::{PatchedFile, patched_files, states};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
@@ -41,6 +43,8 @@ pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;
 pub use leaves::leaves;
 pub use named_files::NamedFile;
+pub use outputs::is_of_output;
+pub use plain::{is_plain, plain_settings};
 pub use script::{Script, script_of};
 
 /// What the capture steps look at.
@@ -54,7 +58,7 @@ pub struct CaptureInputs<'i> {
     pub environment: &'i BTreeMap<String, String>,
     /// The image that the run file declares.
     pub container_image: Option<&'i str>,
-    /// Folders that are no part of the code, above all Trackway's own home.
+    /// Folders and files that are no part of the code, above all Trackway's own home.
     pub exclude: &'i [PathBuf],
     /// Takes the secrets out of the list of packages before it is hashed.
     pub redactor: &'i Redactor,
@@ -74,6 +78,9 @@ pub struct Capture {
     /// The other files below its folders that git does not compare; none in captures of older versions, and where it starts in no folder of a project.
     #[serde(default)]
     pub folder: Option<Folder>,
+    /// The files that the output of the supervisor goes to, without links: they are outputs, whatever is written to them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<PathBuf>,
     /// The packages that will run.
     pub environment_lock: EnvironmentLock,
     /// The container image.
@@ -89,6 +96,9 @@ pub struct Capture {
 /// Runs all capture steps side by side. Takes as long as the slowest; never fails.
 #[must_use]
 pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
+    let mut outputs = outputs::capture(inputs);
+    let exclude: Vec<PathBuf> = inputs.exclude.iter().chain(&outputs).cloned().collect();
+    let inputs = &CaptureInputs { exclude: &exclude, ..*inputs };
     std::thread::scope(|scope| {
         // What git ignores is known only when it has answered.
         let git = scope.spawn(|| {
@@ -103,11 +113,16 @@ pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
         let host = host::capture();
         let broke = "the step ended in a panic; please report it";
         let named_files = named_files::capture(inputs);
+        // A program that reads the output may have opened its file only now.
+        outputs.extend(outputs::capture(inputs));
+        outputs.sort();
+        outputs.dedup();
         let (git, folder) = git.join().unwrap_or_else(|_| (Git::missing(broke), None));
         Capture {
             script: script::capture(inputs),
             named_files,
             folder,
+            outputs,
             git,
             environment_lock: environment_lock.join().unwrap_or_else(|_| EnvironmentLock::missing(broke)),
             container,

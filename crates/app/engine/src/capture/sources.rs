@@ -13,6 +13,7 @@ use trackway_formats::sha256_hex;
 use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
 use super::patch::{self, KEPT_FILE_BYTES_MAX};
+use super::plain::{PLAIN_BYTES_MAX, is_plain, plain_settings};
 use super::{Capture, EnvironmentLock, Git, NamedFile, Untracked};
 
 /// The most of a file of settings or code that the command names that is kept.
@@ -96,7 +97,7 @@ pub fn differences(home: &HomeLayout, source: &AttemptSource) -> Vec<(PathBuf, S
     for file in &source.files {
         found.extend(differing(&home.file_source(&file.blake3), &|bytes| hash(bytes) == file.blake3));
     }
-    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+    for file in source.named_files.iter().filter(|file| may_have_settings(file)) {
         let Some(blake3) = &file.blake3 else { continue };
         // Not all of them could be kept.
         let kept = Some(home.file_source(blake3)).filter(|path| path.exists());
@@ -166,7 +167,7 @@ pub fn keep(
     }
     let is_kept = |path: &Path| source.files.iter().any(|file| file.path == path);
     source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
-    for file in source.named_files.iter().filter(|file| holds_settings(file)) {
+    for file in source.named_files.iter().filter(|file| has_settings(&file.path, file.size_bytes)) {
         // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
         drop(keep_file(home, redactor, &file.path));
     }
@@ -188,7 +189,7 @@ fn keep_folder(home: &HomeLayout, redactor: &Redactor, capture: &Capture) {
     let (mut left_bytes, mut left_files) = (KEPT_FOLDER_BYTES_MAX, KEPT_FOLDER_FILES_MAX);
     for file in capture.folder.iter().flat_map(|folder| &folder.files) {
         let is_new = file.blake3.as_ref().is_some_and(|blake3| !home.file_source(blake3).exists());
-        if !is_new || !is_settings(&file.path, file.size_bytes) || file.size_bytes > left_bytes {
+        if !is_new || !has_settings(&file.path, file.size_bytes) || file.size_bytes > left_bytes {
             continue;
         }
         left_bytes -= file.size_bytes;
@@ -200,11 +201,21 @@ fn keep_folder(home: &HomeLayout, redactor: &Redactor, capture: &Capture) {
     }
 }
 
-fn holds_settings(file: &NamedFile) -> bool {
-    is_settings(&file.path, file.size_bytes)
+/// Whether the bytes of the file may be kept.
+fn may_have_settings(file: &NamedFile) -> bool {
+    is_settings(&file.path, file.size_bytes) || is_plain(&file.path)
 }
 
-/// Whether the bytes of a file of this name and size are kept.
+/// Whether the bytes of the file are kept: settings or code, or a text that has nothing but settings in it.
+fn has_settings(path: &Path, size_bytes: u64) -> bool {
+    let is_plain_text = || {
+        let text = read_regular(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        text.is_some_and(|text| plain_settings(path, &text).is_some())
+    };
+    is_settings(path, size_bytes) || (is_plain(path) && size_bytes <= PLAIN_BYTES_MAX && is_plain_text())
+}
+
+/// Whether the name and the size are those of settings or code.
 fn is_settings(path: &Path, size_bytes: u64) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
     let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));

@@ -182,6 +182,33 @@ fn the_files_that_git_does_not_compare_are_listed() {
     assert_eq!(paths, ["config.json", "data/train.csv"].map(PathBuf::from));
 }
 
+/// Proves that a file which the output goes to, as an excluded one, is neither uncommitted nor listed, whether git tracks it or not.
+#[test]
+fn excluded_files_are_no_part_of_the_code() {
+    let mut world = World::new();
+    world.git(&["init"]);
+    world.write("train.py", "print(1)\n");
+    world.write("tracked.log", "1\n");
+    world.write(".gitignore", "ignored.txt\n");
+    world.git(&["add", "."]);
+    world.git(&["commit", "-m", "first"]);
+    world.exclude = ["tracked.log", "train.log", "ignored.txt"].map(|name| world.path().join(name)).into();
+    let all = |world: &World| {
+        world.with(&["python", "train.py"], |inputs| {
+            let git = git::capture(inputs);
+            let folder = folder::capture(inputs, &git).unwrap();
+            (git.dirty, git.dirty_diff_blake3, folder.files.len())
+        })
+    };
+    for name in ["tracked.log", "train.log", "ignored.txt"] {
+        world.write(name, "2\n");
+        assert_eq!(all(&world), (Some(false), None, 0), "{name}");
+    }
+    world.exclude.clear();
+    assert_eq!(all(&world).0, Some(true));
+    assert_eq!(all(&world).2, 1, "what git ignores");
+}
+
 /// Proves that a broken repository gives git's own reason instead of an empty answer.
 #[test]
 fn a_broken_repository_gives_a_reason() {

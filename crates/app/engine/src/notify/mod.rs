@@ -20,7 +20,7 @@ use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-use crate::reporter::{Notice, Progress, Reporter, Stream};
+use crate::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};
 use crate::run::{Job, Prepared, RunSource};
 
 /// Scheme and host of an address, without the part that is secret.
@@ -161,6 +161,10 @@ impl Reporter for Notifier<'_> {
             // In the ledger it is anyway.
             let _ = delivery.send(Message::Detection(found));
         }
+    }
+
+    fn terminal(&self) -> TerminalStreams {
+        self.inner.terminal()
     }
 
     fn output(&self, stream: Stream, bytes: &[u8]) {

@@ -83,6 +83,8 @@ pub(super) fn run_in(container: Container, spec: &mut LaunchSpec, passed: &[Stri
     let names: BTreeSet<&str> = own.keys().chain(inherited).map(String::as_str).collect();
     spec.argv = container.command(spec.attempt_id, &absolute(&spec.working_directory), names, &spec.argv);
     spec.details.container = Some(container);
+    // The engine's client would have it, and the script in the container would not.
+    spec.terminal = None;
 }
 
 /// The path as outside, with its symbolic links: what the script is given begins with it.

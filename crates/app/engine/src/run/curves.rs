@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trackway_core::Step;
-use trackway_formats::record::is_internal_metric;
+use trackway_formats::record::{is_internal_metric, unmarked};
 
 /// Points of one metric that are kept.
 const POINTS_MAX: usize = 512;
@@ -33,7 +33,7 @@ impl Curves {
             curve.values.pop_front();
         }
         curve.last_step = step;
-        curve.values.push_back(value);
+        curve.values.push_back(unmarked(value));
     }
 
     /// Forgets a curve: its values come from another writer from now on.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::json;
@@ -10,10 +11,10 @@ use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::shim::printed_course;
-use trackway_launch::{Observation, Seen};
+use trackway_launch::{Observation, Seen, Terminal, TerminalStreams};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
-use trackway_tower::decide::{DecisionRule, SpentBeside};
+use trackway_tower::decide::{DecisionRule, Spent};
 
 use super::adopted;
 use super::changes::{Changes, plan_values};
@@ -36,7 +37,7 @@ use super::watchdog::{Limits, StartLimit};
 use super::{stacks, trust};
 use crate::Context;
 use crate::actions::{self, ActionKind};
-use crate::budgets::spent_beside;
+use crate::budgets::spent;
 use crate::capture::Capture;
 use crate::checkpoints::{mirror_now, mirror_run};
 use crate::error::{AppError, ErrorKind};
@@ -86,6 +87,7 @@ pub fn drive(
                 let capture = capturing.take().and_then(|capturing| capturing.join().ok());
                 let additions = Additions {
                     capture,
+                    terminal: terminal_of(reporter),
                     ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
                 detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
@@ -127,6 +129,16 @@ pub fn drive(
     let outcome = run::outcome(context, run_id)?;
     mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// The terminals of the next attempt, where a person watches the run from a terminal.
+fn terminal_of(reporter: &dyn Reporter) -> Option<Arc<Terminal>> {
+    let streams = reporter.terminal();
+    if streams == TerminalStreams::default() {
+        return None;
+    }
+    let opened = Terminal::open(streams).map(Arc::new);
+    opened.map_err(|error| reporter.note(format!("the script has pipes instead of a terminal: {error}"))).ok()
 }
 
 /// A refused launch needs a person: the run does not stay one that runs, and its history has the reason. Returns the reason, or why that cannot be
@@ -208,6 +220,7 @@ fn additions(
         exclude_hosts,
         isolation: None,
         capture: None,
+        terminal: None,
     })
 }
 
@@ -344,6 +357,7 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
         placement,
         run,
         attached: true,
+        terminal: None,
         noted: Cell::new(true),
         resume_reported: Cell::new(false),
     };
@@ -372,7 +386,7 @@ fn watch(
     let files = launcher
         .files(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
-    let beside = spent_beside(context, row.run_id)?;
+    let spent = spent(context, &launched.run)?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
     let stacks_in = rehearsal.filter(|rehearsal| rehearsal.takes_stacks).map(|_| files.clone());
@@ -380,7 +394,7 @@ fn watch(
         placement: &launched.placement,
         files,
         channel: context.channel_to(&launched.placement)?,
-        limits: limits_of(limits(launched, &prepared.job.plan, beside), rehearsal),
+        limits: limits_of(limits(launched, &prepared.job.plan, spent), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
         sigterm_preempts: prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted,
@@ -392,6 +406,7 @@ fn watch(
         },
         injection,
         attached: launched.attached,
+        terminal: launched.terminal.as_deref(),
         running_seconds,
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
         superseded_by: &|| prepared.supervision.superseded_by(),
@@ -483,11 +498,9 @@ fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
     }
 }
 
-/// What the run may still take, from its budgets and what its sealed attempts took.
-fn limits(launched: &Launched, plan: &Plan, beside: SpentBeside) -> Limits {
-    let Launched { run, row, .. } = launched;
-    let usd = run.cost_usd.unwrap_or(0.0) + beside.cost_usd;
-    let (gpu_seconds, seconds) = (run.gpu_seconds + beside.gpu_seconds, run.wall_seconds + beside.seconds);
+/// What the run may still take, from its budgets and what its launches took.
+fn limits(launched: &Launched, plan: &Plan, spent: Spent) -> Limits {
+    let row = &launched.row;
     let gpus = f64::from(row.gpu_count.unwrap_or(0));
     let usd_per_second = row.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
     Limits {
@@ -497,10 +510,10 @@ fn limits(launched: &Launched, plan: &Plan, beside: SpentBeside) -> Limits {
             (Some(seconds), _) => Some(StartLimit::Step { seconds }),
             (None, seconds) => seconds.map(|seconds| StartLimit::Sign { seconds }),
         },
-        usd_left: plan.retry.max_usd.map(|limit| limit - usd),
+        usd_left: plan.retry.max_usd.map(|limit| limit - spent.cost_usd),
         usd_per_second,
-        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - gpu_seconds),
-        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - seconds),
+        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - spent.gpu_seconds),
+        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - spent.seconds),
         gpus,
         handshake_seconds: None,
         last_step: None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_launch::{AttemptChannel, GrowingFile};
+use trackway_launch::{AttemptChannel, GrowingFile, Terminal};
 
 use crate::reporter::{Reporter, Stream};
 
@@ -15,15 +15,17 @@ const TURN_BYTES_MAX: usize = 16 << 20;
 pub struct Echo {
     channel: Arc<dyn AttemptChannel>,
     /// The streams, and up to where they were passed on; none: what is there now is skipped.
-    streams: [(Stream, Option<u64>); 2],
+    streams: Vec<(Stream, Option<u64>)>,
 }
 
 impl Echo {
-    /// From the beginning, or only what comes from now on.
+    /// From the beginning, or only what comes from now on; without what a terminal shows.
     #[must_use]
-    pub fn new(channel: Arc<dyn AttemptChannel>, from_end: bool) -> Self {
+    pub fn new(channel: Arc<dyn AttemptChannel>, from_end: bool, terminal: Option<&Terminal>) -> Self {
         let offset = (!from_end).then_some(0);
-        Self { channel, streams: [(Stream::Stdout, offset), (Stream::Stderr, offset)] }
+        let streams = [Stream::Stdout, Stream::Stderr].into_iter();
+        let streams = streams.filter(|stream| !terminal.is_some_and(|terminal| terminal.shows(*stream)));
+        Self { channel, streams: streams.map(|stream| (stream, offset)).collect() }
     }
 
     /// Passes on what was written since the last turn. True when there may be more at once.

@@ -1,14 +1,19 @@
-//! The code of the evaluator: the files that its command names.
+//! The code of the evaluator: the files that its command names, the local modules that these import, and those that were seen
+//! opened while it ran.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use trackway_api::evaluations::CodeFile;
+use trackway_formats::EventKind;
 use trackway_formats::runfile::Plan;
 use trackway_formats::sha256_hex;
 use trackway_formats::shell::words;
+use trackway_ledger::EventRow;
 
 use super::Job;
+use super::local_imports::local_imports;
 use crate::error::{AppError, ErrorKind};
 use crate::file_digest::file_sha256;
 
@@ -24,7 +29,7 @@ pub struct Evaluator {
     pub name: String,
     /// SHA-256 over the names and hashes of its files; none where no file is known.
     pub digest: Option<String>,
-    /// Its files, in the order of the command.
+    /// Its files: in the order of the command, then what they import, by path.
     pub files: Vec<CodeFile>,
 }
 
@@ -42,8 +47,8 @@ pub enum EvaluatorCode<'c> {
     Scorer(&'c str),
 }
 
-/// Looks at the files that an evaluator's command names, but for `data`, which it reads. If it names none, the program itself is
-/// the code. `job` has its working directory.
+/// Looks at the files that an evaluator's command names, but for `data`, which it reads, and at the local modules that its scripts
+/// import. If it names none, the program itself is the code. `job` has its working directory.
 pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
     let (name, argv) = match code {
         EvaluatorCode::Scorer(scorer) => (format!("{BUILT_IN} {BUILT_IN_VERSION}"), words(scorer)),
@@ -58,14 +63,82 @@ pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result
             files.push(code_file(&named, &path)?);
         }
     }
+    let scripts: Vec<PathBuf> =
+        files.iter().map(|file| folder.join(&file.path)).filter(|path| is_python(path)).collect();
+    for path in local_imports(&scripts, &folder) {
+        let named = shown(&path, &folder);
+        if !is_data(&path, data) && files.iter().all(|file| file.path != named) {
+            files.push(code_file(&named, &path)?);
+        }
+    }
     if files.is_empty() {
         let name = argv.first().map_or("", String::as_str);
         let program = job.search_path().iter().map(|entry| entry.join(name)).find(|path| path.is_file());
         files.extend(program.map(|path| code_file(name, &path)).transpose()?);
     }
+    Ok(Evaluator { name, digest: digest_of(&files), files })
+}
+
+/// SHA-256 over the names and hashes of files; none of no files.
+#[must_use]
+pub fn digest_of(files: &[CodeFile]) -> Option<String> {
     let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
-    let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
-    Ok(Evaluator { name, digest, files })
+    (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()))
+}
+
+/// The source files that were opened while an evaluator ran, by its events: what the texts of its scripts do not show is seen there.
+#[must_use]
+pub fn opened_code(events: &[EventRow]) -> Vec<CodeFile> {
+    let mut opened: BTreeMap<&str, CodeFile> = BTreeMap::new();
+    for event in events.iter().filter(|event| EventKind::CodeOpened.is(&event.kind)) {
+        let (Some(path), Some(sha256)) = (event.field("path"), event.field("sha256")) else { continue };
+        let size_bytes = event.field("size_bytes").and_then(|size| size.parse().ok()).unwrap_or(0);
+        let file = CodeFile { path: path.to_owned(), sha256: sha256.to_owned(), size_bytes };
+        // What was read first is what ran.
+        opened.entry(path).or_insert(file);
+    }
+    opened.into_values().collect()
+}
+
+/// The known files of an evaluator with those that were seen opened: what was opened is what ran. Also the paths of known files that
+/// had other bytes then.
+#[must_use]
+pub fn with_opened(known: Vec<CodeFile>, opened: Vec<CodeFile>) -> (Vec<CodeFile>, Vec<String>) {
+    let (mut files, mut changed) = (known, Vec::new());
+    for file in opened {
+        match files.iter_mut().find(|known| is_same_path(&known.path, &file.path)) {
+            Some(known) if known.sha256 == file.sha256 => {}
+            Some(known) => {
+                changed.push(known.path.clone());
+                *known = CodeFile { path: known.path.clone(), ..file };
+            }
+            None => files.push(file),
+        }
+    }
+    (files, changed)
+}
+
+/// Whether two names of a file are one: `./eval.py` is `eval.py`, and so is `/job/eval.py`, of which only the folder is not known.
+fn is_same_path(one: &str, other: &str) -> bool {
+    let plain = |path: &str| -> PathBuf {
+        let is_step = |part: &Component<'_>| matches!(part, Component::CurDir | Component::ParentDir);
+        Path::new(path).components().filter(|part| !is_step(part)).collect()
+    };
+    let (one, other) = (plain(one), plain(other));
+    match (one.is_absolute(), other.is_absolute()) {
+        (true, false) => one.ends_with(&other),
+        (false, true) => other.ends_with(&one),
+        _ => one == other,
+    }
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
+}
+
+/// A path below the folder without it.
+fn shown(path: &Path, folder: &Path) -> String {
+    path.strip_prefix(folder).unwrap_or(path).display().to_string()
 }
 
 /// Names and digests of what will evaluate the checkpoints of `job`, as they are now; none where its run file names nothing. A file
@@ -125,7 +198,48 @@ fn code_file(named: &str, path: &Path) -> Result<CodeFile, AppError> {
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::{RunId, SequentialIds, Timestamp};
+
     use super::*;
+
+    fn file(path: &str, sha256: &str) -> CodeFile {
+        CodeFile { path: path.into(), sha256: sha256.into(), size_bytes: 3 }
+    }
+
+    /// Proves that what was opened belongs to the code, once, with the bytes that were read first, and that other events do not.
+    #[test]
+    fn what_was_opened_is_code() {
+        let event = |kind: &str, path: &str, sha256: &str| EventRow {
+            event_id: String::new(),
+            run_id: RunId::new(&SequentialIds::default()),
+            attempt_id: None,
+            at: Timestamp::from_micros(0),
+            kind: kind.into(),
+            step: None,
+            message: String::new(),
+            fields_json: Some(json!({ "path": path, "sha256": sha256, "size_bytes": "3" })),
+            source: "launcher".into(),
+        };
+        let events = [
+            event("code_opened", "plug.py", "aa"),
+            event("code_opened", "plug.py", "bb"),
+            event("checkpoint_opened", "ck.pt", "cc"),
+            event("code_opened", "eval.py", "dd"),
+        ];
+        let opened = opened_code(&events);
+        assert_eq!(opened, [file("eval.py", "dd"), file("plug.py", "aa")]);
+        let (files, changed) = with_opened(vec![file("./eval.py", "ee")], opened.clone());
+        assert_eq!(
+            (files.as_slice(), changed),
+            ([file("./eval.py", "dd"), file("plug.py", "aa")].as_slice(), vec!["./eval.py".into()])
+        );
+        let (same, changed) = with_opened(files.clone(), opened);
+        assert_eq!((&same, changed.len()), (&files, 0));
+        assert_ne!(digest_of(&files), digest_of(&files[..1]));
+        let same = [("/job/eval.py", "eval.py"), ("../lib/a.py", "/x/lib/a.py"), ("eval.py", "eval.py")];
+        assert!(same.iter().all(|(one, other)| is_same_path(one, other)));
+        assert!(!is_same_path("job/eval.py", "eval.py") && !is_same_path("/a/eval.py", "/b/eval.py"));
+    }
 
     /// Proves that arguments, values of options and modules may be files, and that a program from the PATH is none.
     #[test]

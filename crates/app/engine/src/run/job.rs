@@ -158,8 +158,8 @@ impl Job {
     ) -> Result<Self, AppError> {
         must_be_text("the folder of a run", run_file.as_deref().unwrap_or(&base))?;
         // What is only recorded never needs its secrets.
-        plan.run.parameters = redactor.settings(&plan.run.parameters);
-        plan.run.tags = redactor.settings(&plan.run.tags);
+        plan.run.parameters = redactor.parameters(&plan.run.parameters);
+        plan.run.tags = redactor.parameters(&plan.run.tags);
         let stored_plan = without_secrets(&plan, redactor)?;
         let config_sha256 = stored_plan.config_sha256();
         Ok(Self { plan, stored_plan, config_sha256, base, run_file, overrides })
@@ -308,18 +308,20 @@ mod tests {
         Job::read(&RunSource::Command { argv, name: None, parameters, tags }, &redactor).unwrap()
     }
 
-    /// Proves that given parameters and tags are neither hashed nor kept with their secrets, and that a run with them can be
-    /// launched again.
+    /// Proves that given parameters and tags are neither hashed nor kept with their secrets, that ordinary values of names which may be a secret's are
+    /// kept, and that a run with them can be launched again.
     #[test]
     fn given_parameters_are_only_recorded() {
         let argv = vec!["true".to_owned()];
         let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
-        let given = [("api_key", "correct-horse-battery"), ("lr", "0.1")];
+        let given = [("api_key", "correct-horse-battery"), ("lr", "0.1"), ("key", "user_id"), ("pat", "3")];
         let parameters = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let source = RunSource::Command { argv, name: None, parameters, tags: BTreeMap::new() };
         let with = Job::read(&source, &redactor).unwrap();
         assert_eq!(with.config_sha256, job(&["true"]).config_sha256);
-        assert_eq!(with.plan.run.parameters["lr"], "0.1");
+        for (name, value) in &given[1..] {
+            assert_eq!(with.plan.run.parameters[*name], *value, "{name}");
+        }
         assert!(!with.plan.run.parameters["api_key"].contains("horse"));
         assert!(
             !with.stored(RunId::new(&trackway_core::SequentialIds::default()), None, &redactor).has_secrets

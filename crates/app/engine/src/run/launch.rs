@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
@@ -16,6 +17,7 @@ use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
 use trackway_launch::shim::steps_are;
 use trackway_launch::{
     EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
+    Terminal,
 };
 use trackway_ledger::{
     AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, KeptRows, RunRow,
@@ -57,6 +59,8 @@ pub struct Launched {
     pub run: RunRow,
     /// Whether it was already running when this supervisor came.
     pub attached: bool,
+    /// The terminals of its script; none: it has pipes.
+    pub terminal: Option<Arc<Terminal>>,
     /// Whether the ledger has its placement.
     pub noted: Cell<bool>,
     /// Whether it was reported while it ran that it did not continue from its checkpoint.
@@ -97,6 +101,8 @@ pub struct Additions {
     pub isolation: Option<Isolation>,
     /// What it starts from, if that was captured just now.
     pub capture: Option<Capture>,
+    /// The terminals of its script, for a launcher that has a use for them.
+    pub terminal: Option<Arc<Terminal>>,
 }
 
 impl Additions {
@@ -182,6 +188,7 @@ pub fn launch_next(
         placement,
         run,
         attached: false,
+        terminal: spec.terminal.filter(|terminal| terminal.is_used()),
         noted: Cell::new(false),
         resume_reported: Cell::new(false),
     };
@@ -583,6 +590,7 @@ fn spec_of(
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
         argv: plan.run.command.iter().map(OsString::from).chain(adoption.args.iter().cloned()).collect(),
         environment,
+        terminal: additions.terminal.clone(),
         details: with_fields_of!(
             LaunchDetails,
             &row,

@@ -336,6 +336,7 @@ impl RecordFacts {
             Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
             Frame::Metrics(metrics) if !is_of_training => self.alive(metrics.at, Some(metrics.step)),
             Frame::Metrics(metrics) => self.made(metrics.at, metrics.step),
+            Frame::EarlyMetrics(metrics) => self.alive(metrics.at, None),
             Frame::Heartbeat(heartbeat) => self.made(heartbeat.at, heartbeat.step),
             Frame::Event(event) => {
                 self.alive(event.at, None);

@@ -1,7 +1,7 @@
 //! Reopens a run whose supervisor is gone.
 
 use trackway_core::{LaunchKind, TerminationReason};
-use trackway_ledger::{RunRow, RunState};
+use trackway_ledger::{AttemptState, RunRow, RunState};
 
 pub(super) use super::blocked::is_of_data;
 use super::home_copy::refuse_in_a_copy;
@@ -11,6 +11,7 @@ use super::opened::{not_resumable, opened};
 use super::prepare::{Prepared, capture_surroundings, supervised};
 use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
+use super::spent::refused_by_budget;
 use super::supervision;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
@@ -42,7 +43,7 @@ pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Resul
 
 /// # Errors
 /// [`ErrorKind::Usage`] for a run that nothing continues. A stopped or failed one may continue from its last checkpoint, for example
-/// after the code was fixed.
+/// after the code was fixed. [`ErrorKind::Blocked`] for one whose budgets leave nothing for another attempt.
 fn refuse_unless_open(context: &Context, run: &RunRow) -> Result<(), AppError> {
     if run.kind != LaunchKind::Train {
         let (run_id, kind) = (run.run_id, run.kind.as_str());
@@ -51,11 +52,15 @@ fn refuse_unless_open(context: &Context, run: &RunRow) -> Result<(), AppError> {
             .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
     }
     let last = context.attempts_of(run.run_id)?.pop();
-    if may_resume(run.kind, run.state, last.and_then(|last| last.termination_reason)) {
-        Ok(())
-    } else {
-        Err(not_resumable(run, ""))
+    let reason = last.as_ref().and_then(|last| last.termination_reason);
+    if !may_resume(run.kind, run.state, reason) {
+        return Err(not_resumable(run, ""));
     }
+    // An attempt that is not sealed is only watched, and what follows from its end is decided then.
+    if last.is_some_and(|last| last.state != AttemptState::Sealed) {
+        return Ok(());
+    }
+    refused_by_budget(context, run)?.map_or(Ok(()), Err)
 }
 
 /// The error of a run whose plan this home does not have.

@@ -12,6 +12,7 @@ use trackway_tower::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 use super::detect::Detecting;
 use super::live_record::{LiveRecord, Sight};
+use super::majority::majority_of;
 use super::trust::{begins, losses_of};
 use crate::Context;
 use crate::error::AppError;
@@ -53,6 +54,7 @@ impl Replay {
         for detection in context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id))? {
             losses.take_finding(detection.detector);
         }
+        curves.knows_majority(majority_of(context, run, row, &plan)?);
         if begins(row) {
             look(&curves, rung_of(row) == Rung::FULL, &mut losses);
         }

@@ -1,12 +1,14 @@
 //! What a resume really did, as its first steps show it: hours before the end, when the seal says it.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::layout::AttemptLayout;
-use trackway_formats::printed::PrintedCourse;
+use trackway_formats::printed::{Printed, PrintedCourse, PrintedReader};
 use trackway_formats::runfile::OnWrongResume;
 use trackway_ledger::AttemptRow;
 
@@ -23,8 +25,12 @@ const PATIENT_STEPS: usize = 5;
 const PATIENT_SECONDS: f64 = 5.0;
 /// Steps that come so many times faster than those after the checkpoint are printed from a history.
 const AT_ONCE: f64 = 10.0;
-/// So much of a log is searched for counts.
+/// So much of a log is searched for counts and for the forms of its lines.
 const LOG_BYTES_MAX: u64 = 64 << 10;
+/// The last attempts whose logs are searched for the forms of lines.
+const ATTEMPTS_MAX: usize = 4;
+/// Values that are written as words.
+const NOT_FINITE: [&str; 3] = ["nan", "inf", "infinity"];
 
 /// A step and when it was made.
 pub type Made = (Step, Timestamp);
@@ -54,52 +60,215 @@ impl Before {
     }
 }
 
-/// The logs of the attempts, for the totals that are printed beside steps: `step 1/59`.
+/// The logs of the attempts, for the totals that are printed beside steps, `step 1/59`, and for the forms of the lines that have them.
 #[derive(Debug, Clone, Default)]
 pub struct Logs {
     own: PathBuf,
     earlier: Vec<PathBuf>,
+    /// The forms of the lines of the training, once they were looked for.
+    forms: OnceLock<BTreeSet<String>>,
 }
 
 impl Logs {
     /// `attempts`: those before the row.
     pub fn of(attempts: &[AttemptRow], row: &AttemptRow) -> Self {
         let folder = |attempt: &AttemptRow| PathBuf::from(&attempt.log_directory);
-        Self { own: folder(row), earlier: attempts.iter().map(folder).collect() }
+        let earlier = attempts.iter().map(folder).collect();
+        Self { own: folder(row), earlier, forms: OnceLock::new() }
     }
 
-    /// Whether the printed totals say that the steps are not those of the whole training.
-    pub fn count_otherwise(&self, planned: Step, steps: &[Made]) -> bool {
+    /// What the totals that are printed beside the steps are of.
+    fn totals_are(&self, planned: Step, steps: &[Made]) -> Total {
         let highest = steps.iter().map(|(step, _)| *step).max().unwrap_or(0);
         let earlier: BTreeSet<u64> = self.earlier.iter().flat_map(|folder| printed_totals(folder)).collect();
-        counts_otherwise(&printed_totals(&self.own), &earlier, planned, highest)
+        total_of(&printed_totals(&self.own), &earlier, planned, highest)
+    }
+
+    /// Whether the attempt counts from `first` to the total to which an attempt before had counted up to the step `of`.
+    fn count_again(&self, first: Step, of: Step) -> bool {
+        let own = outputs(&self.own).map(|log| counts_in(&beginning_of(&log))).concat();
+        let last = self.earlier.iter().rev().take(ATTEMPTS_MAX);
+        last.flat_map(|folder| outputs(folder))
+            .any(|log| counts_again(&own, &counts_in(&end_of(&log)), first, of))
+    }
+
+    /// The steps that are not only those of lines of another form than the attempts before printed when they reached the step `of`. Without such lines all of
+    /// them.
+    fn of_training(&self, made: &[Made], of: Step) -> Vec<Made> {
+        let forms = self.forms.get_or_init(|| {
+            let last = self.earlier.iter().rev().take(ATTEMPTS_MAX);
+            last.flat_map(|folder| outputs(folder)).flat_map(|log| forms_from(&end_of(&log), of)).collect()
+        });
+        if forms.is_empty() {
+            return made.to_vec();
+        }
+        let lines: Vec<Line> =
+            outputs(&self.own).iter().flat_map(|log| lines_in(&beginning_of(log))).collect();
+        let others = steps_of_other_forms(&lines, forms);
+        made.iter().copied().filter(|(step, _)| !others.contains(step)).collect()
     }
 }
 
-/// Whether a total is that of an epoch, by the step of the checkpoint at the end of one, or of the steps that were left.
-fn counts_otherwise(own: &BTreeSet<u64>, earlier: &BTreeSet<u64>, planned: Step, highest: Step) -> bool {
-    let mut totals = own.iter().filter(|total| **total >= highest);
-    totals.any(|total| planned.is_multiple_of(*total) || earlier.contains(&total.saturating_add(planned)))
+/// The steps of the training among those that were made: an evaluation that counts its own batches prints another line for them.
+pub fn of_training(made: &[Made], of: Step, (before, logs): (Before, &Logs)) -> Vec<Made> {
+    // Where steps begin again in each epoch, the log alone does not say which they are.
+    if before.is_inexact || made.is_empty() { made.to_vec() } else { logs.of_training(made, of) }
 }
 
-/// The totals at the beginning of what an attempt printed. A log that cannot be read has none.
+/// The form of a printed line that gives values, and the step of these.
+type Line = (String, Step);
+
+/// The forms of those lines that are at the step `of` or after it.
+fn forms_from(text: &str, of: Step) -> BTreeSet<String> {
+    lines_in(text).into_iter().filter(|(_, step)| *step >= of).map(|(form, _)| form).collect()
+}
+
+/// The steps that have lines, and none of these forms.
+fn steps_of_other_forms(lines: &[Line], forms: &BTreeSet<String>) -> BTreeSet<Step> {
+    let (known, other): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|(form, _)| forms.contains(form));
+    let known: BTreeSet<Step> = known.into_iter().map(|(_, step)| *step).collect();
+    other.into_iter().map(|(_, step)| *step).filter(|step| !known.contains(step)).collect()
+}
+
+fn lines_in(text: &str) -> Vec<Line> {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    for line in text.split_inclusive('\n') {
+        let mut steps = Vec::new();
+        reader.push(Printed::Stdout, line.as_bytes(), |metrics| steps.push(metrics.step));
+        if !steps.is_empty() {
+            let form = form_of(line);
+            found.extend(steps.into_iter().map(|step| (form.clone(), step)));
+        }
+    }
+    found
+}
+
+/// A line without its numbers: `[eval] step # loss #`.
+fn form_of(line: &str) -> String {
+    let mut form = String::new();
+    let mut rest = line.trim();
+    while let Some(letter) = rest.chars().next() {
+        let is_sign = matches!(letter, '+' | '-')
+            && !form.ends_with(|last: char| last.is_alphanumeric() || last == '#');
+        let (end, shown) = if letter.is_ascii_digit() {
+            (end_of_number(rest), "#")
+        } else if letter.is_alphabetic() {
+            let end = rest.find(|letter: char| !letter.is_alphabetic()).unwrap_or(rest.len());
+            let is_value = NOT_FINITE.iter().any(|word| rest[..end].eq_ignore_ascii_case(word));
+            (end, if is_value { "#" } else { &rest[..end] })
+        } else if letter.is_whitespace() {
+            (rest.len() - rest.trim_start().len(), " ")
+        } else {
+            let end = letter.len_utf8();
+            (end, if is_sign { "" } else { &rest[..end] })
+        };
+        form.push_str(shown);
+        rest = &rest[end..];
+    }
+    form
+}
+
+/// A number with its decimals, its power and its unit; of a time all of its parts.
+fn end_of_number(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_power = |at: usize| matches!(bytes[at], b'+' | b'-') && matches!(bytes[at - 1], b'e' | b'E');
+    let belongs = |at: usize| bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'.' | b':' | b'%');
+    (1..bytes.len()).find(|at| !belongs(*at) && !is_power(*at)).unwrap_or(bytes.len())
+}
+
+/// The logs of both outputs of an attempt.
+fn outputs(folder: &Path) -> [PathBuf; 2] {
+    let files = AttemptLayout::new(folder);
+    [files.stdout_log(), files.stderr_log()]
+}
+
+/// What a printed total is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Total {
+    /// The whole training, or there is none.
+    Training,
+    /// An epoch, by the step of the checkpoint at the end of one.
+    Epoch,
+    /// The steps that were left.
+    Rest,
+}
+
+fn total_of(own: &BTreeSet<u64>, earlier: &BTreeSet<u64>, planned: Step, highest: Step) -> Total {
+    let totals = || own.iter().filter(|total| **total >= highest);
+    if totals().any(|total| earlier.contains(&total.saturating_add(planned))) {
+        return Total::Rest;
+    }
+    if totals().any(|total| planned.is_multiple_of(*total)) { Total::Epoch } else { Total::Training }
+}
+
+/// The totals at the beginning of what an attempt printed.
 fn printed_totals(folder: &Path) -> BTreeSet<u64> {
+    totals_in(&beginning_of(&AttemptLayout::new(folder).stdout_log()))
+}
+
+/// The beginning of a log; nothing of one that cannot be read.
+fn beginning_of(path: &Path) -> String {
     let mut bytes = Vec::new();
-    if let Ok(log) = std::fs::File::open(AttemptLayout::new(folder).stdout_log()) {
+    if let Ok(log) = File::open(path) {
         let _ = log.take(LOG_BYTES_MAX).read_to_end(&mut bytes);
     }
-    totals_in(&String::from_utf8_lossy(&bytes))
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The end of a log; nothing of one that cannot be read.
+fn end_of(path: &Path) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut log = File::open(path)?;
+        let begin = log.metadata()?.len().saturating_sub(LOG_BYTES_MAX);
+        log.seek(SeekFrom::Start(begin))?;
+        let mut bytes = Vec::new();
+        log.take(LOG_BYTES_MAX).read_to_end(&mut bytes).map(|_| bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
 fn totals_in(text: &str) -> BTreeSet<u64> {
+    counts_by(text, "/").map(|count| count.total).collect()
+}
+
+/// A printed count, `Epoch 3/30`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Count {
+    word: String,
+    done: u64,
+    total: u64,
+}
+
+/// Those with a sign or a word between their numbers: `Epoch 3/30`, `Epoch 3 of 30`.
+fn counts_in(text: &str) -> Vec<Count> {
+    let lines = text.split(['\n', '\r']);
+    lines.flat_map(|line| counts_by(line, "/").chain(counts_by(line, " of "))).collect()
+}
+
+fn counts_by<'t>(text: &'t str, between: &'static str) -> impl Iterator<Item = Count> + 't {
     let is_digit = |letter: char| letter.is_ascii_digit();
-    let counts = text.match_indices('/').filter_map(|(at, _)| {
-        let (before, after) = (text[..at].trim_end(), text[at + 1..].trim_start());
-        let done: u64 = before[before.trim_end_matches(is_digit).len()..].parse().ok()?;
+    text.match_indices(between).filter_map(move |(at, _)| {
+        let (before, after) = (text[..at].trim_end(), text[at + between.len()..].trim_start());
+        let name = before.trim_end_matches(is_digit);
+        let done: u64 = before[name.len()..].parse().ok()?;
         let total: u64 = after[..after.len() - after.trim_start_matches(is_digit).len()].parse().ok()?;
-        (total > 1 && done <= total).then_some(total)
-    });
-    counts.collect()
+        let name = name.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+        let word = name[name.trim_end_matches(char::is_alphabetic).len()..].to_owned();
+        (total > 1 && done <= total).then_some(Count { word, done, total })
+    })
+}
+
+/// Whether counts of one word and total begin with the step `first` and rise one by one, where those before reached the step `of` and not the total.
+fn counts_again(own: &[Count], earlier: &[Count], first: Step, of: Step) -> bool {
+    own.iter().filter(|count| count.total > of).any(|count| {
+        let is_alike = |other: &&Count| (&other.word, other.total) == (&count.word, count.total);
+        let mut counted: Vec<u64> = own.iter().filter(is_alike).map(|count| count.done).collect();
+        counted.dedup();
+        let rises = counted.windows(2).all(|two| two[0].checked_add(1) == Some(two[1]));
+        let reached = earlier.iter().filter(is_alike).map(|count| count.done).max();
+        let is_again = counted.len() >= FIRST_STEPS && counted[0] == first && rises;
+        is_again && reached.is_some_and(|reached| reached.abs_diff(of) <= 1)
+    })
 }
 
 /// What is waited for after a launch that is to continue from a checkpoint.
@@ -151,12 +320,16 @@ impl ResumeWatch {
 
     /// What to say, once: the script did not continue from its checkpoint.
     pub fn take(&mut self, facts: &RecordFacts, now: Timestamp) -> Option<String> {
-        let (_, first_at) = *facts.first_steps.first()?;
         let counts_again = facts.reads.iter().any(|read| read.planned && read.counts_again);
-        if self.is_settled || facts.resumed || counts_again || now.seconds_since(first_at) < LATE_SECONDS {
+        if self.is_settled || facts.resumed || counts_again {
             return None;
         }
-        let made = &facts.first_steps;
+        let made = of_training(&facts.first_steps, self.planned, (self.before, &self.logs));
+        let made = made.as_slice();
+        let (_, first_at) = *made.first()?;
+        if now.seconds_since(first_at) < LATE_SECONDS {
+            return None;
+        }
         let (text, is_settled) = match Read::of(&facts.reads, self.planned, first_at) {
             Read::NotSeen => {
                 let steps = first_of(made);
@@ -172,10 +345,7 @@ impl ResumeWatch {
     /// The checkpoint may have been read, and the steps contradict it.
     fn read(&self, made: &[Made], read: Read) -> Option<String> {
         let planned = self.planned;
-        let first = began_again(made, planned, self.before)?;
-        if self.logs.count_otherwise(planned, made) {
-            return None;
-        }
+        let Start::Again(first) = start_of(made, planned, (self.before, &self.logs)) else { return None };
         Some(match read {
             Read::Planned => format!(
                 "the script read the checkpoint of step {planned} and began again with step {first}: it did not continue from it"
@@ -187,7 +357,8 @@ impl ResumeWatch {
     /// Nothing was seen to read the checkpoint, and the steps do not follow its step.
     fn unread(&self, steps: &[Step]) -> Option<String> {
         let planned = self.planned;
-        let first = beginning(steps, planned)?;
+        // Where the steps of the attempts before were counted through, the first one of another attempt says nothing.
+        let first = beginning(steps, planned).filter(|_| !self.before.falls_back)?;
         if first <= planned {
             return Some(trained_again(first, planned));
         }
@@ -267,18 +438,46 @@ fn leaps_over(made: &[Made], of: Step) -> bool {
     next - highest > way || each * AT_ONCE < next_at.seconds_since(*last_at)
 }
 
-/// The step with which a script began again although it read the checkpoint of step `of`: it begins where a first attempt does, rises from there, and the
-/// attempts before came further than the checkpoint. Where they did not, what is recorded may be another number: the epoch, or a step of an epoch at whose
-/// end the checkpoint was saved. A script that begins a little before the checkpoint continues.
-pub fn began_again(made: &[Made], of: Step, before: Before) -> Option<Step> {
+/// How a script started that read a checkpoint, by its first steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing says that it did not continue.
+    Continued,
+    /// With this step, where a first attempt begins.
+    Again(Step),
+    /// It may have begun again, or may count only what was left.
+    Unclear,
+}
+
+/// How a script started that read the checkpoint of step `of`. Where the attempts before came no further than that, what is recorded may be a step of an
+/// epoch at whose end the checkpoint was saved, or counted since a resume: only the same total says that it began again. Where they did not come as far, the
+/// recorded steps are other numbers than those of checkpoints.
+pub fn start_of(made: &[Made], of: Step, (before, logs): (Before, &Logs)) -> Start {
+    let Some(first) = as_at_first(made, of, before) else { return Start::Continued };
+    let way = longest_way(&first_of(made)).unwrap_or(1);
+    let (is_as_far, is_further) = before.reached.map_or((true, true), |last| {
+        (last.saturating_add(way) >= of, last > of && last.saturating_sub(of) >= way)
+    });
+    if !is_as_far {
+        return Start::Continued;
+    }
+    match logs.totals_are(of, made) {
+        Total::Rest => Start::Unclear,
+        Total::Epoch => Start::Continued,
+        Total::Training if is_further || logs.count_again(first, of) => Start::Again(first),
+        Total::Training => Start::Unclear,
+    }
+}
+
+/// The first step of a script that starts as a first attempt does, and whose steps rise from there; none where they are no history that is printed again. A
+/// script that begins a little before the checkpoint continues.
+fn as_at_first(made: &[Made], of: Step, before: Before) -> Option<Step> {
     let steps = first_of(made);
     let first = beginning(&steps, of)?;
     // A script that validates at each start, and prints each tenth step, may have continued.
     let is_seen = first > 0 || steps.get(1).is_some_and(|second| *second < of);
     let is_a_beginning = first < of && first <= before.first.unwrap_or(1).max(1);
-    let way = longest_way(&steps).unwrap_or(1);
-    let is_further = before.reached.is_none_or(|last| last.saturating_sub(of) >= way && last > of);
-    (is_seen && is_a_beginning && is_further && !before.falls_back && !leaps_over(made, of)).then_some(first)
+    (is_seen && is_a_beginning && !before.falls_back && !leaps_over(made, of)).then_some(first)
 }
 
 #[cfg(test)]
@@ -306,6 +505,20 @@ mod tests {
     }
 
     const BEFORE: Before = Before { first: Some(1), reached: Some(55), falls_back: false, is_inexact: false };
+
+    /// The logs of an attempt and of the one before it, in a folder.
+    fn logs(own: &str, earlier: &str) -> (tempfile::TempDir, Logs) {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = |name: &str, text: &str| {
+            let attempt = folder.path().join(name);
+            let log = AttemptLayout::new(&attempt).stdout_log();
+            std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+            std::fs::write(log, text).unwrap();
+            attempt
+        };
+        let (own, earlier) = (attempt("own", own), vec![attempt("earlier", earlier)]);
+        (folder, Logs { own, earlier, ..Logs::default() })
+    }
 
     /// What is said of first steps after the checkpoint of step 40.
     fn said(before: Before, steps: &[Step], reads: &[CheckpointRead]) -> Option<String> {
@@ -391,6 +604,8 @@ mod tests {
             (BEFORE, &[42, 41, 43], &[read(40)]),
             (epochs, &[1, 2, 3, 4, 5, 6], &[read(40)]),
             (falls, &[1, 2, 3, 4, 5, 6], &[read(40)]),
+            (falls, &[1, 2, 3, 4, 5, 6], &[unclear]),
+            (falls, &[1, 2, 3, 4, 5, 6], &[]),
             (BEFORE, &[0, 1, 2, 3, 4, 5], &[rounds]),
         ] {
             assert_eq!(said(before, steps, reads), None, "{steps:?} {reads:?}");
@@ -408,8 +623,9 @@ mod tests {
         let slow: Vec<Made> = (10..).zip(steps).map(|(second, step)| (step, at(second))).collect();
         let history: Vec<Made> =
             slow.iter().map(|(step, made_at)| (*step, if *step <= 40 { at(10) } else { *made_at })).collect();
-        assert_eq!(began_again(&slow, 40, before), Some(10));
-        assert_eq!(began_again(&history, 40, before), None);
+        let logs = Logs::default();
+        assert_eq!(start_of(&slow, 40, (before, &logs)), Start::Again(10));
+        assert_eq!(start_of(&history, 40, (before, &logs)), Start::Continued);
     }
 
     /// Proves that a total of an epoch, or of the steps that were left, says that steps are counted otherwise, and that one of the whole training, or a
@@ -420,14 +636,82 @@ mod tests {
         assert_eq!(totals("[2/25] loss 0.5 step 3 / 60, a/b, 7/3, 1/1, /9"), BTreeSet::from([25, 60]));
         let earlier = totals("step 1/109 loss 3.0");
         for (own, planned, expected) in [
-            ("[1/25] loss 0.5", 25, true),
-            ("[1/25] loss 0.5", 50, true),
-            ("step 1/59 loss 0.5", 50, true),
-            ("step 1/109 loss 0.5", 50, false),
-            ("epoch 1/5 step 1 loss 0.5", 50, false),
-            ("step 1 loss 0.5", 50, false),
+            ("[1/25] loss 0.5", 25, Total::Epoch),
+            ("[1/25] loss 0.5", 50, Total::Epoch),
+            ("step 1/59 loss 0.5", 50, Total::Rest),
+            ("step 1/109 loss 0.5", 50, Total::Training),
+            ("epoch 1/5 step 1 loss 0.5", 50, Total::Training),
+            ("step 1 loss 0.5", 50, Total::Training),
         ] {
-            assert_eq!(counts_otherwise(&totals(own), &earlier, planned, 9), expected, "{own}");
+            assert_eq!(total_of(&totals(own), &earlier, planned, 9), expected, "{own}");
+        }
+    }
+
+    /// Proves that steps which only lines of another form than those of the training before have, such as the batches of an evaluation before it, are no first
+    /// steps; that those of a training which begins again are, also beside them; and that nothing changes where no form is known.
+    #[test]
+    fn lines_of_another_form_are_not_of_the_training() {
+        let training = |from: u64, to: u64| -> String {
+            (from..=to)
+                .map(|step| format!("step {step} loss {:.2} lr 1e-{}\n", 9.5 / step as f64, step % 9))
+                .collect()
+        };
+        let evaluation: String =
+            (1..=7).map(|batch| format!("[eval] step {batch} loss 0.{batch}\n")).collect();
+        let (before, continued) = (training(1, 55), evaluation.clone() + &training(41, 43));
+        let (again, after_it) = (training(1, 6), evaluation.clone() + &training(1, 6));
+        for (earlier, own, steps, is_said) in [
+            (&before, &evaluation, &[1, 2, 3, 4, 5, 6][..], false),
+            (&before, &continued, &[1, 2, 3, 4, 5, 6, 7, 41, 42, 43], false),
+            (&before, &again, &[1, 2, 3, 4, 5, 6], true),
+            (&before, &after_it, &[1, 2, 3, 4, 5, 6], true),
+            (&before, &String::new(), &[1, 2, 3, 4, 5, 6], true),
+            (&evaluation, &evaluation, &[1, 2, 3, 4, 5, 6], true),
+        ] {
+            let (_folder, logs) = logs(own, earlier);
+            let mut watch = ResumeWatch::of(Some(40), BEFORE, logs, OnWrongResume::Stop).unwrap();
+            let said = watch.take(&facts(steps, &[read(40)]), at(20));
+            assert_eq!(said.is_some(), is_said, "{earlier}{own}: {said:?}");
+        }
+    }
+
+    /// Proves that a script which counts from the first step to the same total began again, though the attempts before came no further than the checkpoint; and
+    /// that it is not known of one which counts to another total, or without one, and of one that restarted before.
+    #[test]
+    fn the_same_total_says_that_it_began_again() {
+        let epochs = |from: u64, to: u64, of: &str| -> String {
+            (from..=to).map(|epoch| format!("Epoch {epoch}{of} - loss: 0.{epoch}\n")).collect()
+        };
+        let at_its_end = Before { reached: Some(40), ..BEFORE };
+        let falls = Before { falls_back: true, is_inexact: true, ..at_its_end };
+        for (before, earlier, own, expected) in [
+            (at_its_end, epochs(1, 40, "/90"), epochs(1, 6, "/90"), Start::Again(1)),
+            (at_its_end, epochs(1, 40, " of 90:"), epochs(1, 6, " of 90:"), Start::Again(1)),
+            (at_its_end, epochs(1, 40, "/90"), epochs(1, 6, "/50"), Start::Unclear),
+            (at_its_end, epochs(1, 40, "/90"), epochs(1, 6, "/91"), Start::Unclear),
+            (at_its_end, epochs(1, 40, ""), epochs(1, 6, ""), Start::Unclear),
+            (at_its_end, epochs(1, 40, "/40"), epochs(1, 6, "/40"), Start::Continued),
+            (falls, epochs(1, 40, "/90"), epochs(1, 6, "/90"), Start::Continued),
+            (BEFORE, epochs(1, 55, ""), epochs(1, 6, ""), Start::Again(1)),
+            (BEFORE, epochs(1, 55, "/90"), epochs(1, 6, "/50"), Start::Unclear),
+        ] {
+            let (_folder, logs) = logs(&own, &earlier);
+            let made = facts(&[1, 2, 3, 4, 5, 6], &[]).first_steps;
+            assert_eq!(start_of(&made, 40, (before, &logs)), expected, "{before:?} {earlier}{own}");
+        }
+    }
+
+    /// Proves that two lines have the same form where only their numbers differ, however these are written.
+    #[test]
+    fn a_form_has_no_numbers() {
+        for (line, form) in [
+            ("step 12 loss 0.5 lr 1e-05\n", "step # loss # lr #"),
+            ("step 3  loss nan lr -1.5e+00\r\n", "step # loss # lr #"),
+            ("[eval] 3/50 loss=-0.5", "[eval] #/# loss=#"),
+            ("10:02:03 é top5: 0.91%, 2.5s", "# é top# #, #"),
+            ("", ""),
+        ] {
+            assert_eq!(form_of(line), form, "{line}");
         }
     }
 

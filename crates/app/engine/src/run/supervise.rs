@@ -1,6 +1,8 @@
 //! Watches one attempt to its end. What it decides, [`super::watchdog`] decides; here it is only done.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use trackway_core::Clock;
@@ -10,6 +12,7 @@ use trackway_formats::control::Command;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
     AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+    Terminal,
 };
 use trackway_system::Cancel;
 use trackway_tower::trust::LossRecord;
@@ -62,6 +65,8 @@ pub struct Watched<'a> {
     pub injection: Option<Injection>,
     /// Whether it was already running when this supervisor came.
     pub attached: bool,
+    /// The terminals of its script; none: it has pipes.
+    pub terminal: Option<&'a Terminal>,
     /// How long it has been running, when it was.
     pub running_seconds: f64,
     /// Why the attempt must stop because another one was granted the run; `None`: it was not.
@@ -166,7 +171,25 @@ impl Rate {
 /// Watches an attempt until it ends: looks for problems in what it records, echoes its output, acts on limits and on
 /// requests to stop.
 pub fn supervise<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touch<'_>) -> Ended {
-    let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
+    let Some(terminal) = watched.terminal else { return watch(watched, detection, touch) };
+    let (reporter, over) = (watched.reporter, AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let follow = || terminal.follow(&|stream, bytes| reporter.output(stream, bytes), &over);
+        // Without a thread the script is not seen here; the log has what it prints.
+        let following = std::thread::Builder::new().name("terminal".into()).spawn_scoped(scope, follow);
+        let ended = watch(watched, detection, touch);
+        // The terminals of an attempt that has ended show what is left, and end by themselves.
+        if !matches!(ended, Ended::Attempt) {
+            over.store(true, Ordering::Relaxed);
+        }
+        let _ = following.map(ScopedJoinHandle::join);
+        ended
+    })
+}
+
+/// The same, but for what the terminals of the script show.
+fn watch<'a>(watched: Watched<'a>, detection: Option<Detection<'a>>, touch: Touch<'_>) -> Ended {
+    let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached, watched.terminal);
     let (clock, reporter) = (watched.clock, watched.reporter);
     let mut supervisor = Supervisor::new(watched, detection);
     let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());

@@ -9,7 +9,8 @@ use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{AttemptRow, RetryRow};
 
-use super::{RunSource, read};
+use super::{RunSource, read, reopen};
+use crate::error::{AppError, ErrorKind};
 use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
@@ -125,6 +126,34 @@ fn a_spent_budget_ends_the_run() {
     assert_eq!(done.attempts.len(), 3, "the first one and two retries");
     let last = done.retries.last().unwrap();
     assert_eq!((last.budget_spent, last.budget_limit), (Some(2.0), Some(2.0)), "{}", last.why);
+}
+
+/// Proves that a run whose hours are spent is not launched again by a resume, also where its run file has more by now, and that the refusal says so;
+/// before, each resume launched an attempt and ended it at once.
+#[test]
+fn a_resume_of_spent_hours_launches_nothing() {
+    let world = Trial::new(Duration::from_millis(500));
+    let (script, limit) = ("exec sleep 100000", |hours| format!("[retry]\nmax_hours = {hours}\n"));
+    let done = world.run(script, &limit(2));
+    assert_eq!(done.reasons(), [TerminationReason::BudgetExhausted]);
+    let context = world.context();
+    let refused = || {
+        let run = context.run_by_id(done.outcome.run_id).unwrap();
+        reopen(&context, &run, &world.notes).err().unwrap()
+    };
+    let AppError { kind, message: spent, .. } = refused();
+    assert_eq!(kind, ErrorKind::Blocked);
+    assert!(spent.starts_with("run `a` cannot be resumed: 2"), "{spent}");
+    assert!(spent.ends_with(" of 2 hours are spent (`retry.max_hours`)"), "{spent}");
+    world.run_file(script, &limit(4));
+    let kept = "; a resume keeps the settings of its run, and the run file has 4 now";
+    assert_eq!(refused().message, format!("{spent}{kept}"));
+    assert_eq!(context.attempts_of(done.outcome.run_id).unwrap().len(), 1, "nothing was launched");
+    let notes = world.notes.all();
+    assert!(
+        notes.iter().any(|note| note.contains("`retry.max_hours`: the remaining 2.00 hours are spent")),
+        "{notes:?}"
+    );
 }
 
 /// Proves that the time limit of an attempt is one of the clock: two hours pass without waiting, and the time in the queue does not count.

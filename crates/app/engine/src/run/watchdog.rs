@@ -13,13 +13,13 @@ pub struct Limits {
     pub hang_after_seconds: Option<f64>,
     /// How long the start may take.
     pub start: Option<StartLimit>,
-    /// Money left to the run, in US dollars.
+    /// Money left to the run, in US dollars; less than 0 where more than its limit is spent.
     pub usd_left: Option<f64>,
     /// What the attempt costs a second, in US dollars.
     pub usd_per_second: f64,
-    /// GPU seconds left to the run.
+    /// GPU seconds left to the run, as [`Self::usd_left`].
     pub gpu_seconds_left: Option<f64>,
-    /// Wall seconds left to the run.
+    /// Wall seconds left to the run, as [`Self::usd_left`].
     pub seconds_left: Option<f64>,
     /// GPUs the attempt holds.
     pub gpus: f64,
@@ -129,21 +129,23 @@ fn timed_out(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)>
 fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     let spent_usd = vitals.running_seconds * limits.usd_per_second;
     if let Some(usd_left) = limits.usd_left.filter(|left| limits.usd_per_second > 0.0 && spent_usd >= *left) {
-        return Some((
-            Intervention::Budget,
-            format!("`retry.max_usd`: the remaining {usd_left:.2} USD are spent"),
-        ));
+        return Some((Intervention::Budget, format!("`retry.max_usd`: {}", all_spent(usd_left, "USD"))));
     }
     if let Some(left) = limits.seconds_left.filter(|left| vitals.running_seconds >= *left) {
-        let why = format!("`retry.max_hours`: the {:.2} hours left are spent", left / 3600.0);
+        let why = format!("`retry.max_hours`: {}", all_spent(left / 3600.0, "hours"));
         return Some((Intervention::Budget, why));
     }
     let gpu_seconds = vitals.running_seconds * limits.gpus;
     let left = limits.gpu_seconds_left.filter(|left| limits.gpus > 0.0 && gpu_seconds >= *left)?;
-    Some((
-        Intervention::Budget,
-        format!("`retry.max_gpu_hours`: the remaining {:.2} GPU hours are spent", left / 3600.0),
-    ))
+    let why = format!("`retry.max_gpu_hours`: {}", all_spent(left / 3600.0, "GPU hours"));
+    Some((Intervention::Budget, why))
+}
+
+fn all_spent(left: f64, unit: &str) -> String {
+    match left > 0.0 {
+        true => format!("the remaining {left:.2} {unit} are spent"),
+        false => format!("no {unit} were left"),
+    }
 }
 
 /// Nothing moves; what a script that ended left behind need not.
@@ -239,6 +241,22 @@ mod tests {
         for (limits, expected) in table {
             assert_eq!(decided(CALM, limits), expected, "{limits:?}");
         }
+    }
+
+    /// Proves that an attempt which began with nothing left of a budget, or less, is ended with words that have no number below 0.
+    #[test]
+    fn what_is_left_is_not_below_nothing() {
+        let why = |limits| intervention(&CALM, &limits, None).unwrap().1;
+        for left in [0.0, -1.0] {
+            let limits = Limits { seconds_left: Some(left), ..Limits::default() };
+            assert_eq!(why(limits), "`retry.max_hours`: no hours were left");
+            let limits = Limits { usd_left: Some(left), usd_per_second: 0.1, ..Limits::default() };
+            assert_eq!(why(limits), "`retry.max_usd`: no USD were left");
+            let limits = Limits { gpu_seconds_left: Some(left), gpus: 8.0, ..Limits::default() };
+            assert_eq!(why(limits), "`retry.max_gpu_hours`: no GPU hours were left");
+        }
+        let limits = Limits { usd_left: Some(0.5), usd_per_second: 0.1, ..Limits::default() };
+        assert_eq!(why(limits), "`retry.max_usd`: the remaining 0.50 USD are spent");
     }
 
     /// Proves that an attempt hangs before its first step if it reports and prints nothing for too long, or, where a limit for the start is

@@ -117,10 +117,13 @@ impl Run<'_> {
         let request = self.request;
         let mut source = request.table.source(self.base, "data")?;
         let evidence = self.evidence(&mut source, true)?;
+        let mut reading = source.reading();
         let against = match &request.against {
             Some(table) => {
                 let mut other = table.source(self.base, "against")?;
-                Some(self.evidence(&mut other, false)?)
+                let evidence = self.evidence(&mut other, false)?;
+                reading.extend(other.reading());
+                Some(evidence)
             }
             None => None,
         };
@@ -146,6 +149,7 @@ impl Run<'_> {
             label_noise: found,
             rows,
             rows_rejected,
+            reading,
         })
     }
 
@@ -200,6 +204,7 @@ impl Run<'_> {
             label_noise: None,
             rows: 0,
             rows_rejected: 0,
+            reading: Vec::new(),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use trackway_api::data::{CleanAnswer, ProtectedColumn};
-use trackway_data::clean::{CleanError, CleanPlan, HashKey, clean as write};
+use trackway_data::clean::{CleanError, CleanPlan, Cleaned, HashKey, clean as write};
 pub use trackway_data::clean::{Duplicates, Protection};
 use trackway_data::integrity::{TableEvidence, TableRoles, personal_columns};
-use trackway_data::read::{MixedColumn, Source};
+use trackway_data::read::{MixedColumn, Source, sentences};
 use trackway_data::schema::{Schema, SqlRule};
 use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -65,10 +65,10 @@ pub fn clean(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Re
         out: out.clone(),
         quarantine: quarantine.clone(),
     };
-    let account = write(&source, &plan, &onlooker.watch()).map_err(clean_error)?;
-    let mut notes = source.notes().to_vec();
+    let Cleaned { account, reading } = write(&source, &plan, &onlooker.watch()).map_err(clean_error)?;
+    let mut notes = sentences(reading.iter().filter(|note| !note.kind.is_counted_elsewhere()));
     notes.extend(undecided(&source, schema.as_ref()));
-    Ok(CleanAnswer { out, quarantine, account, protected: found, notes })
+    Ok(CleanAnswer { out, quarantine, account, protected: found, notes, reading })
 }
 
 /// Columns whose strings stay in the table, because they are too many for errors, and whose type no schema gives.

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, DriftTest, JointDrift, Role};
-use trackway_data::drift::{JointError, SAMPLED_ROWS_MIN, compare, joint_drift};
+pub use trackway_data::drift::{
+    ColumnDrift, ColumnImportance, DriftReport, DriftTest, JointDrift, Role, UNKNOWN_FRACTION_MIN,
+};
+use trackway_data::drift::{JointError, KnownColumns, SAMPLED_ROWS_MIN, compare_known, joint_drift};
 use trackway_data::profile::Profile;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
@@ -16,6 +18,8 @@ use super::table::{Onlooker, TableRequest, data_error};
 pub struct DriftRequest<'r> {
     /// The column to be predicted.
     pub label: Option<&'r str>,
+    /// Columns that are not compared.
+    pub skip: &'r [String],
     /// Whether a model has to separate the sides; rows of both are read once more for it.
     pub joint: bool,
     /// Whether the numbers of every row are compared, not those of a [sample](Profile::sampled).
@@ -27,7 +31,7 @@ pub struct DriftRequest<'r> {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table,
-/// or a file that holds no profile; for a joint shift of profiles, or of too few rows.
+/// or a file that holds no profile; for a column that neither side has; for a joint shift of profiles, or of too few rows.
 pub fn drift(
     home: &Home,
     base: &Path,
@@ -58,10 +62,22 @@ pub fn drift(
             return Err(AppError::new(ErrorKind::Usage, message));
         }
     }
-    let report = compare(&before, &after, asked.label);
+    for (name, role) in asked
+        .label
+        .map(|label| (label, "label"))
+        .into_iter()
+        .chain(asked.skip.iter().map(|skip| (skip.as_str(), "skipped")))
+    {
+        if before.column(name).is_none() && after.column(name).is_none() {
+            let message = format!("neither side has the {role} column `{name}`");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+    }
+    let known = KnownColumns { label: asked.label, skip: asked.skip, ..KnownColumns::default() };
+    let report = compare_known(&before, &after, known);
     Ok(if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
-        let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &onlooker.watch());
+        let found = joint_drift(&mut sides.0, &mut sides.1, known, &onlooker.watch());
         report.with_joint(found.map_err(|error| match error {
             JointError::Data(error) => data_error(error),
             other => AppError::new(ErrorKind::Usage, other.to_string()),

@@ -55,7 +55,11 @@ pub fn leakage(
     let overlap = &leakage.overlap;
     let rows = overlap.train.rows_read + overlap.test.rows_read;
     let rows_rejected = overlap.train.rows_rejected + overlap.test.rows_rejected;
-    Ok(LeakageAnswer { found: findings_of(&checks, &was_asked_for, rows, rows_rejected), checks })
+    let found = FindingsAnswer {
+        reading: [train.reading(), test.reading()].concat(),
+        ..findings_of(&checks, &was_asked_for, rows, rows_rejected)
+    };
+    Ok(LeakageAnswer { found, checks })
 }
 
 /// Everything that several checks found. Of those that could not run, the ones that were requested are listed: they block.
@@ -71,7 +75,7 @@ pub(super) fn findings_of(
         checks.iter().filter(|check| check.verdict == Verdict::NotRun && was_asked_for(&check.name));
     let not_run =
         not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
-    FindingsAnswer { findings, not_run, rows, rows_rejected, rules_checked: None }
+    FindingsAnswer { findings, not_run, rows, rows_rejected, rules_checked: None, reading: Vec::new() }
 }
 
 impl Selection {

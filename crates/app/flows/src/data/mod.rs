@@ -23,3 +23,4 @@ pub use remote::remote_files;
 pub use snapshot::snapshot_data;
 pub(crate) use table::data_error;
 pub use trackway_data::ReadContext;
+pub use trackway_data::read::{ReadNote, ReadNoteKind, sentences};

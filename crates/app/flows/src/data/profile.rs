@@ -53,10 +53,6 @@ fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnsw
         size_bytes: file.size_bytes,
         rows: coverage.file_rows.get(&index).copied().unwrap_or(0),
     };
-    let mut notes = source.notes().to_vec();
-    let unknown =
-        |(key, rows): (&String, &u64)| format!("{rows} rows have a key `{key}` that is not a column");
-    notes.extend(coverage.unknown_keys.iter().map(unknown));
     ProfileAnswer {
         version: PROFILE_VERSION,
         files: source.files().iter().enumerate().map(file).collect(),
@@ -65,7 +61,8 @@ fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnsw
         rejects: coverage.rejects,
         rows_recoded: coverage.rows_recoded,
         first_recoded: coverage.first_recoded,
-        notes,
+        notes: source.notes(),
+        reading: source.reading(),
         label: profile.label.clone(),
         columns: profile.columns.iter().map(|column| column.summary()).collect(),
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trackway_api::data::FindingsAnswer;
+use trackway_api::data::{FindingsAnswer, InferredSchema};
 use trackway_data::profile::Profile;
 use trackway_data::read::Source;
 use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, check, infer as write};
@@ -11,14 +11,20 @@ use trackway_sql::RowPredicate;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
-/// Reads data once and writes down, as TOML, what it is like.
+/// Reads data once and writes down, as TOML, what it is like. The answer is not in a file yet.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table.
-pub fn infer(base: &Path, table: &TableRequest, onlooker: &Onlooker<'_>) -> Result<String, AppError> {
+pub fn infer(base: &Path, table: &TableRequest, onlooker: &Onlooker<'_>) -> Result<InferredSchema, AppError> {
     let mut source = table.open(base, "data")?;
-    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
-    Ok(write(&profile))
+    let (profile, coverage) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    Ok(InferredSchema {
+        toml: write(&profile),
+        path: None,
+        rows: coverage.rows_read,
+        rows_rejected: coverage.rows_rejected,
+        reading: source.reading(),
+    })
 }
 
 /// Checks every row of data against a schema file. Columns of another environment than `environment` are not required.
@@ -95,8 +101,10 @@ fn obey(
     let mut findings = checked.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut not_run = checked.not_run;
-    if checked.coverage.rows_read + checked.coverage.rows_rejected == 0 {
-        not_run.push("there are no rows to check".to_owned());
+    match (checked.coverage.rows_read, checked.coverage.rows_rejected) {
+        (0, 0) => not_run.push("there are no rows to check".to_owned()),
+        (0, rejected) => not_run.push(format!("none of {rejected} rows could be read")),
+        _ => {}
     }
     Ok(FindingsAnswer {
         findings,
@@ -104,6 +112,7 @@ fn obey(
         rows: checked.coverage.rows_read,
         rows_rejected: checked.coverage.rows_rejected,
         rules_checked: Some(checked.rules_checked),
+        reading: checked.reading,
     })
 }
 

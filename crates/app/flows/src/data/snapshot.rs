@@ -159,6 +159,7 @@ pub fn snapshot_data(
         store.point(name, &entry).map_err(|error| snapshot_error(&error))?;
     }
     run::record_data(context, std::slice::from_ref(&taken.manifest))?;
+    let reading = taken.manifest.files.iter().flat_map(|file| file.reading.clone()).collect();
     Ok(with_fields_of!(
         SnapshotAnswer,
         snapshot,
@@ -168,6 +169,7 @@ pub fn snapshot_data(
         files: snapshot.files.len() as u64,
         files_read: taken.files_read,
         bytes,
+        reading,
     ))
 }
 

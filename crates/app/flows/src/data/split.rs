@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart, SplitRung};
 use trackway_data::split::{
     Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, read_rows, write_assignment,
-    write_parts,
+    write_parts_as,
 };
 pub use trackway_data::split::{SplitMethod, SplitProof};
+use trackway_data::write::TableFormat;
 use trackway_engine::error::{AppError, ErrorKind};
 
 use super::table::{Onlooker, TableRequest, data_error, write_error};
@@ -80,6 +81,7 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         seed: plan.seed,
         rows: coverage.rows_read,
         rows_rejected: coverage.rows_rejected,
+        reading: source.reading(),
         parts: parts(&names, &rows, &assignment),
         folds: folds(&assignment, request.folds.unwrap_or(0)),
         rungs: rung_answers(&plan.rungs, &assignment),
@@ -96,8 +98,9 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         answer.assignment =
             Some(write_assignment(&path, &files, &rows, &assignment, &names).map_err(write_error)?);
         if request.write_parts {
-            answer.files =
-                write_parts(&out, &source, &assignment.parts, &names, &watch).map_err(write_error)?;
+            let paths: Vec<PathBuf> = names.iter().map(|name| out.join(format!("{name}.parquet"))).collect();
+            let written = write_parts_as(TableFormat::Parquet, &paths, &source, &assignment.parts, &watch);
+            answer.files = written.map_err(write_error)?;
         }
     }
     Ok(answer)

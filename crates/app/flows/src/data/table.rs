@@ -24,6 +24,12 @@ pub struct TableRequest {
     pub header: Option<bool>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
+    /// What begins a comment line of CSV files.
+    pub comment: Option<char>,
+    /// Lines at the beginning of CSV files that are left out.
+    pub skip_lines: u64,
+    /// Whether the rows of CSV files end with a separator.
+    pub trailing_separator: bool,
     /// Strings that mean a missing value; the usual ones when empty.
     pub missing: Vec<String>,
     /// The limits of reading, and what reads URLs.
@@ -39,6 +45,9 @@ impl TableRequest {
             columns: self.columns.clone(),
             header: self.header,
             delimiter: self.delimiter,
+            comment: self.comment,
+            skip_lines: self.skip_lines,
+            trailing_separator: self.trailing_separator,
             missing: self.missing.clone(),
             ..DataSpec::default()
         }
@@ -97,6 +106,7 @@ pub(crate) fn data_error(error: DataError) -> AppError {
         }
         DataError::Cancelled { .. } => ErrorKind::Cancelled,
         DataError::Fault { .. } => ErrorKind::Fault,
+        DataError::NotAsWritten { .. } => ErrorKind::Blocked,
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())

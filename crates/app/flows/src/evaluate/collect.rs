@@ -6,13 +6,17 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
+use trackway_api::evaluations::CodeFile;
 use trackway_core::Clock as _;
 use trackway_core::boundary::contained;
 use trackway_data::personal::masked_value;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::evaluator::{digest_of, opened_code, with_opened};
+use trackway_engine::stored::read_stored;
 use trackway_evaluate::reported::ReportedEvaluation;
 use trackway_files::TempFile;
+use trackway_formats::EventKind;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
 
@@ -93,6 +97,7 @@ fn completed(
     if section.baseline.is_some() && baseline.is_none() {
         notes.push("there is no baseline to compare with yet".into());
     }
+    let row = with_opened_code(context, row, &mut notes)?;
     let row = by_its_own_word(row, &outputs.reported, &mut notes);
     let tasks = task_set::tasks(context, &row)?;
     let baseline = baseline.as_ref();
@@ -105,6 +110,33 @@ fn completed(
     end.evaluation.gates_json = Some(json!(gates));
     end.gate_receipt = receipt;
     Ok(end)
+}
+
+/// The row with the source files that were seen opened while the evaluator ran: its code is what it imported, not only what its
+/// command names.
+fn with_opened_code(
+    context: &Context,
+    row: EvaluationRow,
+    notes: &mut Vec<String>,
+) -> Result<EvaluationRow, AppError> {
+    let Some(launch) = row.launch_attempt_id else { return Ok(row) };
+    let kind = EventKind::CodeOpened.as_str();
+    let opened = opened_code(&context.ledger_read(|ledger| ledger.events_of_attempt_of_kind(launch, kind))?);
+    let owner = || format!("evaluation {}", row.evaluation_id);
+    let known: Option<Vec<CodeFile>> =
+        row.spec("files").map(|files| read_stored(files, "evaluations.spec_json", owner)).transpose()?;
+    let (files, changed) = with_opened(known.unwrap_or_default(), opened);
+    for path in changed {
+        notes.push(format!(
+            "the evaluator's `{path}` changed after the evaluation had begun; what it read then is its code"
+        ));
+    }
+    let evaluator_digest = digest_of(&files).or_else(|| row.evaluator_digest.clone());
+    let mut spec_json = row.spec_json.clone();
+    if let Some(Json::Object(spec)) = &mut spec_json {
+        spec.insert("files".into(), json!(files));
+    }
+    Ok(EvaluationRow { evaluator_digest, spec_json, ..row })
 }
 
 /// Binds the numbers, the kept rows, a sample of those that are wrong, and notes for a reader.

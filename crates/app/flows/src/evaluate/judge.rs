@@ -136,7 +136,10 @@ impl Judged {
                 unmatched,
                 probes: None,
             }),
-            Err(error) if asks_for_numbers(section) => Err(refused(error)),
+            // Columns that have nothing in common were taken for each other's: no number of such rows means anything.
+            Err(error) if asks_for_numbers(section) || matches!(error, AssessError::NoCommonClass { .. }) => {
+                Err(refused(error))
+            }
             Err(error) => {
                 notes.push(format!("nothing was computed from the rows: {error}"));
                 Ok(Self { notes, unmatched, ..Self::default() })

@@ -185,6 +185,9 @@ impl Asked {
             columns: rows.columns,
             header: rows.header,
             delimiter: rows.delimiter,
+            comment: rows.comment,
+            skip_lines: rows.skip_lines,
+            trailing_separator: rows.trailing_separator,
             missing: rows.missing,
             read_context: read_context.clone(),
         };

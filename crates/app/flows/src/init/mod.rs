@@ -24,7 +24,7 @@ use self::literals::literals;
 
 pub use draft::{Draft, ProjectEvidence, Recorded, Script, data_sets, draft, framework_title};
 pub(crate) use recorded::evidence_of;
-pub use recorded::{RecordedRequest, resume_arguments_of, survey_run};
+pub use recorded::{RecordedRequest, resume_arguments_of, survey_run, what_had_secret};
 pub use text::text;
 
 /// Entries of a folder that are looked at.

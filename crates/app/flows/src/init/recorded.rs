@@ -52,7 +52,7 @@ pub struct RecordedRequest {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, for a run that was started with a run file or by another tool, and for
-/// one whose command had a secret.
+/// one whose command, parameters or tags had a secret.
 pub fn survey_run(context: &Context, request: &RecordedRequest) -> Result<ProjectEvidence, AppError> {
     let folder = folder_for(&request.output, request.replace)?;
     let evidence = evidence_of(context, &context.run_by_id(request.run)?, Some(&folder))?;
@@ -120,14 +120,27 @@ fn bare_plan(run: &RunRow) -> Result<RunSection, AppError> {
         let message = format!("run `{name}` is not a training that Trackway started");
         return usage(message, "write a run file with `trackway init SCRIPT`");
     };
-    let beside = plan.run.parameters.values().chain(plan.run.tags.values());
-    if plan.run.command.iter().chain(beside).any(|text| text.contains(REDACTED)) {
-        let message = format!(
-            "the command of run `{name}` had a secret, which is not stored: a run file with it would not run"
-        );
+    if let Some(what) = what_had_secret(&plan.run) {
+        let message =
+            format!("{what} of run `{name}` had a secret, which is not stored: a run file would lack it");
         return usage(message, "write one with `trackway init SCRIPT`, and put the secret into a variable");
     }
     Ok(plan.run)
+}
+
+/// What of a recorded run had a secret, which is not stored: its command, a parameter or a tag. With one of them no run file can be written of it.
+#[must_use]
+pub fn what_had_secret(run: &RunSection) -> Option<&'static str> {
+    let is_redacted = |text: &String| text.contains(REDACTED);
+    if run.command.iter().any(is_redacted) {
+        Some("the command")
+    } else if run.parameters.values().any(is_redacted) {
+        Some("a parameter")
+    } else if run.tags.values().any(is_redacted) {
+        Some("a tag")
+    } else {
+        None
+    }
 }
 
 /// The variables that an attempt had and that decide what it computes.
@@ -162,6 +175,25 @@ fn is_older(path: &Path, then: Option<Timestamp>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a secret is seen in the command, in a parameter and in a tag, and that ordinary values are none.
+    #[test]
+    fn a_secret_is_seen_wherever_a_run_had_it() {
+        let with = |command: &str, parameter: &str, tag: &str| {
+            let one = |value: &str| BTreeMap::from([("x".to_owned(), value.to_owned())]);
+            what_had_secret(&RunSection {
+                command: vec![command.to_owned()],
+                parameters: one(parameter),
+                tags: one(tag),
+                ..RunSection::default()
+            })
+        };
+        let hidden = "[redacted:named]";
+        assert_eq!(with("true", "user_id", "3"), None);
+        assert_eq!(with(hidden, hidden, "3"), Some("the command"));
+        assert_eq!(with("true", hidden, "3"), Some("a parameter"));
+        assert_eq!(with("true", "user_id", hidden), Some("a tag"));
+    }
 
     /// Proves that the script of a command is a word that is a file, one with the ending of a script before others, with the arguments behind it.
     #[test]

@@ -13,7 +13,7 @@ use trackway_formats::layout::RowCopy;
 use trackway_ledger::{DriftResultRow, KeptRows, PreflightCheckRow};
 
 use super::sets::SetProfile;
-use super::steps::severity_of;
+use super::steps::{severity_of, severity_of_drift};
 use super::{Severity, Verdict};
 use crate::data::snapshot::{keep_profile_of_data, store};
 
@@ -48,7 +48,8 @@ pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Res
     report.rehearsals.iter().try_for_each(|rehearsal| context.is_for(*rehearsal, run_id))
 }
 
-/// A row for each column of a comparison: those that both sides have as the same type, then the others.
+/// A row for each column of a comparison: those that both sides have as the same type, then the others, then those that were
+/// set apart.
 fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Vec<DriftResultRow> {
     let report = &comparison.report;
     let row = |column: &str| DriftResultRow {
@@ -70,10 +71,9 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
         why: None,
         at: now,
     };
-    let verdict_of = |change: &SchemaChange| match severity_of(change, comparison.compared_with) {
-        Severity::Block => Verdict::Block,
-        _ => Verdict::Warn,
-    };
+    let verdict_of =
+        |severity: Severity| if severity == Severity::Block { Verdict::Block } else { Verdict::Warn };
+    let of_change = |change: &SchemaChange| verdict_of(severity_of(change, comparison.compared_with));
     let change_of = |name: &str| report.schema_changes.iter().find(|change| change.name == name);
     let compared = report.columns.iter().map(|column| DriftResultRow {
         role: if column.role == Role::Label { "label" } else { "feature" }.to_owned(),
@@ -83,8 +83,8 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
         p_value: Some(column.adjusted_p_value),
         missing_change: Some(column.missing.current_fraction - column.missing.reference_fraction),
         verdict: match change_of(&column.name) {
-            Some(change) => verdict_of(change),
-            None if column.drifted => Verdict::Warn,
+            Some(change) => of_change(change),
+            None if column.drifted => verdict_of(severity_of_drift(column, comparison.compared_with)),
             None => Verdict::Pass,
         },
         why: change_of(&column.name).map(why_changed),
@@ -93,11 +93,13 @@ fn drift_rows(run_id: RunId, comparison: &DriftComparison, now: Timestamp) -> Ve
     let is_compared = |name: &str| report.columns.iter().any(|column| column.name == name);
     let others = report.schema_changes.iter().filter(|change| !is_compared(&change.name));
     let others = others.map(|change| DriftResultRow {
-        verdict: verdict_of(change),
+        verdict: of_change(change),
         why: Some(why_changed(change)),
         ..row(&change.name)
     });
-    compared.chain(others).collect()
+    let apart = report.set_apart.iter();
+    let apart = apart.map(|apart| DriftResultRow { why: Some(apart.why.clone()), ..row(&apart.name) });
+    compared.chain(others).chain(apart).collect()
 }
 
 fn why_changed(change: &SchemaChange) -> String {

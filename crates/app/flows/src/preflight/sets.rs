@@ -160,6 +160,9 @@ impl DataSet {
             columns: self.spec.columns.clone(),
             header: self.spec.header,
             delimiter: self.spec.delimiter,
+            comment: self.spec.comment,
+            skip_lines: self.spec.skip_lines,
+            trailing_separator: self.spec.trailing_separator,
             missing: self.spec.missing.clone(),
             read_context: self.read_context.clone(),
         }

@@ -18,12 +18,15 @@ use trackway_formats::model_policy::{self, ModelPolicyFile};
 use trackway_formats::sha256_hex;
 use trackway_formats::shell::quoted;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelChangeRow, ModelVersionRow};
-use trackway_tower::registry::{Policy, Version, folded, refusals};
+use trackway_tower::registry::{Policy, Release, Version, folded, refusals};
 
 use super::evidence::PromotionEvidence;
 use super::{Model, check_name};
 use crate::checkpoints::BytesProgress;
 use crate::registry::{self, artifact, deploy, evidence, views};
+
+/// Times in production that a refusal names.
+const RELEASES_NAMED_MAX: usize = 4;
 
 /// A version shall go to a stage.
 #[derive(Debug, Clone)]
@@ -444,23 +447,58 @@ impl Model {
     /// The version to go back to: one that was in production before.
     fn version_before(&self, named: Option<&str>) -> Result<&ModelVersionRow, AppError> {
         let Some(text) = named else {
-            let before = self.standing.before_production().ok_or_else(|| {
-                let message = format!("no version of `{}` was in production before", self.name);
-                AppError::new(ErrorKind::NotFound, message).hint(self.see())
-            })?;
-            return self.version(before);
+            return self.version(self.standing.before_production().ok_or_else(|| self.nothing_before())?);
         };
         let version = self.named(text)?;
-        let was_released = self.rows.iter().any(|change| {
-            change.version == Some(version.version) && change.stage == Some(ModelStage::Production)
-        });
-        if was_released {
+        if self.standing.was_released(version.version) {
             return Ok(version);
         }
         let message = format!("version {} was never in production", version.version);
         Err(AppError::new(ErrorKind::Usage, message)
             .hint(format!("promote it: trackway registry promote {} {}", self.name, version.version)))
     }
+
+    /// Why production does not go back, with what was in production when.
+    fn nothing_before(&self) -> AppError {
+        let (name, in_production) = (&self.name, self.standing.production());
+        let releases = self.standing.releases();
+        let newest_other = releases.iter().rev().find(|release| Some(release.version) != in_production);
+        let Some(Release { version, .. }) = newest_other else {
+            let message = match in_production {
+                Some(version) => {
+                    format!("no version of `{name}` but version {version} was ever in production")
+                }
+                None => format!("no version of `{name}` was ever in production"),
+            };
+            return AppError::new(ErrorKind::NotFound, message)
+                .hint(format!("promote another version: trackway registry promote {name} VERSION"))
+                .hint(self.see());
+        };
+        let message = format!(
+            "no version of `{name}` is left to go back to: a rollback skips those that were rolled back from and those that were moved to \
+             another stage; in production were {}",
+            listed(releases)
+        );
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!(
+                "put one of them back by its number: trackway registry rollback {name} --to {version}"
+            ))
+            .hint(format!("or promote a version on its evidence: trackway registry promote {name} {version}"))
+    }
+}
+
+/// The newest of the times in which versions were in production, and how many there are more.
+fn listed(releases: &[Release]) -> String {
+    let one = |release: &Release| match release.until {
+        Some(until) => format!("version {} ({} to {until})", release.version, release.from),
+        None => format!("version {} (since {})", release.version, release.from),
+    };
+    let named: Vec<String> = releases.iter().rev().take(RELEASES_NAMED_MAX).map(one).collect();
+    let more = match releases.len().saturating_sub(RELEASES_NAMED_MAX) {
+        0 => String::new(),
+        count => format!(", and {count} more before"),
+    };
+    format!("{}{more}", named.join(", "))
 }
 
 fn expected(what: &str, is: Option<Version>, expect: Option<Option<Version>>) -> Result<(), AppError> {

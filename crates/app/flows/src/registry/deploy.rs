@@ -148,18 +148,13 @@ pub(super) fn point_to(
     Ok(())
 }
 
-/// The folders in which this home let `current` point to a version of a model, one a line.
-fn places_file(context: &Context, model: &str) -> PathBuf {
-    context.home.layout.registry_file(&format!("deployed-{model}")).with_extension("txt")
-}
-
 /// Remembers where a model is deployed, for [`still_served`]. What cannot be remembered is not.
 pub(super) fn remember(context: &Context, model: &str, deployed: &Deployed) {
     let folder = deployed.folder.parent().and_then(|folder| std::path::absolute(folder).ok());
     let Some(place) = folder.as_deref().and_then(Path::to_str).filter(|place| !place.contains('\n')) else {
         return;
     };
-    let path = places_file(context, model);
+    let path = context.home.layout.deployed_folders(model);
     let known = fs::read_to_string(&path).unwrap_or_default();
     if !known.lines().any(|line| line == place) {
         let _ = TempFile::write(&path, format!("{known}{place}\n").as_bytes());
@@ -168,7 +163,7 @@ pub(super) fn remember(context: &Context, model: &str, deployed: &Deployed) {
 
 /// Where another version than the one in production is served still, with the command that deploys that one.
 pub(super) fn still_served(context: &Context, model: &str, in_production: Version) -> Vec<String> {
-    let known = fs::read_to_string(places_file(context, model)).unwrap_or_default();
+    let known = fs::read_to_string(context.home.layout.deployed_folders(model)).unwrap_or_default();
     let served = known.lines().filter_map(|place| Some((place, Place::current_of(Path::new(place), model)?)));
     served.filter_map(|at| still_serves(at, model, in_production)).collect()
 }

@@ -15,6 +15,8 @@ use super::labels::LabelClasses;
 pub const PREDICTION: &str = "prediction";
 /// The column with the probability of the positive class.
 pub const SCORE: &str = "score";
+/// Classes of a label that a message shows.
+const CLASSES_SHOWN: usize = 5;
 /// From this probability on the positive class is predicted.
 const THRESHOLD: f64 = 0.5;
 
@@ -33,7 +35,8 @@ impl BinaryClasses {
         let (ours, others): (Vec<&String>, Vec<&String>) = classes.found.iter().partition(same);
         let wrong = |message: String| AppError::new(ErrorKind::Usage, message);
         let shown = |classes: &[&String]| {
-            classes.iter().map(|class| format!("`{class}`")).collect::<Vec<_>>().join(", ")
+            let first = classes.iter().take(CLASSES_SHOWN).map(|class| format!("`{class}`"));
+            first.collect::<Vec<_>>().join(", ")
         };
         match (ours.as_slice(), others.as_slice()) {
             ([positive], [other]) => Ok(Self { positive: (*positive).clone(), other: (*other).clone() }),

@@ -1,5 +1,6 @@
 //! Rows in their order through the scoring command, batch by batch.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,15 +12,17 @@ use arrow::error::ArrowError;
 use trackway_api::models::PredictionKind;
 use trackway_core::Clock;
 use trackway_data::ColumnType;
-use trackway_data::model::FrameColumn;
+use trackway_data::model::{Cells, FrameColumn};
 use trackway_data::pass::{Pass, PassObserver, default_units_in_flight, scan};
 use trackway_data::read::{Chunk, Source};
 use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::Unscored;
 use trackway_evaluate::latency::BatchTime;
+use trackway_evaluate::spellings::{agreement, shown};
 
 use super::answers::Answers;
+use super::labels::CLASSES_MAX;
 use super::outputs::write_error;
 use super::request::{Given, ScoreRequest};
 use crate::data::table::data_error;
@@ -30,6 +33,10 @@ pub(super) struct Asking<'a> {
     pub base: &'a Path,
     pub request: &'a ScoreRequest,
     pub given: &'a Given,
+    /// All classes of the label, where it has classes and the model says which.
+    pub label_classes: Option<Vec<String>>,
+    /// Whether the label is a number: then numbers may be a regression's.
+    pub label_is_number: bool,
     pub table: (&'a Path, TableFormat),
     /// Rows that are scored.
     pub rows_max: u64,
@@ -44,6 +51,8 @@ pub(super) struct Done {
     pub rows: u64,
     pub times: Vec<BatchTime>,
     pub kind: PredictionKind,
+    /// What a reader should know.
+    pub notes: Vec<String>,
 }
 
 /// Reads `source` once more and has every row scored. Units of it are read ahead, as many as may be in flight; the
@@ -60,7 +69,8 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
         scorer: None,
         file: None,
         taken: 0,
-        done: Done { rows: 0, times: Vec::new(), kind: PredictionKind::Numbers },
+        done: Done { rows: 0, times: Vec::new(), kind: PredictionKind::Numbers, notes: Vec::new() },
+        said: BTreeSet::new(),
         failure: None,
         enough: &enough,
     };
@@ -108,6 +118,8 @@ struct BatchScorer<'a> {
     file: Option<(TableFile, Arc<Schema>)>,
     taken: u64,
     done: Done,
+    /// Classes that were predicted, as far as they are looked at.
+    said: BTreeSet<String>,
     failure: Option<AppError>,
     /// Set to end the reading.
     enough: &'a AtomicBool,
@@ -140,9 +152,50 @@ impl BatchScorer<'_> {
             batches.finish_buffered_batch().map_err(unfit)?;
         }
         self.ask_all()?;
+        self.compare_classes()?;
         let (file, _) = self.file.expect("there is a row, and so an answer");
         file.finish().map_err(write_error)?;
         Ok(self.done)
+    }
+
+    /// Whether labels and predictions have classes in common: else the table would be one of which no number means anything.
+    fn compare_classes(&mut self) -> Result<(), AppError> {
+        let Some(labels) = &self.asking.label_classes else { return Ok(()) };
+        if self.said.len() > CLASSES_MAX {
+            return Ok(());
+        }
+        let predictions: Vec<String> = self.said.iter().cloned().collect();
+        let found = agreement(labels, &predictions);
+        if found.is_disjoint {
+            let label = self.asking.request.label.as_deref().unwrap_or_default();
+            let (labels, predictions) = (shown(labels), shown(&predictions));
+            let message = format!(
+                "the label `{label}` and what the model predicts have no class in common: labels {labels}; predictions {predictions}"
+            );
+            let action = "let the model answer with the label's classes, or with the probability of the one that --positive names";
+            // Numbers may be scores of a class, which only a reader knows.
+            if self.done.kind == PredictionKind::Classes {
+                return Err(AppError::new(ErrorKind::Usage, message).hint(action));
+            }
+            self.done.notes.push(format!("{message}; {action}"));
+            return Ok(());
+        }
+        self.done.notes.extend(found.notes());
+        Ok(())
+    }
+
+    /// Adds the classes of a batch of answers.
+    fn hear(&mut self, answered: &Cells) {
+        let is_of_classes = matches!(answered, Cells::Categories { .. }) || !self.asking.label_is_number;
+        if self.asking.label_classes.is_none() || !is_of_classes || self.said.len() > CLASSES_MAX {
+            return;
+        }
+        match answered {
+            Cells::Categories { names, .. } => self.said.extend(names.iter().cloned()),
+            Cells::Numbers(numbers) => {
+                self.said.extend(numbers.iter().take(CLASSES_MAX + 1).map(f64::to_string));
+            }
+        }
     }
 
     fn ask_all(&mut self) -> Result<(), AppError> {
@@ -171,6 +224,7 @@ impl BatchScorer<'_> {
         let answered = scorer.score(&features);
         let seconds = (self.asking.clock.monotonic_micros() - began_micros) as f64 / 1e6;
         let answered = answered.map_err(|why| self.unanswered(why, batch.num_rows()))?;
+        self.hear(&answered);
         let label = request.label.as_ref().and_then(|label| batch.column_by_name(label));
         let label = label.map_or(DataType::Utf8, |label| label.data_type().clone());
         let said = self.answers.columns(&answered, &label);

@@ -7,10 +7,10 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use trackway_data::pass::Pass;
 use trackway_data::read::Chunk;
 
-/// More classes cannot be decided by one probability.
-const CLASSES_MAX: usize = 3;
+/// More different values are no classes.
+pub(super) const CLASSES_MAX: usize = 256;
 
-/// The first few different values of a column, as people read them.
+/// The different values of a column, as people read them; where there are more than [`CLASSES_MAX`], the first ones.
 pub(super) struct LabelClasses {
     column: usize,
     pub found: BTreeSet<String>,
@@ -21,11 +21,16 @@ impl LabelClasses {
         Self { column, found: BTreeSet::new() }
     }
 
+    /// All of them; none where there are too many.
+    pub(super) fn all(&self) -> Option<Vec<String>> {
+        (self.found.len() <= CLASSES_MAX).then(|| self.found.iter().cloned().collect())
+    }
+
     fn add(&mut self, array: &ArrayRef) {
         let options = FormatOptions::new();
         let Ok(values) = ArrayFormatter::try_new(array, &options) else { return };
         for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
-            if self.found.len() >= CLASSES_MAX {
+            if self.found.len() > CLASSES_MAX {
                 return;
             }
             let value = values.value(row).to_string();

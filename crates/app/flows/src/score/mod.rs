@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_api::models::{PredictionKind, ScoreReport};
+use trackway_data::ColumnType;
 use trackway_data::pass::scan;
 use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -63,8 +64,11 @@ pub fn score(
     let mut source = request.table.open(base, SET)?;
     Given::of(&source, request)?;
     // The first reading settles the columns and their types: what the model is given must not depend on a sample.
-    let label = request.label.as_deref().filter(|_| request.positive.is_some());
-    let label = label.map(|name| source.index_of(name, "label").map_err(data_error)).transpose()?;
+    let label = request
+        .label
+        .as_deref()
+        .map(|name| source.index_of(name, "label").map_err(data_error))
+        .transpose()?;
     let (classes, coverage) = scan(&mut source, &|_: &Source| label.map(LabelClasses::of), &onlooker.watch())
         .map_err(data_error)?;
     if coverage.rows_read == 0 {
@@ -77,8 +81,11 @@ pub fn score(
     };
     let mut notes = given.notes.clone();
     notes.extend(unread(&source, &coverage));
+    let label_kind = label.map(|label| source.columns()[label].kind);
     let asking = Asking {
         base,
+        label_classes: classes.as_ref().filter(|_| request.positive.is_none()).and_then(LabelClasses::all),
+        label_is_number: matches!(label_kind, Some(ColumnType::Int | ColumnType::Float)),
         request,
         given: &given,
         table: (&outputs.table, format),
@@ -88,6 +95,7 @@ pub fn score(
         on_rows,
     };
     let done = answer_all(source, &asking, Answers::new(chances))?;
+    notes.extend(done.notes);
     let metrics = latency(&done.times);
     if let Some(path) = &outputs.probes {
         let scored = Scored { given: &given, kind: done.kind, times: &done.times };

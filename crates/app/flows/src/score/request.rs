@@ -82,9 +82,14 @@ impl ScoreRequest {
         }
         table.header.iter().for_each(|header| option("header", if *header { "yes" } else { "no" }));
         table.delimiter.iter().for_each(|delimiter| option("delimiter", &delimiter.to_string()));
+        table.comment.iter().for_each(|letter| option("comment", &letter.to_string()));
+        if table.skip_lines > 0 {
+            option("skip-lines", &table.skip_lines.to_string());
+        }
         table.missing.iter().for_each(|text| option("missing", text));
         let format = table.format.map(|format| serde_json::json!(format));
         format.iter().filter_map(|it| it.as_str()).for_each(|format| option("read-as", format));
+        arguments.extend(table.trailing_separator.then(|| "--trailing-separator".to_owned()));
         arguments.push("--".to_owned());
         arguments.extend(table.paths.iter().cloned());
         Ok(arguments)

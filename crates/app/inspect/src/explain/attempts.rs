@@ -7,7 +7,8 @@ use trackway_api::explain::{AttemptSummary, Diff};
 use trackway_core::{AttemptId, LaunchKind, Step, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_ledger::{AttemptRow, RunRow};
+use trackway_formats::EventKind;
+use trackway_ledger::{AttemptRow, EventRow, RunRow};
 
 use super::termination::termination;
 use crate::inputs::{Inputs, compared};
@@ -16,7 +17,7 @@ pub(super) fn attempt_line(
     attempt: &AttemptRow,
     all: &[AttemptRow],
     diffs: &BTreeMap<AttemptId, Diff>,
-    standing: &CheckpointStanding,
+    (standing, events): (&CheckpointStanding, &[EventRow]),
 ) -> AttemptSummary {
     let diff = diffs.get(&attempt.attempt_id);
     let termination = termination(attempt);
@@ -32,7 +33,8 @@ pub(super) fn attempt_line(
         ],
         cause: termination.as_ref().map(|termination| termination.cause.clone()),
         runbook: termination.map(|termination| termination.runbook),
-        lost_steps: lost_steps(attempt, follower, begins, standing),
+        lost_steps: lost_steps(attempt, follower, begins, standing)
+            .filter(|_| !follower.is_some_and(|follower| may_have_continued(follower, begins, events))),
         changes: diff.map(|diff| diff.changes.clone()).unwrap_or_default(),
         unknown: diff.map(|diff| diff.unknown.clone()).unwrap_or_default(),
         rule: attempt.termination_rule.clone(),
@@ -65,6 +67,16 @@ fn lost_steps(
         None => attempt.last_committed_step.unwrap_or_else(|| came_from(attempt, begins)),
     };
     Some(last.saturating_sub(kept))
+}
+
+/// Whether it is not known if an attempt that recorded its steps from the first one on continued.
+fn may_have_continued(attempt: &AttemptRow, begins: Option<Step>, events: &[EventRow]) -> bool {
+    let is_unknown = |event: &EventRow| {
+        event.attempt_id == Some(attempt.attempt_id)
+            && EventKind::CheckpointOtherResume.is(&event.kind)
+            && event.field("read") == Some("unknown")
+    };
+    attempt.first_step <= begins && events.iter().any(is_unknown)
 }
 
 /// The step from which an attempt continued. A script may continue from a file that is not seen.

@@ -38,16 +38,16 @@ use trackway_engine::good_runs::{blessed_because, good_runs};
 use trackway_engine::json_file::read_if_sound;
 use trackway_engine::reporter::Stream;
 use trackway_engine::rows::{health_report, rung_of};
-use trackway_engine::run::StoredJob;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
+use trackway_engine::run::{StoredJob, refused_by_budget};
 use trackway_engine::stored::stored_plan;
 use trackway_flows::amend::amendments_of;
 use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
-use trackway_flows::init::resume_arguments_of;
+use trackway_flows::init::{resume_arguments_of, what_had_secret};
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_formats::EventKind;
@@ -168,8 +168,10 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let checkpoints = of_run.of_this_disk()?;
     let mut diffs = parent_diffs(context, run, &attempts)?;
     let standing = of_run.standing_here()?;
-    let lines: Vec<AttemptSummary> =
-        attempts.iter().map(|attempt| attempt_line(attempt, &attempts, &diffs, &standing)).collect();
+    let lines: Vec<AttemptSummary> = attempts
+        .iter()
+        .map(|attempt| attempt_line(attempt, &attempts, &diffs, (&standing, &events)))
+        .collect();
     let (machine, metrics) = machine_card(&summaries);
     let detections = detections_of(context, run.run_id)?;
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
@@ -662,8 +664,15 @@ fn next_facts(
         nothing_changed: false,
         reads_checkpoints: false,
         health: None,
-        lacks_run_file: run.run_file_path.is_none() && run.kind == LaunchKind::Train && plan.is_some(),
+        lacks_run_file: run.run_file_path.is_none()
+            && run.kind == LaunchKind::Train
+            && plan.as_ref().is_some_and(|plan| what_had_secret(&plan.run).is_none()),
         needs_full_command: needs_full_command(context, run.run_id),
+        // What cannot be read is not known to be spent.
+        instead_of_resume: refused_by_budget(context, run)
+            .ok()
+            .flatten()
+            .and_then(|refused| refused.hints.into_iter().next()),
     })
 }
 

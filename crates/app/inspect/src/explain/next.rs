@@ -94,6 +94,8 @@ pub struct NextFacts {
     pub lacks_run_file: bool,
     /// Whether its command held a secret and is in no run file: then it cannot be launched again from what is stored.
     pub needs_full_command: bool,
+    /// What to do instead, where a resume is refused since a budget of the run is spent.
+    pub instead_of_resume: Option<String>,
 }
 
 /// The step that a resume continues from: where the newest checkpoint is unsafe, the newest one that is safe.
@@ -162,14 +164,20 @@ pub fn next(facts: &NextFacts) -> Vec<String> {
     if facts.lacks_run_file && facts.state.is_final() {
         actions.push(format!("for retries and checks, write its run file: trackway init --from {run_id}"));
     }
-    match facts.needs_full_command {
-        true => without_resume(actions, facts, reason),
-        false => actions,
+    let instead = if facts.needs_full_command { Some(AGAIN) } else { facts.instead_of_resume.as_deref() };
+    match instead {
+        Some(instead) => without_resume(actions, facts, reason, instead),
+        None => actions,
     }
 }
 
-/// The actions about a run that cannot be launched again from what is stored: in the place of those that would need it, that it is started again.
-fn without_resume(mut actions: Vec<String>, facts: &NextFacts, reason: TerminationReason) -> Vec<String> {
+/// The actions about a run of which a resume is refused: in the place of those that would need it, what is done instead.
+fn without_resume(
+    mut actions: Vec<String>,
+    facts: &NextFacts,
+    reason: TerminationReason,
+    instead: &str,
+) -> Vec<String> {
     let needs_command = |action: &String| {
         let is_advice = action.starts_with("resume ") || action.starts_with("or resume");
         is_advice || action.contains("trackway resume ") || action.contains("trackway init --from ")
@@ -177,9 +185,9 @@ fn without_resume(mut actions: Vec<String>, facts: &NextFacts, reason: Terminati
     actions.retain(|action| !needs_command(action));
     let is_over = facts.state.is_final() && !reason.is_success();
     if is_over && may_resume(facts.kind, facts.state, Some(reason)) {
-        actions.push(AGAIN.into());
+        actions.push(instead.into());
     } else if facts.state == RunState::Waiting && facts.kind == LaunchKind::Train {
-        actions.push(format!("if its supervisor has ended: {AGAIN}"));
+        actions.push(format!("if its supervisor has ended: {instead}"));
     }
     actions
 }
@@ -369,7 +377,38 @@ mod tests {
             reads_checkpoints: false,
             lacks_run_file: false,
             needs_full_command: false,
+            instead_of_resume: None,
         }
+    }
+
+    /// Proves that of a run whose budget is spent no resume is proposed, however it ended, but once what is done instead; of one that ended well
+    /// nothing of that.
+    #[test]
+    fn a_spent_run_is_not_resumed() {
+        let instead = "with a higher `retry.max_hours`, start a new run: trackway run r.toml";
+        let of = |reason, state, instead: Option<&str>| {
+            let way_back = "to continue: trackway rollback r --to-step 20 && trackway resume r".to_owned();
+            let is_diverged = reason == TerminationReason::NumericDivergence;
+            next(&NextFacts {
+                state,
+                way_back: is_diverged.then_some(way_back),
+                instead_of_resume: instead.map(str::to_owned),
+                ..facts(reason)
+            })
+        };
+        let resumes = |actions: &[String]| actions.iter().any(|action| action.contains("trackway resume"));
+        for reason in [
+            TerminationReason::BudgetExhausted,
+            TerminationReason::NumericDivergence,
+            TerminationReason::Preempted,
+        ] {
+            assert!(resumes(&of(reason, RunState::Failed, None)), "{reason}");
+            let actions = of(reason, RunState::Failed, Some(instead));
+            assert!(!resumes(&actions), "{actions:?}");
+            assert_eq!(actions.iter().filter(|action| action.contains(instead)).count(), 1, "{actions:?}");
+        }
+        let done = of(TerminationReason::Completed, RunState::Completed, Some(instead));
+        assert!(!done.iter().any(|action| action.contains(instead)), "{done:?}");
     }
 
     /// Proves that of a run whose command held a secret neither a resume nor a run file of it is proposed, but that it is started again, once; and that

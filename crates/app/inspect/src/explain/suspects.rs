@@ -7,7 +7,7 @@ use std::path::Path;
 use trackway_api::changes::{Change, Diff, InputKind};
 use trackway_api::explain::{ExplainedHealth, Termination};
 use trackway_core::{Health, TerminationReason as Reason};
-use trackway_engine::capture::{Capture, is_python};
+use trackway_engine::capture::{Capture, is_plain, is_python, plain_settings};
 use trackway_engine::json_file;
 use trackway_engine::run::is_document;
 use trackway_formats::layout::AttemptLayout;
@@ -58,10 +58,19 @@ enum Subject {
     Stall,
 }
 
+/// The limits of the run file by which Trackway itself ends an attempt: the rule that says so, the key, and what the evidence calls it.
+const LIMITS: &[(&str, &str, &str)] = &[
+    ("own_action.hang_kill", "supervise.hang_after_seconds", "`supervise.hang_after`"),
+    ("own_action.hang_kill", "supervise.start_within_seconds", "`supervise.start_within`"),
+    ("own_action.timeout_kill", "supervise.timeout_seconds", "`supervise.timeout`"),
+];
+
 /// What is known of the failure.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Failure {
     reason: Option<Reason>,
+    /// The rule that decided the reason.
+    rule: Option<String>,
     health: Option<Health>,
     /// Lines and findings, the deciding one first.
     evidence: Vec<String>,
@@ -75,6 +84,7 @@ pub(super) fn failure(attempt: &AttemptRow, health: Option<&ExplainedHealth>) ->
     let found = health.map(|health| health.report.findings.clone()).unwrap_or_default();
     Failure {
         reason: attempt.termination_reason.map(|reason| advised_reason(attempt, reason)),
+        rule: attempt.termination_rule.clone(),
         health: attempt.health,
         evidence: stated.into_iter().chain(found.into_iter().map(|finding| finding.evidence)).collect(),
         script: script_text(attempt),
@@ -172,9 +182,32 @@ fn is_header(change: &Change) -> bool {
 /// The file of code or settings that the change is about.
 fn read_file(change: &Change) -> Option<&str> {
     let path = file_of(change)?;
-    let is_read =
-        change.kind == InputKind::Script || ends_with(path, OF_CODE) || ends_with(path, OF_SETTINGS);
+    let is_read = change.kind == InputKind::Script || ends_with(path, OF_CODE) || is_of_settings(change);
     is_read.then_some(path)
+}
+
+/// Whether it is about a file of settings, or about a key in a text that has nothing else.
+fn is_of_settings(change: &Change) -> bool {
+    let Some(path) = file_of(change) else { return false };
+    let is_key = || change.kind == InputKind::File && change.key.contains(": ");
+    ends_with(path, OF_SETTINGS) || (is_plain(Path::new(path)) && (is_key() || assigns(change, path)))
+}
+
+/// Whether the one line that changed gives the same key another value.
+fn assigns(change: &Change, path: &str) -> bool {
+    let keys =
+        |line: &str| plain_settings(Path::new(path), line).map(|found| found.into_keys().collect::<Vec<_>>());
+    let sides = change.one_line().map(|(before, after)| (keys(before), keys(after)));
+    sides.is_some_and(|(before, after)| before.is_some() && before == after)
+}
+
+/// Whether it is the limit that the rule which ended the attempt applied.
+fn is_limit(change: &Change, failure: &Failure) -> bool {
+    let is_said = |name: &str| failure.evidence.iter().any(|line| line.contains(name));
+    let applied = |(rule, key, name): &(&str, &str, &str)| {
+        failure.rule.as_deref() == Some(*rule) && change.key == *key && is_said(name)
+    };
+    change.kind == InputKind::Setting && LIMITS.iter().any(applied)
 }
 
 /// The file that the change is about, without the key in it.
@@ -259,7 +292,7 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
         }
         _ => false,
     };
-    let is_of_settings = file_of(change).is_some_and(|path| ends_with(path, OF_SETTINGS));
+    let is_of_settings = is_of_settings(change);
     let is_setting = matches!(change.kind, InputKind::Setting | InputKind::Parameter | InputKind::Variable)
         || change.kind == InputKind::File && is_of_settings && change.key.contains(": ");
     let has = |words: &[&str]| {
@@ -269,6 +302,8 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
         };
         key.is_some_and(|key| name_words(key).any(|word| words.contains(&&*word)))
     };
+    // Of the limits in the run file Trackway knows which one ended it.
+    let is_of_run_file = change.kind == InputKind::Setting;
     let is_named_data = change.kind == InputKind::Data;
     let is_data = is_named_data || is_table(change);
     let is_package = matches!(change.kind, InputKind::Package | InputKind::Image);
@@ -288,8 +323,10 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
         Subject::Checkpoint if has(OF_MODEL) => (60, Some("such a setting decides which checkpoint fits")),
         Subject::Checkpoint if is_code => (50, Some("the code loads the checkpoint")),
         Subject::Checkpoint if is_package => (40, Some("another version may read it otherwise")),
-        Subject::Stall if has(OF_LIMITS) => (60, Some("this limit ended it")),
-        Subject::Stall if has(OF_LOADING) => (50, Some("such a setting decides how long a step waits")),
+        Subject::Stall if is_limit(change, failure) => (60, Some("this limit ended it")),
+        Subject::Stall if has(OF_LOADING) || (!is_of_run_file && has(OF_LIMITS)) => {
+            (50, Some("such a setting decides how long a step waits"))
+        }
         Subject::Stall if is_code => (40, Some("the code may wait where it did not")),
         Subject::Stall if is_data => (30, Some("reading it may take longer")),
         Subject::Code if is_code => (50, Some("the code failed")),
@@ -497,9 +534,9 @@ mod tests {
         };
         let failure = |reason, line: &str| Failure {
             reason: Some(reason),
-            health: None,
             evidence: vec![line.into()],
             script: Some("import os\nsplit = os.environ['SPLIT']\n".into()),
+            ..Failure::default()
         };
         let fitting = |reason, line| -> Vec<(String, Option<String>)> {
             reasons(changes(), &failure(reason, line)).into_iter().filter(|(_, why)| why.is_some()).collect()
@@ -602,6 +639,87 @@ mod tests {
         let found = order(Reason::NumericDivergence, "`loss` is NaN at step 5");
         let setting = Some("such a setting can make numbers diverge".to_owned());
         assert_eq!(found[0], ("config.json".to_owned(), setting));
+    }
+
+    /// Proves that of changed limits the one that ended the run is said to have done so, by its rule and its evidence, and that no setting of retries and no time-out of
+    /// the script is.
+    #[test]
+    fn the_limit_that_ended_it_is_named() {
+        let changes = || {
+            vec![
+                change(InputKind::Setting, "retry.rules.hang.attempts"),
+                change(InputKind::Setting, "retry.rules.timeout.plan"),
+                change(InputKind::Setting, "supervise.start_within_seconds"),
+                change(InputKind::Setting, "supervise.hang_after_seconds"),
+                change(InputKind::Setting, "supervise.timeout_seconds"),
+                change(InputKind::File, "c.json: store_timeout"),
+            ]
+        };
+        let of = |reason, rule: &str, line: &str| {
+            let failure = Failure {
+                reason: Some(reason),
+                rule: Some(rule.into()),
+                evidence: vec![line.into()],
+                ..Failure::default()
+            };
+            let found = reasons(changes(), &failure);
+            let ended = found.iter().filter(|(_, why)| why.as_deref() == Some("this limit ended it"));
+            (ended.map(|(key, _)| key.clone()).collect::<Vec<_>>(), found)
+        };
+        for (reason, rule, line, key) in [
+            (
+                Reason::Hang,
+                "own_action.hang_kill",
+                "no step for 4 s (`supervise.hang_after` is 4 s)",
+                "supervise.hang_after_seconds",
+            ),
+            (
+                Reason::Hang,
+                "own_action.hang_kill",
+                "no step for 4 s since the launch (`supervise.start_within` is 4 s)",
+                "supervise.start_within_seconds",
+            ),
+            (
+                Reason::Timeout,
+                "own_action.timeout_kill",
+                "`supervise.timeout` of 9 s is reached",
+                "supervise.timeout_seconds",
+            ),
+        ] {
+            let (ended, found) = of(reason, rule, line);
+            assert_eq!(ended, [key]);
+            assert_eq!(found[0].0, key);
+            let others = found.iter().filter(|(key, why)| key.starts_with("retry.") && why.is_some());
+            assert_eq!(others.count(), 0, "{found:?}");
+        }
+        assert!(of(Reason::Hang, "collective.watchdog", "watchdog caught a timeout").0.is_empty());
+    }
+
+    /// Proves that a setting in a plain text comes before the script where it can cause the failure, with a repository and without one, and that both are looked at first.
+    #[test]
+    fn a_setting_in_a_text_comes_before_the_script() {
+        let of_key = Change::new(InputKind::File, "cfg.txt: lr", Some("0.02".into()), Some("2.4".into()));
+        let of_line = Change {
+            shown_lines: vec!["-lr=0.02".into(), "+lr=2.4".into()],
+            ..change(InputKind::Uncommitted, "cfg.txt")
+        };
+        let of_number = Change::new(InputKind::File, "lr.txt: lr", Some("0.02".into()), Some("2.4".into()));
+        let failure = Failure { reason: Some(Reason::NumericDivergence), ..Failure::default() };
+        for setting in [of_key, of_line, of_number] {
+            let key = setting.key.clone();
+            let changes = vec![change(InputKind::Script, "t.py"), setting];
+            let diff =
+                Diff { against: "r".into(), label: "the last good run".into(), changes, unknown: Vec::new() };
+            let ranked = ranked(diff, &failure);
+            assert_eq!(ranked.changes[0].key, key);
+            let said = first_look(&ranked).unwrap();
+            assert!(said.contains("such a setting can make numbers diverge); then t.py"), "{said}");
+        }
+        let text = Change {
+            shown_lines: vec!["-the rate is low".into(), "+the rate is high".into()],
+            ..change(InputKind::Uncommitted, "cfg.txt")
+        };
+        assert_eq!(reasons(vec![text], &failure)[0].1, None);
     }
 
     /// Proves that a table which the command does not name is what a failure of data is about, and that a column which only one of its headers has is

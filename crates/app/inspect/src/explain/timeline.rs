@@ -6,11 +6,12 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 9] = [
+const SHOWN_ELSEWHERE: [EventKind; 10] = [
     EventKind::CheckpointFallback,
     EventKind::CheckpointOpened,
     EventKind::CheckpointReason,
     EventKind::CheckpointAsks,
+    EventKind::CodeOpened,
     EventKind::DataCursor,
     EventKind::DataOpened,
     EventKind::RungCut,

@@ -1,21 +1,21 @@
-//! Files of settings as keys with values: JSON, TOML, and the part of YAML that configurations are written in.
+//! Files of settings as keys with values: JSON, TOML, the part of YAML that configurations are written in, and plain texts of keys or numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use trackway_engine::capture::leaves;
+use trackway_engine::capture::{leaves, plain_settings};
 
 /// A deeper section is not read.
 const DEPTH_MAX: usize = 32;
 
 /// Every key of a file of settings with its value; `None`: it is none, or cannot be read as one.
 pub(super) fn settings(path: &Path, text: &str) -> Option<BTreeMap<String, String>> {
-    let extension = path.extension()?.to_str()?.to_lowercase();
+    let extension = path.extension().unwrap_or_default().to_str()?.to_lowercase();
     match extension.as_str() {
         "json" => Some(leaves(&serde_json::from_str(text).ok()?)),
         "toml" => Some(leaves(&serde_json::to_value(toml::from_str::<toml::Table>(text).ok()?).ok()?)),
         "yaml" | "yml" => yaml(text),
-        _ => None,
+        _ => plain_settings(path, text),
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
         Some(of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
     }
 
-    /// Proves that the three kinds of files give the same keys, and that other files and damaged ones give none.
+    /// Proves that all kinds of files give the same keys, and that other files and damaged ones give none.
     #[test]
     fn every_kind_gives_its_keys() {
         let found = pairs(&[("model.depth", "3"), ("steps", "10")]);
@@ -138,7 +138,9 @@ mod tests {
         assert_eq!(of("c.YAML", "# a comment\nmodel:\n  depth: 3 # layers\n\nsteps: 10\n"), found);
         assert_eq!(of("c.json", "{"), None);
         assert_eq!(of("c.toml", "= 3"), None);
-        assert_eq!(of("c.txt", "steps: 10"), None);
+        assert_eq!(of("c.txt", "steps: 10"), pairs(&[("steps", "10")]));
+        assert_eq!(of("c.txt", "ten steps"), None);
+        assert_eq!(of("c.csv", "steps: 10"), None);
     }
 
     /// Proves that lists of YAML are read by their place, and that what is not understood is not read at all.

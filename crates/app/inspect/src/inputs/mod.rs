@@ -14,7 +14,7 @@ use trackway_api::explain::{Diff, LineCount};
 use trackway_core::Timestamp;
 use trackway_core::text::counted;
 use trackway_engine::Context;
-use trackway_engine::capture::sources::PATCH_FILE;
+use trackway_engine::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};
 use trackway_engine::capture::{Capture, PatchedFile, changed_between, patch_between, patched_files};
 use trackway_engine::error::AppError;
 use trackway_engine::run::RunTimes;
@@ -265,5 +265,14 @@ impl Kept for KeptInHome<'_> {
 
     fn was_running_script(&self, at: Timestamp) -> bool {
         self.times().has_of_script(at)
+    }
+
+    fn is_output(&self, path: &Path) -> bool {
+        self.times().is_output_of_script(path)
+    }
+
+    fn untracked(&self, blake3: &str, path: &str) -> Option<String> {
+        let folder = self.context.home.layout.changes_source(blake3);
+        std::fs::read_to_string(folder.join(UNTRACKED_FOLDER).join(path)).ok()
     }
 }

@@ -86,7 +86,7 @@ layout!(
         evaluations = "evaluations",
         /// Snapshots of data, and the hashes of files that were read.
         data = "data",
-        /// Copies of the ledger's rows about models, gates and approvals.
+        /// Copies of the ledger's rows about models, gates and approvals (`*.json`), and the folders that each model was deployed to (`deployed-*.txt`).
         registry = "registry",
         /// Attempts and evaluations that could not be sealed, with the reason.
         set_aside = "set-aside",
@@ -311,6 +311,13 @@ impl HomeLayout {
         // Two names may look the same without their separators.
         let digest = sha256_hex(name.as_bytes());
         self.registry().join(format!("{plain}-{}.json", digest.get(..12).unwrap_or_default()))
+    }
+
+    /// The folders that a model was deployed to from this home, one a line. Promotions to production and rollbacks read it, to warn of those
+    /// that serve another version still; no row of the ledger is in it, so that `trackway doctor rebuild` leaves it as it is.
+    #[must_use]
+    pub fn deployed_folders(&self, model: &str) -> PathBuf {
+        self.registry_file(&format!("deployed-{model}")).with_extension("txt")
     }
 }
 

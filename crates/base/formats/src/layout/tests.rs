@@ -36,6 +36,7 @@ fn paths_of_a_home() {
         home.telemetry_parquet(attempt_id),
         home.set_aside_file("att_01kajn4f3s0000000000000001"),
         home.registry_file("model/income"),
+        home.deployed_folders("model/income"),
         home.checkpoint_root(run_id, LaunchKind::Train, "100%"),
         home.evaluation_outputs(),
         evaluation.launch(1),

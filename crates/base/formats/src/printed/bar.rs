@@ -1,5 +1,6 @@
 //! Progress bars: tqdm's (which Lightning and Hugging Face draw) and Keras's.
 
+use super::commas;
 use super::names;
 use super::text;
 use super::tokens::{number_of, share_of};
@@ -84,9 +85,11 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
     let (description, done, total) = match before.rsplit_once('|') {
         Some((bar, counts)) => {
             let (done, total) = counts.trim().split_once('/')?;
-            let (left, _) = bar.split_once('|')?;
-            let description =
-                left.trim_end().trim_end_matches('%').trim_end_matches(|at: char| at.is_ascii_digit());
+            // A description may have bars and numbers: `loss: 0.6875 ||:  50%|###`.
+            let description = match bar.rsplit_once("%|") {
+                Some((left, _)) => left.trim_end_matches(|at: char| at.is_ascii_digit()),
+                None => bar.split_once('|')?.0.trim_end(),
+            };
             (description, count(done)?, count(total))
         }
         None => {
@@ -100,12 +103,13 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         match part.split_once('=') {
             Some((name, value)) => values.extend(named_number(name, value)),
             // `set_postfix_str` may hold any text.
-            None => values.extend(text::read_text(part).into_iter().flat_map(|named| named.values)),
+            None => values.extend(text::read_text(part, None).into_iter().flat_map(|named| named.values)),
         }
     }
     let name = shape_of(description);
     // tinygrad and AllenNLP show the values in the description.
-    let described = Some(description).filter(|text| has_digit(text)).and_then(text::read_text);
+    let described =
+        Some(description).filter(|text| has_digit(text)).and_then(|text| text::read_text(text, None));
     let described = described.map(|named| named.values).unwrap_or_default();
     let purpose = match purpose_of(if described.is_empty() { &name } else { first_word(&name) }) {
         Purpose::Training if !STEP_UNITS.contains(&unit.trim()) => Purpose::Other,
@@ -169,8 +173,9 @@ fn read_keras(line: &str) -> Option<Bar> {
 fn named_number(name: &str, value: &str) -> Option<(String, f64)> {
     let name = name.trim();
     let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name != names::LIGHTNING_VERSION;
-    let share = share_of(value.trim()).filter(|_| names::is_share(name));
-    share.or_else(|| number_of(value.trim())).filter(|_| fits).map(|value| (name.to_owned(), value))
+    let value = commas::pointed(value.trim());
+    let share = share_of(&value).filter(|_| names::is_share(name));
+    share.or_else(|| number_of(&value)).filter(|_| fits).map(|value| (name.to_owned(), value))
 }
 
 /// A count, also scaled as tqdm does: `1.20k`.

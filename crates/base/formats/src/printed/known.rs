@@ -4,10 +4,11 @@
 //! reading were is found out by reading the line again with other digits.
 
 use super::bar::{self, Bar};
+use super::commas;
 use super::named::Named;
 use super::quiet::{self, Form};
 use super::tables::{Tables, Taken};
-use super::tokens::share_of;
+use super::tokens::{share_of, value_of};
 use super::{REPEATING, lines, objects, prefix, python, read_message};
 
 /// So many forms are remembered; a new one replaces another.
@@ -119,7 +120,11 @@ impl Reading {
         if tables.take(&line) != Taken::No || bar::epoch_of_line(&line).is_some() {
             return None;
         }
-        read_message(prefix::message_of(&line)).map(Self::Values)
+        let message = prefix::message_of(&line);
+        Some(message)
+            .filter(|message| !commas::depends_on_others(message))
+            .and_then(|message| read_message(message, None))
+            .map(Self::Values)
     }
 
     /// Whether nothing but its numbers depends on the numbers of the line.
@@ -129,6 +134,7 @@ impl Reading {
             Self::Values(named) => {
                 let has_epoch = named.epoch.is_some() || named.part_of_epoch.is_some();
                 !named.values.is_empty()
+                    && named.settings.is_empty()
                     && named.highest_step.is_none()
                     && named.total_steps.is_none()
                     && !(form.has_long && has_epoch)
@@ -200,7 +206,7 @@ impl Place {
         let text = self.text_in(line)?;
         match self.written {
             Written::Whole => None,
-            Written::Decimal => text.parse().ok(),
+            Written::Decimal => value_of(text),
             Written::Share => share_of(text),
         }
     }

@@ -8,7 +8,9 @@
 //! training. No bytes make it panic, and all it holds is bounded.
 
 mod bar;
+mod commas;
 mod course;
+mod fields;
 mod known;
 mod lines;
 mod named;
@@ -29,10 +31,13 @@ mod tokens;
 mod yaml;
 
 use bar::{Bar, Purpose};
+use commas::{Comma, SeenCommas};
 pub use course::PrintedCourse;
+pub(crate) use fields::{is_measure, json_fields, part_prefix, step_and_numbers, with_prefix};
 use known::KnownForms;
 use lines::Lines;
 use named::Named;
+use names::Meaning;
 use quiet::QuietForms;
 use settings::Settings;
 use steps::Steps;
@@ -85,6 +90,9 @@ struct Reading {
     yaml: [YamlBlock; 2],
     quiet: QuietForms,
     known: KnownForms,
+    commas: [SeenCommas; 2],
+    /// The last line said where the script is and nothing else, or is indented below one that did.
+    is_below_heading: [bool; 2],
     only_json: bool,
 }
 
@@ -146,6 +154,7 @@ enum Said {
 impl Reading {
     /// A line as it was printed. Only before the training begins may it be of a configuration.
     fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+        self.is_below_heading[output as usize] &= matches!(line.first(), None | Some(b' ' | b'\t'));
         let is_at_rest = !self.only_json && self.is_at_rest(output);
         let form = Some(line).filter(|line| is_at_rest && lines::has_digit(line)).and_then(quiet::form_of);
         let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
@@ -165,6 +174,7 @@ impl Reading {
         let Some(line) = lines::readable(line) else { return };
         if self.line(output, &line, found) == Said::Nothing
             && let Some(form) = quiet.filter(|_| self.is_at_rest(output))
+            && !commas::depends_on_others(prefix::message_of(&line))
         {
             self.quiet.add(form);
         }
@@ -183,7 +193,8 @@ impl Reading {
 
     /// Nothing is open that the next line may belong to.
     fn is_at_rest(&self, output: Printed) -> bool {
-        self.tables[output as usize].is_at_rest() && self.yaml[output as usize].is_at_rest()
+        let at = output as usize;
+        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !self.is_below_heading[at]
     }
 
     /// A line is read by the first form it fits.
@@ -199,7 +210,7 @@ impl Reading {
         }
         if is_object {
             let dict = python::read_dict(line).map(objects::numbers_of);
-            if let Some(dict) = dict.filter(|dict| !dict.values.is_empty()) {
+            if let Some(dict) = dict.filter(Named::has_values) {
                 self.values(dict, found);
             }
             return Said::Something;
@@ -239,7 +250,16 @@ impl Reading {
         if !self.steps.has_begun() && self.settings.take_assignment(message) {
             return Said::Something;
         }
-        let Some(named) = read_message(message) else { return Said::Nothing };
+        let at = output as usize;
+        let known = self.commas[at].comma();
+        let below = Some(message).filter(|_| self.is_below_heading[at]);
+        let named = below.and_then(|line| text::read_below_heading(line, known));
+        let named = named.or_else(|| read_message(message, known));
+        let Some(named) = named else { return Said::Nothing };
+        if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {
+            self.commas[at].see(comma);
+        }
+        self.is_below_heading[at] |= named.has_place() && !named.has_values();
         self.values(named, found);
         Said::Something
     }
@@ -249,6 +269,7 @@ impl Reading {
         if let Some(total) = named.total_steps {
             self.settings.take_total(total);
         }
+        self.settings.take_values(&named.settings);
         if !self.steps.has_begun() && named.is_echo() {
             self.settings.take_values(&named.values);
         } else if named.has_place() || !named.values.is_empty() {
@@ -272,16 +293,26 @@ impl Reading {
     }
 }
 
-/// A message, at whose end may be a dict: `epoch 0: {'accuracy': 0.85}`.
-fn read_message(message: &str) -> Option<Named> {
+/// A message, at whose end may be a dict: `epoch 0: {'accuracy': 0.85}`. `known`: what a comma in a number is, by the lines before.
+fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
+    if let Some(trial) = text::read_trial(message) {
+        return Some(trial);
+    }
     let at_end = message.find('{').filter(|_| message.ends_with('}'));
     let dict = at_end.and_then(|at| Some((&message[..at], python::read_dict(&message[at..])?)));
-    let Some((before, dict)) = dict else { return text::read_text(message) };
+    let Some((before, dict)) = dict else { return text::read_text(message, known) };
+    let before = before.trim_end_matches([' ', ':', '-', '|', '=']);
     let mut named = objects::numbers_of(dict);
-    if let Some(place) = text::read_text(before.trim_end_matches([' ', ':', '-', '|'])) {
+    let is_of_settings = text::heads_settings(before, named.meaning() == Some(Meaning::Measure));
+    let place = text::read_text(before, None);
+    if is_of_settings {
+        let settings = named.into_settings().settings;
+        return Some(Named { settings, ..place.unwrap_or_default() }).filter(Named::has_values);
+    }
+    if let Some(place) = place {
         named.counts_training |= named.step.is_none() && place.counts_training;
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);
     }
-    (!named.values.is_empty()).then_some(named)
+    named.has_values().then_some(named)
 }

@@ -1,3 +1,4 @@
+use super::commas::Comma;
 use super::names::{self, Meaning};
 
 /// What a line names.
@@ -6,6 +7,8 @@ pub(super) struct Named {
     pub step: Option<u64>,
     /// The step is of the whole training, by its name.
     pub counts_training: bool,
+    /// The step is a round that is done, counted from 0: after round 0 one is.
+    pub is_done_round: bool,
     /// The highest of several numbers that may be the step.
     pub highest_step: Option<u64>,
     pub epoch: Option<u64>,
@@ -20,6 +23,10 @@ pub(super) struct Named {
     pub values: Vec<(String, f64)>,
     /// The word before the name of each value, or nothing; only of text.
     pub words_before: Vec<String>,
+    /// Values of settings that are shown as such, wherever they are printed: `best params {'C': 1}`.
+    pub settings: Vec<(String, f64)>,
+    /// What the line shows of commas in numbers.
+    pub comma: Option<Comma>,
     /// How many steps the training will make.
     pub total_steps: Option<u64>,
     /// A step of several words or in the plural, which alone may as well be a number of steps.
@@ -33,6 +40,11 @@ impl Named {
             Some(_) => {}
             None => self.step = self.step.or(whole),
         }
+    }
+
+    /// How many steps are done by the step that is printed.
+    pub fn done_steps(&self) -> Option<u64> {
+        self.step.map(|step| step.saturating_add(u64::from(self.is_done_round)))
     }
 
     /// A number that may be the step as well as another one in the line.
@@ -74,6 +86,18 @@ impl Named {
     pub fn has_place(&self) -> bool {
         let has_step = self.step.is_some() || self.position.is_some();
         has_step || self.epoch.is_some() || self.part_of_epoch.is_some()
+    }
+
+    /// Makes settings of all values, which are at no place of the training then.
+    pub fn into_settings(mut self) -> Self {
+        let mut settings = std::mem::take(&mut self.settings);
+        settings.append(&mut self.values);
+        Self { settings, total_steps: self.total_steps, ..Self::default() }
+    }
+
+    /// Whether it has values of metrics or of settings.
+    pub fn has_values(&self) -> bool {
+        !self.values.is_empty() || !self.settings.is_empty()
     }
 
     /// What the name with the strongest meaning means.

@@ -1,19 +1,19 @@
 //! Which names mean a metric, a setting, a step; and how they are written.
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
-static MEASURES: Words<45> = Words::new([
+static MEASURES: Words<48> = Words::new([
     "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "dice", "elbo", "entropy", "f1", "gnorm",
-    "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map", "map50", "mfu", "miou", "mse", "nll",
-    "norm", "perplexity", "ppl", "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards",
-    "rmse", "rouge", "score", "ssim", "throughput", "top1", "top5", "wer",
+    "hits", "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map", "map50", "mfu", "miou", "mrr",
+    "mse", "ndcg", "nll", "norm", "perplexity", "ppl", "precision", "psnr", "r2", "recall", "return", "rew",
+    "reward", "rewards", "rmse", "rouge", "score", "ssim", "throughput", "top1", "top5", "wer",
 ]);
 /// Two words that make one measure together.
 const MEASURES_OF_TWO: [(&str, &str); 4] =
     [("learning", "rate"), ("grad", "norm"), ("loss", "scale"), ("loss", "value")];
 /// Sorted. Measures that are shares: `91.5%` of them is 0.915.
-static SHARES: Words<18> = Words::new([
-    "acc", "accuracy", "auc", "auroc", "cer", "dice", "error", "f1", "iou", "map", "map50", "miou",
-    "precision", "recall", "score", "top1", "top5", "wer",
+static SHARES: Words<21> = Words::new([
+    "acc", "accuracy", "auc", "auroc", "cer", "dice", "error", "f1", "hits", "iou", "map", "map50", "miou",
+    "mrr", "ndcg", "precision", "recall", "score", "top1", "top5", "wer",
 ]);
 /// Sorted. Parts of the names of settings. A name with one of them, or with the learning rate, is a setting as long as no step was
 /// seen: `entropy_coef = 0.01`, `max_grad_norm = 1`.
@@ -28,6 +28,11 @@ const SETTINGS: [&str; 10] = [
     "epochs", "seed", "batch_size", "dropout", "momentum", "weight_decay", "max_steps", "max_iters",
     "num_workers", "warmup_steps",
 ];
+/// Sorted. Words for settings.
+static SETTINGS_WORDS: Words<15> = Words::new([
+    "args", "arguments", "cfg", "config", "configuration", "hparams", "hyperparameters", "hyperparams",
+    "namespace", "options", "parameters", "params", "params_", "search_space", "settings",
+]);
 /// Words that say whose value it is; they join the name behind them.
 const WHOSE: [&str; 14] = [
     "train", "training", "val", "valid", "validation", "test", "eval", "dev", "best", "average", "avg",
@@ -125,7 +130,8 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
 
 /// What a name in small letters means.
 pub(super) fn meaning_of(name: &str) -> Meaning {
-    let measure = parts(name).any(|part| MEASURES.has(part)) || name.ends_with("learning_rate");
+    let measure =
+        parts(name).any(|part| MEASURES.has(part)) || name.ends_with("learning_rate") || is_at_rank(name);
     let rate = name.ends_with("learning_rate") || name == "precision" || name == "norm" || name == "map";
     let setting = rate || parts(name).any(|part| OF_SETTINGS.has(part));
     match (measure, setting) {
@@ -133,6 +139,43 @@ pub(super) fn meaning_of(name: &str) -> Meaning {
         (true, true) => Meaning::Setting,
         _ => Meaning::Any,
     }
+}
+
+/// Precision and recall at a rank, as fastText and others print them: `P@1`, `r@10`.
+fn is_at_rank(name: &str) -> bool {
+    let rank = name.strip_prefix("p@").or_else(|| name.strip_prefix("r@"));
+    rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a name has a measure in its letters of two cases only: `train/CrossEntropyLoss`.
+pub(super) fn has_measure_in_camel_case(name: &str) -> bool {
+    parts(name).any(|part| {
+        let bytes = part.as_bytes();
+        let begins = |at: usize| bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
+        let mut begin = 0;
+        (1..=bytes.len()).any(|end| {
+            let is_end = end == bytes.len() || begins(end);
+            let word = part.get(begin..end).filter(|_| is_end);
+            begin = if is_end { end } else { begin };
+            word.is_some_and(|word| MEASURES.has(&word.to_ascii_lowercase()))
+        })
+    })
+}
+
+/// Whether values of this name are measures only where they have decimals: `hits 0.7` is one, `hits 12` is a number of them.
+pub(super) fn needs_decimals(name: &str) -> bool {
+    !name.contains('@') && parts(name).any(|part| part == "hits")
+}
+
+/// Whether a name is that of a parameter of a part of a pipeline, as scikit-learn writes it: `clf__max_iter`.
+pub(super) fn is_of_pipeline(name: &str) -> bool {
+    name.trim_start_matches('_').contains("__")
+}
+
+/// Whether a word says that settings follow: `best params {…}`.
+pub(super) fn names_settings(word: &str) -> bool {
+    SETTINGS_WORDS.has(word)
+        || ["best_param", "best_hyper", "best_config"].iter().any(|begin| word.starts_with(begin))
 }
 
 /// Whether this is the name of a usual setting.
@@ -228,6 +271,11 @@ pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> 
     Some((plain(name), before))
 }
 
+/// Whether a value whose name begins so is one of several: `Mean episode length`.
+pub(super) fn is_of_mean(word: &str) -> bool {
+    matches!(word, "mean" | "average" | "avg" | "std" | "max" | "min")
+}
+
 /// Whether a word is the part of a model whose loss has this name.
 pub(super) fn is_part_of(word: &str, name: &str) -> bool {
     name == "loss" && HAVE_LOSSES.contains(&word)
@@ -237,6 +285,7 @@ pub(super) fn is_part_of(word: &str, name: &str) -> bool {
 pub(super) fn plain(name: String) -> String {
     match name.as_str() {
         "lr" => "learning_rate".into(),
+        "l.r" => "learning_rate".into(),
         "gnorm" => "grad_norm".into(),
         _ => match name.strip_prefix("valid_").or_else(|| name.strip_prefix("validation_")) {
             Some(rest) if !rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
@@ -266,8 +315,24 @@ mod tests {
             words.sorted.is_sorted() && words.sorted.iter().all(|word| words.has(word))
         }
         assert!(is_found(&MEASURES) && is_found(&SHARES) && is_found(&OF_SETTINGS));
-        assert!(is_found(&NO_METRICS) && is_found(&STEP_WORDS) && is_found(&OF_COUNTS));
+        assert!(
+            is_found(&SETTINGS_WORDS)
+                && is_found(&NO_METRICS)
+                && is_found(&STEP_WORDS)
+                && is_found(&OF_COUNTS)
+        );
         assert!(!MEASURES.has("") && !MEASURES.has("lost") && !MEASURES.has(&"loss".repeat(20)));
+    }
+
+    /// Proves that a measure is found in letters of two cases, and not in a part of a word.
+    #[test]
+    fn measures_in_camel_case() {
+        for name in ["train/CrossEntropyLoss", "metrics/eval/LanguagePerplexity", "valAccuracy"] {
+            assert!(has_measure_in_camel_case(name), "{name}");
+        }
+        for name in ["train/Glossary", "time/Total", "Lossless/x", "", "/é/"] {
+            assert!(!has_measure_in_camel_case(name), "{name}");
+        }
     }
 
     /// Proves what words before a number mean: never is a number of steps the step.

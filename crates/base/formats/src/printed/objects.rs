@@ -7,7 +7,8 @@ use super::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
-const STEP_FIELDS: [&str; 6] = ["global_step", "step", "iteration", "iter", "num_updates", "round"];
+const STEP_FIELDS: [&str; 8] =
+    ["global_step", "step", "_step", "iteration", "iter", "num_updates", "update", "round"];
 /// Those of them that count the steps of the training; the others may as well count those of an epoch.
 const OF_TRAINING: [&str; 2] = ["global_step", "num_updates"];
 /// The field that names the epoch; it is a metric as well.
@@ -15,10 +16,12 @@ const EPOCH_FIELD: &str = "epoch";
 
 /// The numbers of a line that is a JSON object; `None` when it is none or holds none.
 pub(super) fn read_object(line: &str) -> Option<Named> {
-    let fields: Map<String, Value> = serde_json::from_str(line)
-        .or_else(|_| serde_json::from_slice(&quote_non_finite(line.as_bytes())))
-        .ok()?;
-    Some(numbers_of(fields)).filter(|named| !named.values.is_empty())
+    Some(numbers_of(fields_of(line)?)).filter(Named::has_values)
+}
+
+/// The fields of an object, with what only Python writes as a number.
+pub(super) fn fields_of(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_slice(&quote_non_finite(text.as_bytes()))).ok()
 }
 
 /// The numbers among an object's fields, nested ones with a slash, with the step that names it best.
@@ -40,7 +43,16 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
     let counts_training = step_field.is_some_and(|name| OF_TRAINING.contains(&name));
     let part_of_epoch = fields.get(EPOCH_FIELD).and_then(Value::as_f64).filter(|epoch| is_part(*epoch));
     let epoch = step_of(&fields, EPOCH_FIELD).filter(|_| part_of_epoch.is_none());
-    Named { step, counts_training, epoch, part_of_epoch, values, ..Named::default() }
+    let named = Named { step, counts_training, epoch, part_of_epoch, values, ..Named::default() };
+    if is_of_pipeline(&named) { named.into_settings() } else { named }
+}
+
+/// Whether the numbers are parameters of a pipeline and nothing that was measured: `{'clf__C': 1, 'clf__max_iter': 500}`.
+fn is_of_pipeline(named: &Named) -> bool {
+    let is_parameter = |(name, _): &(String, f64)| names::is_of_pipeline(name);
+    !named.has_place()
+        && named.values.iter().any(is_parameter)
+        && named.meaning() < Some(names::Meaning::Measure)
 }
 
 /// Whether an epoch is one such as 0.58.

@@ -1,5 +1,6 @@
 //! What logging puts before a message: dates, levels, ranks, places in source files.
 
+use super::names::{self, Meaning};
 use super::tokens::clock_at;
 
 const LEVELS: [&str; 8] = ["INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE", "I"];
@@ -12,6 +13,7 @@ pub(super) fn message_of(line: &str) -> &str {
     for _ in 0..PARTS_MAX {
         let Some(next) = without_glog(rest)
             .or_else(|| without_brackets(rest))
+            .or_else(|| Some(rest).filter(|rest| rest.len() < line.len()).and_then(without_parentheses))
             .or_else(|| without_date(rest))
             .or_else(|| without_level(rest))
         else {
@@ -36,15 +38,45 @@ fn without_brackets(line: &str) -> Option<&str> {
     let (inside, behind) = line.strip_prefix('[')?.split_once(']')?;
     let first = inside.split(['|', ' ', ':']).next().unwrap_or_default();
     let is_rank = inside.len() < 16 && inside.to_ascii_lowercase().starts_with("rank");
-    let is_place = inside.contains(".py:") || inside.contains(".cc:") || inside.contains(".cpp:");
+    let is_place = inside.contains(".py:")
+        || inside.contains(".cc:")
+        || inside.contains(".cpp:")
+        || inside.contains(", rank=")
+        || is_line_of_module(inside);
     let is_clock =
         || inside.match_indices(':').any(|(at, _)| at >= 2 && clock_at(&inside[at - 2..]).is_some());
-    if !(is_rank || is_place || LEVELS.contains(&first) || (inside.is_ascii() && is_clock())) {
+    let is_host = || {
+        let is_name = inside.contains(char::is_alphabetic) && !inside.contains(['=', ' ']);
+        is_name && without_date(behind.trim_start()).is_some()
+    };
+    if !(is_rank || is_place || LEVELS.contains(&first) || (inside.is_ascii() && is_clock()) || is_host()) {
         return None;
     }
     let behind = behind.strip_prefix(':').unwrap_or(behind);
     let arrow = behind.split_once(">> ").filter(|(before, _)| before.len() < 40);
     Some(arrow.map_or(behind, |(_, message)| message))
+}
+
+/// `(0/4) message` of one process of several, `(trainer:762) INFO: message`; only behind another part, as `(2/10) loss 0.5` alone is a place.
+fn without_parentheses(line: &str) -> Option<&str> {
+    let (inside, behind) = line.strip_prefix('(')?.split_once(')')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_rank = inside.split_once('/').is_some_and(|(rank, of)| is_number(rank) && is_number(of));
+    let is_place = inside.split_once(':').is_some_and(|(name, line)| {
+        let is_module =
+            !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter));
+        let is_counted = names::meaning_of(name) != Meaning::Any || names::place_of(&[name], name).is_some();
+        is_module && !is_counted && is_number(line)
+    });
+    (is_rank || is_place).then_some(behind)
+}
+
+/// `olmo.train:967`
+fn is_line_of_module(inside: &str) -> bool {
+    let Some((name, line)) = inside.split_once(':') else { return false };
+    let is_module =
+        name.contains('.') && name.chars().all(|letter| letter.is_alphabetic() || "_.".contains(letter));
+    is_module && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `2026-01-02 10:02:03,123 - message`, `08/21 02:58:41 | message`.
@@ -113,11 +145,17 @@ mod tests {
             "[rank0]:2026-01-02 10:02:03,123 - root - INFO - m 1",
             "INFO:tensorflow:m 1",
             "2026-01-02T10:02:03Z m 1",
+            "2026-01-02 10:02:03,123 INFO [train.py:1034] (0/4) m 1",
+            "[node-3] 2026-01-02 10:02:03,123 (trainer:762) INFO: m 1",
+            "[2026-01-02 10:02:03]\tINFO\t[olmo.train:967, rank=0]\tm 1",
             "m 1",
         ] {
             assert_eq!(message_of(line).trim(), "m 1", "{line}");
         }
-        for line in ["[100] a=1", "[1/5] loss 2", "Iter 3: loss 1", "12:30 loss 1", "1-2 - x", "I am 1"] {
+        for line in [
+            "[100] a=1", "[1/5] loss 2", "Iter 3: loss 1", "12:30 loss 1", "1-2 - x", "I am 1", "(2/10) a 1",
+            "(trainer:5) a 1",
+        ] {
             assert_eq!(message_of(line), line);
         }
     }

@@ -1,6 +1,7 @@
 //! What well-known programs print, in values of our own, and what is read from it.
 
 use super::*;
+use crate::record::unmarked;
 
 /// A program's output, the metrics that are read from it with their steps, and the settings.
 struct Program {
@@ -184,8 +185,8 @@ const PROGRAMS: &[Program] = &[
         prints: "[0]\tvalidation_0-logloss:0.68412\tvalidation_0-auc:0.71\n\
                  [1]\tvalidation_0-logloss:0.62\tvalidation_0-auc:0.74\n",
         metrics: &[
-            "0: validation_0-logloss=0.68412 validation_0-auc=0.71",
-            "1: validation_0-logloss=0.62 validation_0-auc=0.74",
+            "1: validation_0-logloss=0.68412 validation_0-auc=0.71",
+            "2: validation_0-logloss=0.62 validation_0-auc=0.74",
         ],
         settings: NONE,
     },
@@ -205,7 +206,7 @@ const PROGRAMS: &[Program] = &[
         prints: "0:\tlearn: 0.6891\ttest: 0.6903\tbest: 0.6903 (0)\ttotal: 48.1ms\tremaining: 48s\n\
                  100:\tlearn: 0.4\ttest: 0.45\tbest: 0.44 (98)\ttotal: 1.2s\tremaining: 10.7s\n\n\
                  bestTest = 0.4402\nbestIteration = 98\n\nShrink model to first 99 iterations.\n",
-        metrics: &["0: learn=0.6891 test=0.6903 best=0.6903", "100: learn=0.4 test=0.45 best=0.44"],
+        metrics: &["1: learn=0.6891 test=0.6903 best=0.6903", "101: learn=0.4 test=0.45 best=0.44"],
         settings: NONE,
     },
     Program {
@@ -453,8 +454,103 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "Weights & Biases and Optuna",
         prints: "wandb: Run summary:\nwandb:      loss 0.123\nwandb:      _step 99\n\
-                 [I 2026-01-02 10:02:03,123] Trial 3 finished with value: 0.876 and parameters: {'lr': 0.01, 'n_layers': 3}. Best is trial 1 with value: 0.89.\n",
-        metrics: NONE,
+                 [I 2026-01-02 10:02:03,123] Trial 3 finished with value: 0.876 and parameters: {'lr': 0.01, 'n_layers': 3}. Best is trial 1 with value: 0.89.\n\
+                 [I 2026-01-02 10:02:04,123] Trial 4 finished with values: [0.5, 12.25] and parameters: {'lr': 0.02}.\n\
+                 [I 2026-01-02 10:02:05,123] Trial 5 pruned. \n",
+        metrics: &["3: value=0.876", "4: value_0=0.5 value_1=12.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "fastText",
+        prints: "Read 0M words\nNumber of words:  14543\nNumber of labels: 735\n\
+                 \rProgress:   0.7% words/sec/thread:   61243 lr:  0.099300 avg.loss:  9.812345 ETA:   0h 0m35s\
+                 \rProgress:  62.5% words/sec/thread:   60111 lr:  0.037500 avg.loss:  6.500000 ETA:   0h 0m12s\n\
+                 N\t3000\nP@1\t0.125\nR@1\t0.0625\n",
+        metrics: &[
+            "0: words/sec/thread=61243 learning_rate=0.0993 avg.loss=9.812345",
+            "62: words/sec/thread=60111 learning_rate=0.0375 avg.loss=6.5",
+            "62: p@1=0.125",
+            "62: r@1=0.0625",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "OLMo",
+        prints: "2026-01-02 10:02:03,123 - olmo.train - INFO - [step=10/5,000]\n    train/CrossEntropyLoss=2.5\n    train/Perplexity=1,250\n\
+                 \x20   throughput/total_tokens=41,943,040\n    optim/lr=0.001\n\
+                 2026-01-02 10:02:13,123 - olmo.train - INFO - [step=20/5,000]\n    train/CrossEntropyLoss=2.25\nsaved 3 files\n",
+        metrics: &[
+            "10: train/CrossEntropyLoss=2.5",
+            "10: train/perplexity=1250",
+            "10: throughput/total_tokens=41943040",
+            "10: optim/lr=0.001",
+            "20: train/CrossEntropyLoss=2.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Composer",
+        prints: "[epoch=0/1][batch=10/100]:\n\t Train loss/train/total: 2.9000\n\t Train metrics/train/LanguagePerplexity: 19.00\n\
+                 [epoch=0/1][batch=20/100]:\n\t Train loss/train/total: 2.8000\n\t Train time/token: 20480\n",
+        metrics: &[
+            "10: train_loss/train/total=2.9",
+            "10: train_metrics/train/LanguagePerplexity=19",
+            "20: train_loss/train/total=2.8",
+            "20: train_time/token=20480",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Lightning's bar of Rich without a terminal",
+        prints: "Epoch 0/1  ━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 12.3it/s v_num: 0.000        \n                 train_loss: 1.000  \n\
+                 Epoch 1/1  ━━━━━━━━━━ 10/10 0:00:01 • 0:00:00 12.3it/s v_num: 0.000        \n                 train_loss: 0.500  \n",
+        metrics: &["10: train_loss=1", "20: train_loss=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "icefall",
+        prints: "2026-01-02 10:02:03,123 INFO [train.py:1034] (0/4) Epoch 1, batch 50, loss[loss=0.875, ctc_loss=0.5, over 1380.00 frames.], tot_loss[loss=0.75, ctc_loss=0.25, over 20111.50 frames.], batch size: 10\n\
+                 2026-01-02 10:02:13,123 INFO [train.py:1034] (0/4) Epoch 1, batch 100, loss[loss=0.625, ctc_loss=0.5, over 1380.00 frames.], tot_loss[loss=0.5, ctc_loss=0.25, over 20111.50 frames.], batch size: 10\n\
+                 2026-01-02 10:02:23,123 INFO [train.py:1070] (0/4) Epoch 1, validation: loss=0.5625, ctc_loss=0.375, over 90000.00 frames. \n",
+        metrics: &[
+            "50: loss=0.875 ctc_loss=0.5 tot_loss=0.75 tot_loss/ctc_loss=0.25",
+            "100: loss=0.625 ctc_loss=0.5 tot_loss=0.5 tot_loss/ctc_loss=0.25",
+            "100: val_loss=0.5625 val_ctc_loss=0.375",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "ESPnet",
+        prints: "[node3] 2026-01-02 10:02:03,123 (trainer:762) INFO: 1epoch:train:1-50batch: iter_time=0.125, loss_ctc=45.5, loss=35.5, acc=0.5\n\
+                 [node3] 2026-01-02 10:02:13,123 (trainer:762) INFO: 1epoch:train:51-100batch: iter_time=0.125, loss_ctc=40.5, loss=30.5, acc=0.625\n\
+                 [node3] 2026-01-02 10:02:23,123 (trainer:357) INFO: 1epoch results: [train] loss=33.0, acc=0.5625, time=5 minutes and 3.5 seconds, [valid] loss=29.5, acc=0.75\n",
+        metrics: &[
+            "50: iter_time=0.125 loss_ctc=45.5 loss=35.5 acc=0.5",
+            "100: iter_time=0.125 loss_ctc=40.5 loss=30.5 acc=0.625",
+            "100: loss=33 acc=0.5625 val_loss=29.5 val_acc=0.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "decimal commas",
+        prints: "Epoch 1: loss 0,4113 acc 91,21% lr 1,0e-3\nEpoch 2: loss: 0,3113, acc: 92,2 %, reward 1,250\n",
+        metrics: &["1: loss=0.4113 acc=0.9121 learning_rate=0.001", "2: loss=0.3113 acc=0.922 reward=1.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "the best parameters of a search",
+        prints: "best params {'clf__C': 1, 'clf__max_iter': 500}\n{'svc__gamma': 0.5}\nBest: 0.91 using {'depth': 3}\nconfig: {'loss_weight': 0.5}\n\
+                 step 1 loss 0.5\nBest parameters: alpha=0.25, l1_ratio=0.5\n",
+        metrics: &["1: loss=0.5"],
+        settings: &[
+            "clf__C=1", "clf__max_iter=500", "svc__gamma=0.5", "depth=3", "loss_weight=0.5", "alpha=0.25",
+            "l1_ratio=0.5",
+        ],
+    },
+    Program {
+        name: "sentences of a reinforcement learner",
+        prints: "[INFO] Hopper. Step: 3000. Time Elapsed: 12.500 s. Mean Reward: 1.250. Training.\n[INFO] Hopper. Step: 6000. Time Elapsed: 25.000 s. Mean Reward: 2.500. Training.\n",
+        metrics: &["3000: mean_reward=1.25", "6000: mean_reward=2.5"],
         settings: NONE,
     },
     Program {
@@ -477,7 +573,7 @@ fn read(prints: &str) -> (Vec<String>, Vec<String>) {
     reader.finish(|metrics| found.push(metrics));
     let shown = |metrics: &PrintedMetrics| {
         let values: Vec<String> =
-            metrics.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            metrics.values.iter().map(|(name, value)| format!("{name}={}", unmarked(*value))).collect();
         format!("{}: {}", metrics.step, values.join(" "))
     };
     let settings = reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}"));

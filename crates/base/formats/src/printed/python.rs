@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::objects;
+use super::tokens::value_of;
 
 /// Dicts deeper than this are no metrics.
 const DEPTH_MAX: usize = 4;
@@ -59,18 +60,18 @@ impl Reader<'_> {
             return self.dict(depth + 1).map(Value::Object);
         }
         if let Some(text) = self.text() {
-            return Some(text.trim().parse().map_or(Value::Null, objects::number));
+            return Some(value_of(text.trim()).map_or(Value::Null, objects::number));
         }
         let word = self.word().to_owned();
         match self.rest.chars().next() {
             Some('(' | '[') => {
                 let inside = self.brackets()?;
                 let first = inside.trim_start_matches('[').split([',', ')', ']']).next().unwrap_or("");
-                let number = first.trim().parse().map_or(Value::Null, objects::number);
+                let number = value_of(first.trim()).map_or(Value::Null, objects::number);
                 Some(if inside.starts_with('[') || word.is_empty() { Value::Null } else { number })
             }
             _ if word.is_empty() => None,
-            _ => Some(word.parse().map_or(Value::Null, objects::number)),
+            _ => Some(value_of(&word).map_or(Value::Null, objects::number)),
         }
     }
 

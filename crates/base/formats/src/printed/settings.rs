@@ -2,6 +2,7 @@
 
 use super::named::Named;
 use super::names::{self, Meaning};
+use crate::record::unmarked;
 
 /// So many settings are taken at most.
 const SETTINGS_MAX: usize = 128;
@@ -37,7 +38,7 @@ impl Settings {
     /// Values that were shown together.
     pub fn take_values(&mut self, values: &[(String, f64)]) {
         for (name, value) in values {
-            self.put(name.clone(), value.to_string());
+            self.put(name.clone(), unmarked(*value).to_string());
         }
     }
 

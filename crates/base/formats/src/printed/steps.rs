@@ -18,6 +18,8 @@ const TRACKS_MAX: usize = 16;
 const HELD_MAX: usize = 64;
 /// So many steps apart are ranks that print side by side, at most.
 const RANKS_APART: u64 = 3;
+/// So many values of one measure, behind a bar that is at its end, are those of a training that the bar does not show.
+const REPEATED: usize = 3;
 /// The name of the counts in lines: `[100/600]`.
 const A_COUNT: &str = "a count";
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
@@ -58,6 +60,19 @@ struct Track {
     reported_step: Option<u64>,
 }
 
+/// The first and the highest of printed numbers.
+#[derive(Debug, Default)]
+struct Range(Option<(u64, u64)>);
+
+impl Range {
+    /// Takes the next one. Whether the numbers begin again; ranks that print side by side are a few steps apart.
+    fn falls_at(&mut self, number: u64) -> bool {
+        let (first, highest) = self.0.unwrap_or((number, number));
+        self.0 = Some((first.min(number), highest.max(number)));
+        number <= first && highest > first.saturating_add(RANKS_APART)
+    }
+}
+
 /// Where the script is.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
@@ -68,8 +83,10 @@ pub(super) struct Steps {
     at: Option<u64>,
     /// Steps that begin again in each epoch, and records that have parts of epochs.
     course: PrintedCourse,
-    /// The first and the highest of the steps that are printed without an epoch.
-    range: Option<(u64, u64)>,
+    /// The steps that are printed without an epoch.
+    range: Range,
+    /// The epochs that are the steps of their values.
+    epochs: Range,
     /// The number of the first epoch, from the attempt before.
     known_first: Option<u64>,
     /// Records with parts of epochs are counted: nothing says a step.
@@ -85,6 +102,8 @@ pub(super) struct Steps {
     /// The leader's bar is not at its end: it will be redrawn.
     leader_is_drawn: bool,
     held: Vec<Vec<(String, f64)>>,
+    /// The leader's bar was redrawn after lines behind its end: they belong to it.
+    leader_returns: bool,
     /// Keras has begun an epoch and not drawn its bar yet.
     epoch_begun: bool,
     keras_total: Option<u64>,
@@ -116,12 +135,21 @@ impl Steps {
             }
             None if named.values.is_empty() => {}
             None if self.leader_is_drawn && self.held.len() < HELD_MAX => self.held.push(named.values),
+            None if self.may_leave_bar(&named) && self.held.len() < HELD_MAX => {
+                self.held.push(named.values);
+                if self.repeats() {
+                    self.leave_bar(found);
+                }
+            }
             None => {
                 // Without anything finer the epoch is the step; a closing summary belongs to the last step.
                 let step = match (self.record_of(&named), self.at, self.epoch) {
                     (Some(record), ..) => record,
                     (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => at,
                     (None, _, Some(epoch)) => {
+                        if self.epochs.falls_at(epoch) {
+                            self.course.fell_back();
+                        }
                         self.course.epoch_is_step(epoch);
                         epoch
                     }
@@ -137,9 +165,9 @@ impl Steps {
     /// The growing step that a line names.
     fn step_of(&mut self, named: &Named) -> Option<u64> {
         let (epoch, is_judging) = (named.epoch.or(self.epoch), named.is_judging());
-        if let Some(step) = named.step {
-            if epoch.is_none() && !is_judging {
-                self.note_fall(step);
+        if let Some(step) = named.done_steps() {
+            if epoch.is_none() && !is_judging && self.range.falls_at(step) {
+                self.course.fell_back();
             }
             let counts = if named.counts_training { Counts::Training } else { Counts::Unclear };
             let highest = named.highest_step.filter(|_| named.epoch.is_some() && counts == Counts::Unclear);
@@ -156,23 +184,19 @@ impl Steps {
         }
         let passed = self.epoch.map(|epoch| epoch.saturating_sub(self.course.first_epoch.unwrap_or(1)));
         let is_first = self.tracks.iter().all(|track| track.name != A_COUNT);
+        let is_unexplained = epoch.is_none() && !is_judging;
         let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
         let track = self.track(A_COUNT, named.total);
+        let falls = done < track.done;
         let step = track.count(done, epoch, passed.filter(|_| is_first));
         let counted = track.counted;
+        if falls && is_unexplained {
+            self.course.fell_back();
+        }
         if !is_judging {
             self.course.remember(counted);
         }
         Some(step)
-    }
-
-    /// Notes it where steps begin again. Ranks that print side by side are a few steps apart.
-    fn note_fall(&mut self, step: u64) {
-        let (first, highest) = self.range.unwrap_or((step, step));
-        if step <= first && highest > first.saturating_add(RANKS_APART) {
-            self.course.fell_back();
-        }
-        self.range = Some((first.min(step), highest.max(step)));
     }
 
     /// The number of a record that names a part of an epoch where nothing finer is known, and of those after it.
@@ -236,6 +260,9 @@ impl Steps {
         if let Some((epoch, counted_from_one)) = bar.epoch.filter(|_| bar.purpose == Purpose::Training) {
             self.course.see_epoch(epoch, counted_from_one);
         }
+        if bar.total.is_none() && bar.purpose == Purpose::Training {
+            bar.total = self.total_before(&bar);
+        }
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
         let at = self.at.unwrap_or(0);
@@ -260,11 +287,17 @@ impl Steps {
             track.pending = Some(PrintedMetrics { step, values: bar.values });
         }
         let (has_values, counted) = (track.has_values, track.counted);
+        // What was counted through is not known to the next attempt.
+        let falls = restarted && bar.epoch.is_none() && !bar.is_keras;
         if bar.purpose == Purpose::Training {
             self.course.remember(counted);
         }
         if bar.purpose == Purpose::Training && self.leads(&key, has_values) {
             self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
+            if falls {
+                self.course.fell_back();
+                self.leader_returns |= !self.held.is_empty();
+            }
             self.release(step, found);
             self.at = Some(step);
             self.sees_finer();
@@ -276,6 +309,12 @@ impl Steps {
         self.is_finer_than_epochs = true;
         self.counts_records = false;
         self.course.is_finer();
+    }
+
+    /// The total of a bar that is drawn without one because it is beyond it.
+    fn total_before(&self, bar: &Bar) -> Option<u64> {
+        let last = self.tracks.last().filter(|track| track.name == bar.name)?;
+        last.total.filter(|total| bar.done >= (*total).max(last.done))
     }
 
     /// Where the epoch of a bar begins if the one before had another length, as the last one has that a limit of steps cuts.
@@ -354,6 +393,28 @@ impl Steps {
             self.leader_is_drawn = true;
             self.tracks[drawn].has_trained = true;
         }
+    }
+
+    /// Whether the line may be of a training that the bar before it does not show: a bar that ended before the first measure may be of something else. A closing
+    /// summary looks the same.
+    fn may_leave_bar(&self, named: &Named) -> bool {
+        let has_epoch = named.epoch.or(self.epoch).is_some() || named.part_of_epoch.is_some();
+        !has_epoch && !self.leader_returns && self.awaits_bar()
+    }
+
+    /// Whether lines of the same measure wait: a summary has each once.
+    fn repeats(&self) -> bool {
+        let is_measured = |name: &str| names::meaning_of(&name.to_lowercase()) == Meaning::Measure;
+        let last = self.held.last().and_then(|values| values.iter().find(|(name, _)| is_measured(name)));
+        let Some((name, _)) = last else { return false };
+        let has_it = |values: &&Vec<(String, f64)>| values.iter().any(|(known, _)| known == name);
+        self.held.iter().filter(has_it).count() >= REPEATED
+    }
+
+    /// The bar that led is not of the training.
+    fn leave_bar(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+        (self.leader, self.at, self.is_finer_than_epochs) = (None, None, false);
+        self.release(0, found);
     }
 
     fn release(&mut self, step: u64, found: &mut dyn FnMut(PrintedMetrics)) {

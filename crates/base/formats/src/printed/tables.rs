@@ -1,6 +1,7 @@
 //! Tables: a heading and rows below it (spaCy, fastai, scikit-learn, YOLO, CSV), and boxes of names and values
 //! (Stable-Baselines).
 
+use super::commas;
 use super::named::Named;
 use super::names::{self, Meaning};
 use super::tokens::{number_of, share_of};
@@ -202,7 +203,8 @@ fn value_of(name: &str, cell: &str) -> Option<f64> {
     if !cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.nNiI".contains(letter)) {
         return None;
     }
-    share_of(cell).filter(|_| names::is_share(name)).or_else(|| number_of(cell))
+    let cell = commas::pointed(cell);
+    share_of(&cell).filter(|_| names::is_share(name)).or_else(|| number_of(&cell))
 }
 
 /// `|    ep_rew_mean     | 22.7     |`; the value of a group's heading is empty.

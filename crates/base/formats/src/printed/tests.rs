@@ -162,6 +162,38 @@ fn only_json_on_request() {
     assert_eq!(found, ["2: loss=4"]);
 }
 
+/// Proves for each of the formats of public training code in `formats.json`, in values of our own, that every value which a person reads there is read at its
+/// step. Names are compared by their letters and digits.
+#[test]
+fn formats_of_public_training_code() {
+    #[derive(serde::Deserialize)]
+    struct Format {
+        tool: String,
+        prints: String,
+        metrics: Vec<(String, u64, f64)>,
+    }
+    let path = format!("{}/tests/vectors/printed/formats.json", env!("CARGO_MANIFEST_DIR"));
+    let formats: Vec<Format> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let letters = |name: &str| -> String {
+        name.to_lowercase().chars().filter(|letter| letter.is_ascii_alphanumeric()).collect()
+    };
+    let mut missing = Vec::new();
+    for format in &formats {
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        reader.push(Printed::Stdout, format.prints.as_bytes(), |metrics| found.push(metrics));
+        reader.finish(|metrics| found.push(metrics));
+        for (name, step, value) in &format.metrics {
+            let is_there = found.iter().filter(|metrics| metrics.step == *step).any(|metrics| {
+                metrics.values.iter().any(|(known, read)| letters(known) == letters(name) && read == value)
+            });
+            if !is_there {
+                missing.push(format!("{}: {name}={value} at {step}", format.tool));
+            }
+        }
+    }
+    assert!(formats.len() >= 15 && missing.is_empty(), "{missing:#?}");
+}
+
 /// Parts of the forms, so that random strings are often close to one.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -213,6 +245,18 @@ fn piece() -> impl Strategy<Value = String> {
             "12:30",
             "5,001",
             "loss 1,234.50 ppl 1,222.0 ",
+            "loss 0,35 ",
+            "mae 1,250",
+            "acc 91,2 %",
+            "\nstep 10/500\n",
+            "\n  gpu/tokens: 512\n",
+            "loss[ctc=",
+            "[valid] ",
+            ", val: loss ",
+            "Trial 3 finished with value: ",
+            "\nbest params {'clf__C': 1}\n",
+            "\n1epoch:train:1-50batch: loss=2",
+            "Progress: 12.5% words/sec/thread: 5 ",
             "Train [60/109] loss 0.5 ",
             "round 5: loss ",
             "lr = 1 #\n",
@@ -362,6 +406,59 @@ fn steps_that_fall_back_unexplained_are_remembered() {
     let named = lines(1..=2, &[1, 2, 3, 4, 5, 6], |epoch, step| format!("epoch {epoch} step {step} loss 1"));
     let ranks = lines(1..=1, &[1, 2, 1, 2, 3, 4], |_, step| format!("step {step} loss 1"));
     assert!(!falls(&[&epoch, &epoch]) && !falls(&[&named]) && !falls(&[&ranks]));
+    let bar = |done: u64| format!("\r 10%|█| {done}/6 [00:01<00:02, 1.00it/s]");
+    for counted in [
+        lines(1..=1, &[1, 2, 3, 4, 5, 6], |_, batch| format!("batch {batch} loss 1")),
+        lines(1..=1, &[1, 2, 3, 4, 5, 6], |_, batch| format!("[{batch}/6] loss 1")),
+        lines(1..=1, &[1, 2, 3, 4, 5, 6], |_, epoch| format!("Epoch {epoch}/6 loss 1")),
+        [0, 3, 6].map(bar).concat(),
+    ] {
+        assert!(falls(&[&counted.repeat(2)]) && !falls(&[&counted, &counted]), "{counted}");
+    }
+    let batches = lines(1..=1, &[1, 2, 3, 4, 5, 6], |_, batch| format!("batch {batch} loss 1"));
+    assert!(!falls(&[&format!("=== epoch 1 of 2 ===\n{batches}=== epoch 2 of 2 ===\n{batches}")]));
+}
+
+/// Proves that a heading with an epoch of so many is one in any decoration: the batches below it are those of the training, and the next attempt counts on.
+#[test]
+fn a_heading_may_be_decorated() {
+    for form in [
+        "=== epoch N of 3 ===",
+        "--- Epoch N of 3 ---",
+        "---Epoch N of 3---",
+        "*** EPOCH N OF 3 ***",
+        "[Epoch N of 3]",
+        ">>> epoch N of 3 <<<",
+        "~~ Epoch N of 3 ~~",
+        "──── Epoch N of 3 ────",
+        "Epoch N of 3",
+    ] {
+        let heading = |epoch: u64| form.replace(" N ", &format!(" {epoch} "));
+        let line = |epoch: u64, batch: u64| {
+            let above = if batch == 10 { heading(epoch) + "\n" } else { String::new() };
+            format!("{above}batch {batch} loss 0.5")
+        };
+        let two = lines(1..=2, &[10, 20, 30], line);
+        assert_eq!(steps(&two), [10, 20, 30, 40, 50, 60], "{form}");
+        assert_eq!(
+            steps_after(&(two + &line(3, 10) + "\n"), &lines(3..=3, &[10, 20], line)),
+            [70, 80],
+            "{form}"
+        );
+    }
+}
+
+/// Proves that a bar which ended before the first measures gives no step to a training that it does not show, that a closing summary has the bar's last step,
+/// and so have the values behind the bar of each epoch.
+#[test]
+fn a_bar_that_ended_before_the_training() {
+    let bar = |done: u64, total: u64| format!("\r 10%|█| {done}/{total} [00:01<00:02, 1.00it/s]");
+    let ended = |total: u64| bar(0, total) + &bar(total, total) + "\n";
+    let training = "loss 0.5\nloss 0.4\nloss 0.3\nloss 0.2\n";
+    assert_eq!(steps(&(ended(150) + training)), [0, 0, 0, 0]);
+    assert_eq!(steps(&(ended(150) + "loss 0.5\naccuracy 0.75\n")), [150, 150]);
+    let epochs = (ended(12) + "loss 0.5\n").repeat(4);
+    assert_eq!(steps(&epochs), [12, 24, 36, 48]);
 }
 
 /// The lines of some epochs, each with the steps.
@@ -556,7 +653,84 @@ fn losses_of_parts_are_distinguished() {
 fn groups_of_digits_with_decimals() {
     assert_eq!(read("step 5 loss 1,234.50 ppl 1,222.0\n"), ["5: loss=1234.5 ppl=1222"]);
     assert_eq!(read("step 1,005: loss: 12,345.5, lr 0.1\n"), ["1005: loss=12345.5 learning_rate=0.1"]);
-    assert_eq!(read("step 5 loss 1,23.5\n"), ["5: loss=1"]);
+    assert_eq!(read("step 5 loss 1,23.5\n"), [] as [&str; 0]);
+}
+
+/// Proves that a number is never cut at its comma: it has decimals where the line or the lines before show that, in text, bars and tables, is grouped where they
+/// show a point, and is a count and not a value where nothing shows what it is.
+#[test]
+fn commas_in_numbers() {
+    for (text, expected) in [
+        ("step 5 loss 0,35\n", &["5: loss=0.35"][..]),
+        ("step 5 loss -0,35 mae 1,250\n", &["5: loss=-0.35 mae=1.25"]),
+        ("step 5 loss 0.5 tokens_per_second=1,250\n", &["5: loss=0.5 tokens_per_second=1250"]),
+        ("step 1,250 loss 1,250\n", &[]),
+        ("step 1,250 loss 0,5\n", &["1250: loss=0.5"]),
+        (
+            "step 1 loss 0,5\nstep 2 loss 1,250\nstep 3 loss 1,350\n",
+            &["1: loss=0.5", "2: loss=1.25", "3: loss=1.35"],
+        ),
+        (
+            "step 1 loss 0.5\nstep 2 loss 1,250\nstep 3 loss 1,350\n",
+            &["1: loss=0.5", "2: loss=1250", "3: loss=1350"],
+        ),
+        ("step 1 loss 0.5\nstep 2 loss 0,5\nstep 3 loss 1,250\n", &["1: loss=0.5", "2: loss=0.5"]),
+        ("step 1 loss 0.5, 0.6\n", &["1: loss=0.5"]),
+        ("step 1 loss 0,5, 0,6\n", &["1: loss=0.5"]),
+        ("step 1 loss (0,47)\n", &[]),
+        ("step 1 gpus=0,1 loss 0.5\n", &["1: loss=0.5"]),
+        ("accuracy: 9,834/10,000\n", &["0: accuracy=0.9834"]),
+        ("50%|█| 1/2 [00:01<00:02, 1it/s, loss=0,25]\n", &["1: loss=0.25"]),
+        ("epoch  loss  acc\n1  0,25  91,5%\n", &["1: loss=0.25 acc=0.915"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+/// Proves that what is indented below a line that says only where the script is has its step, of any name with a slash, that other lines there say nothing, and that
+/// the next line that is not indented ends it.
+#[test]
+fn lines_below_a_heading() {
+    assert_eq!(
+        read("Step 10/500\n  gpu/tokens: 512\n  files: 3\n  a/b c: 3\ngpu/tokens: 640\n  gpu/tokens: 768\n"),
+        ["10: gpu/tokens=512"]
+    );
+    assert_eq!(read("== 1/5 ==\n  gpu/tokens: 512\n"), [] as [&str; 0]);
+    assert_eq!(read("iter 7\nloss: 0.5\n"), ["7: loss=0.5"]);
+}
+
+/// Proves that values in brackets and behind a word for a part of the data are kept apart, and that other words before brackets change nothing.
+#[test]
+fn groups_in_brackets() {
+    for (text, expected) in [
+        ("step 1 loss[ctc=0.5, att_loss=0.25]\n", "1: loss/ctc=0.5 att_loss=0.25"),
+        ("epoch 1 train [loss: 0.5] val [loss: 0.25]\n", "1: train_loss=0.5 val_loss=0.25"),
+        ("[Valid] loss: 0.5\n", "0: val_loss=0.5"),
+        ("epoch 1 train: loss 0.5 val: loss 0.25\n", "1: loss=0.5 val_loss=0.25"),
+        ("step 1 metrics [loss: 0.5]\n", "1: loss=0.5"),
+        ("step 1 hits 0.75 hits@10 0.5 ndcg 0.25\n", "1: hits=0.75 hits@10=0.5 ndcg=0.25"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+    assert_eq!(read("cache hits 12\n"), [] as [&str; 0]);
+}
+
+/// Proves that bars of Rich add up over epochs that count from 0 as over those that count from 1.
+#[test]
+fn bars_of_rich() {
+    let drawn = |first: u64| -> String {
+        let bar = |epoch: u64, done: u64| {
+            let drawn = "━".repeat(done as usize);
+            format!(
+                "\r\x1b[2KEpoch {epoch}/{} \x1b[38;2;98;6;224m{drawn}\x1b[0m {done}/4 \x1b[38;5;245m0:00:01 • 0:00:09\x1b[0m 1.0it/s train_loss: 0.5\x1b[0m",
+                first + 1
+            )
+        };
+        (first..first + 2).flat_map(|epoch| (1..=4).map(move |done| bar(epoch, done))).collect()
+    };
+    for first in [0, 1] {
+        assert_eq!(steps(&drawn(first)), [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
 }
 
 /// Proves that a place behind the word for training, and a round, are the step, and that counts of an evaluation and of what was correct are not.
@@ -573,6 +747,55 @@ fn places_behind_train_and_rounds() {
     assert_eq!(read("round 5: loss 0.3\nRound 6/9 loss 0.2\n"), ["5: loss=0.3", "6: loss=0.2"]);
     assert_eq!(read("{\"round\": 5, \"loss\": 0.5}\n"), ["5: loss=0.5"]);
     assert_eq!(read("best round 5: loss 0.3\n"), ["0: loss=0.3"]);
+}
+
+/// Proves that a zero with decimals is marked as rounded, in text, bars, tables and dicts, as a percentage and in lines of a known form, and that a zero without
+/// them, with one, with a power or in a JSON object is exact.
+#[test]
+fn a_zero_with_decimals_is_rounded() {
+    let lines = "step 1 lr 0.0000 loss 0.5\nstep 2 lr 0.0000 loss 0.4\nstep 3 lr 0.0000 loss 0.3\nstep 4 lr 0.0003 loss 0.2\n";
+    assert_eq!(
+        read(lines),
+        [
+            "1: learning_rate=-0 loss=0.5",
+            "2: learning_rate=-0 loss=0.4",
+            "3: learning_rate=-0 loss=0.3",
+            "4: learning_rate=0.0003 loss=0.2"
+        ]
+    );
+    for (text, expected) in [
+        ("step 1 loss 1.00 accuracy 0.00%\n", "1: loss=1 accuracy=-0"),
+        ("50%|█| 1/2 [00:01<00:02, 1it/s, loss=0.000]\n", "1: loss=-0"),
+        ("step,loss,acc\n1,0.5,0.00\n", "1: loss=0.5 acc=-0"),
+        ("{'step': 1, 'lr': '0.0000'}\n", "1: lr=-0"),
+        ("step 1 lr 0 loss 0.5\n", "1: learning_rate=0 loss=0.5"),
+        ("step 1 lr 0.0 loss 0.5\n", "1: learning_rate=0 loss=0.5"),
+        ("step 1 lr 0.00e+00 loss 0.5\n", "1: learning_rate=0 loss=0.5"),
+        ("{'step': 1, 'lr': 0.0}\n", "1: lr=0"),
+        ("{\"step\": 1, \"lr\": 0.00}\n", "1: lr=0"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+}
+
+/// Proves that a round which is counted from 0 and printed when it is done is one step more, again for a line of a known form, and that the lines of
+/// LightGBM, which counts from 1, and those of a loop, which may print before its first update, keep their step.
+#[test]
+fn rounds_that_are_done_count_from_one() {
+    assert_eq!(
+        read("[0]\ttrain-rmse:0.5\n[10]\ttrain-rmse:0.4\n[20]\ttrain-rmse:0.3\n[30]\ttrain-rmse:0.2\n"),
+        ["1: train-rmse=0.5", "11: train-rmse=0.4", "21: train-rmse=0.3", "31: train-rmse=0.2"]
+    );
+    assert_eq!(read("[7]\tmy data-auc:0.5\ttest-auc:nan\n"), ["8: data-auc=0.5 test-auc=NaN"]);
+    assert_eq!(read("0:\tlearn: 0.5\ttotal: 1ms\tremaining: 1s\n"), ["1: learn=0.5"]);
+    for (line, expected) in [
+        ("[1]\ttraining's l2: 0.5\n", "1: training_l2=0.5"),
+        ("[1]\tval-a's l2: 0.5\n", "1: val-a_l2=0.5"),
+        ("[0] train-loss: 0.5\n", "0: train-loss=0.5"),
+        ("step 0 loss 0.5\n", "0: loss=0.5"),
+    ] {
+        assert_eq!(read(line), [expected], "{line}");
+    }
 }
 
 /// A bar on one output and what is printed on the other: the drawings of `done` of `total`, and behind each of them a line, if it has one.

@@ -1,35 +1,67 @@
 //! Free text: `step 100: loss 0.5, lr=1e-3`, `| epoch 3 | ppl 828.95`, `Epoch [1/5], Step [100/600], Loss: 0.35`.
 
+use super::commas::{self, Comma};
 use super::named::Named;
 use super::names::{self, Meaning, Place};
 use super::objects;
-use super::tokens::{Token, share_of, tokens_of};
+use super::tokens::{Decimals, Token, number_of, share_of, tokens_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// So many words before a number are looked at.
 const WORDS_MAX: usize = 6;
 /// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
 const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
+/// A name below a heading has so many words at most.
+const HEADED_WORDS_MAX: usize = 5;
 /// Words of a line that only says where the script is.
-const OF_PLACES: [&str; 11] =
-    ["epoch", "ep", "step", "iter", "iteration", "round", "train", "training", "starting", "start", "begin"];
+const OF_PLACES: [&str; 15] = [
+    "epoch", "ep", "step", "iter", "iteration", "round", "batch", "batches", "train", "training", "starting",
+    "start", "begin", "learning", "of",
+];
+/// Signs that decorate such a line.
+const DECORATION: &str = "-=*#:[]()/|.>,<~+";
+/// Words behind a number that make it a time.
+const TIME_UNITS: [&str; 8] = ["hour", "hours", "minute", "minutes", "second", "seconds", "secs", "ms"];
+/// So many words and signs of a line are looked at for what says that settings follow.
+const SETTINGS_HEAD_MAX: usize = 8;
+
+/// A line as it was printed, in small letters, and its words and numbers.
+struct Line<'l> {
+    printed: &'l str,
+    small: &'l str,
+    tokens: &'l [Token<'l>],
+}
 
 /// The values of a line of text, with its step; `None` when it is not about training. A line that only says where the
-/// script is has no values.
-pub(super) fn read_text(line: &str) -> Option<Named> {
-    if let Some(rest) = line.strip_prefix("[CV") {
+/// script is has no values. `known`: what a comma in a number is, by the lines before.
+pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
+    if let Some(rest) = printed.strip_prefix("[CV") {
         return read_fit(rest);
     }
-    let line = line.to_lowercase();
-    let tokens = tokens_of(&line);
-    let mut named = Named::default();
-    let mut measured = read_beginning(&tokens, &mut named);
+    let printed = undecorated(printed);
+    let small = printed.to_lowercase();
+    let mut tokens = tokens_of(&small);
+    let comma = commas::resolve(&mut tokens, known);
+    let line = Line { printed, small: &small, tokens: &tokens };
+    let mut named = Named { is_done_round: is_of_xgboost(&small), comma, ..Named::default() };
+    let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
+    let mut scope = Scope::default();
     for at in 0..tokens.len() {
-        measured |= read_number(&tokens, at, &mut named);
+        scope.enter(&tokens, at);
+        let known_values = named.values.len();
+        measured |= read_number(&line, at, &mut named);
+        named.values[known_values..].iter_mut().for_each(|(name, _)| scope.complete(name));
+    }
+    if scope.is_judging && named.is_judging() {
+        // How far an evaluation is says nothing about the training.
+        (named.position, named.total) = (None, None);
     }
     named.part_equal_names();
     if named.plural_step && named.meaning() != Some(Meaning::Measure) {
         named.total_steps = named.total_steps.or(named.step.take());
+    }
+    if shows_settings(&tokens) {
+        return Some(named.into_settings()).filter(|named| named.has_values() || named.total_steps.is_some());
     }
     let about_training = measured || named.step.is_some() || named.epoch.is_some();
     if !about_training {
@@ -39,7 +71,6 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
         return Some(named).filter(|named| named.total_steps.is_some() || is_place(named, &tokens));
     }
     if let Some(prefix) = whose_line(&tokens) {
-        // How far an evaluation is says nothing about the training.
         (named.position, named.total) = (None, None);
         for (name, _) in &mut named.values {
             *name = names::prefixed(prefix, name);
@@ -48,15 +79,155 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
     Some(named)
 }
 
+/// A line below one that only says where the script is, with one value: its name is all the words before it, and may be any with a slash,
+/// `throughput/tokens: 512`, or one of a mean, `Mean episode length: 301`.
+pub(super) fn read_below_heading(printed: &str, known: Option<Comma>) -> Option<Named> {
+    let small = printed.to_lowercase();
+    let mut tokens = tokens_of(&small);
+    let comma = commas::resolve(&mut tokens, known);
+    let [before @ .., Token::Other('=' | ':'), Token::Number { .. }] = &tokens[..] else { return None };
+    let words: Option<Vec<&str>> = before.iter().map(|token| token.word()).collect();
+    let words = words.filter(|words| (1..=HEADED_WORDS_MAX).contains(&words.len()))?;
+    let is_of_mean = words.len() > 1 && names::is_of_mean(words[0]);
+    let line = Line { printed, small: &small, tokens: &tokens };
+    let mut named = Named { comma, ..Named::default() };
+    read_number(&line, tokens.len() - 1, &mut named);
+    let (_, value) = named.values.pop().or_else(|| single_value(&tokens).filter(|_| is_of_mean))?;
+    let is_named =
+        is_of_mean || words.iter().any(|word| word.contains('/') || names::meaning_of(word) != Meaning::Any);
+    let last = line.in_camel_case(words[words.len() - 1]).unwrap_or(words[words.len() - 1]);
+    let first = words[..words.len() - 1].iter().map(|word| format!("{word}_"));
+    let name = names::plain(first.collect::<String>() + last);
+    named.values = vec![(name, value)];
+    let fits = |name: &str| name.len() <= NAME_BYTES_MAX && names::may_be_metric(name);
+    Some(named).filter(|named| is_named && fits(&named.values[0].0))
+}
+
+/// The value of a line that ends with one.
+fn single_value(tokens: &[Token<'_>]) -> Option<(String, f64)> {
+    match tokens.last() {
+        Some(Token::Number { value, decimals, .. }) if *decimals != Decimals::Unclear => {
+            Some((String::new(), *value))
+        }
+        _ => None,
+    }
+}
+
+/// A trial of Optuna, whose number is the step: `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
+pub(super) fn read_trial(message: &str) -> Option<Named> {
+    let rest = message.strip_prefix("Trial ").or_else(|| message.strip_prefix("Finished trial#"))?;
+    let (number, rest) = rest.split_once(' ')?;
+    let step = number.parse().ok()?;
+    let said = rest.strip_prefix("finished with value").or_else(|| rest.strip_prefix("resulted in value"))?;
+    let values = match said.strip_prefix("s: [").and_then(|listed| listed.split_once(']')) {
+        Some((listed, _)) => {
+            let numbers = listed.split(", ").take(VALUES_MAX).enumerate();
+            numbers.filter_map(|(at, text)| Some((format!("value_{at}"), number_of(text.trim())?))).collect()
+        }
+        None => {
+            let text = said.strip_prefix(": ")?.split(' ').next()?;
+            vec![("value".to_owned(), number_of(text.trim_end_matches('.'))?)]
+        }
+    };
+    Some(Named { step: Some(step), values, ..Named::default() }).filter(Named::has_values)
+}
+
+/// Whether the text before a dict says that it has settings: `best params {…}`, `config: {…}`, and where nothing in it is measured `Best: 0.9 using {…}`.
+pub(super) fn heads_settings(before: &str, is_measured: bool) -> bool {
+    let small = before.to_lowercase();
+    let words = || {
+        small.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
+    };
+    let last = words().next_back();
+    let is_with = matches!(last, Some("using" | "with")) && !is_measured;
+    is_with || words().rev().take(3).any(names::names_settings)
+}
+
+/// Whether a line of text shows settings: `Namespace(lr=0.1, …)`, `args: lr=0.1, …`, `Best parameters: lr=0.1, …`.
+fn shows_settings(tokens: &[Token<'_>]) -> bool {
+    use Token::{Other, Word};
+    let is_head = |token: &Token<'_>| matches!(token, Word(word) if names::names_settings(word));
+    let at_begin = match tokens {
+        [first, Other('(' | ':' | '=' | '|'), third, ..] => is_head(first) && matches!(third, Word(_)),
+        _ => false,
+    };
+    let first = &tokens[..tokens.len().min(SETTINGS_HEAD_MAX)];
+    let is_best = |token: &Token<'_>| matches!(token, Word("best" | "optimal" | "chosen" | "selected"));
+    at_begin
+        || first
+            .windows(2)
+            .any(|pair| (is_best(&pair[0]) && is_head(&pair[1])) || pair == [Word("namespace"), Other('(')])
+}
+
+/// The prefix of values behind a word. A line that begins with `dev loss` has the name already.
+fn prefix_of(word: &str) -> Option<&'static str> {
+    names::whose_line(word).or((word == "dev").then_some("val"))
+}
+
+fn is_training(word: &str) -> bool {
+    matches!(word, "train" | "training")
+}
+
+/// What the values of a part of a line belong to: `loss[ctc=0.5]`, `val [loss: 0.5]`, `[valid] loss=0.5`, `…, validation: loss=0.5`.
+#[derive(Default)]
+struct Scope<'l> {
+    /// The name before the brackets.
+    group: Option<&'l str>,
+    /// The prefix of all values from here on.
+    whose: Option<&'static str>,
+    is_judging: bool,
+}
+
+impl<'l> Scope<'l> {
+    fn enter(&mut self, tokens: &[Token<'l>], at: usize) {
+        use Token::{Other, Word};
+        let is_whose = |word: &str| is_training(word) || prefix_of(word).is_some();
+        match tokens[at..] {
+            [Word(name), Other('['), Word(_), Other('=' | ':'), ..]
+                if name.len() <= NAME_BYTES_MAX
+                    && (is_whose(name) || names::meaning_of(name) == Meaning::Measure) =>
+            {
+                self.group = Some(name);
+            }
+            [Other('['), Word(word), Other(']'), ..] if is_whose(word) => self.whose = prefix_of(word),
+            [Word(word), Other(':'), Word(_), ..] if is_whose(word) && (at > 0 || word == "dev") => {
+                self.whose = prefix_of(word);
+            }
+            [Other(']'), ..] => self.group = None,
+            _ => {}
+        }
+        self.is_judging |= self.whose.is_some() || self.group.and_then(prefix_of).is_some();
+    }
+
+    /// Gives the name of a value what it belongs to.
+    fn complete(&self, name: &mut String) {
+        if let Some(group) = self.group {
+            let last = group.rsplit(['_', '/']).next().unwrap_or(group);
+            let of_training = Some("train").filter(|_| is_training(group));
+            *name = match prefix_of(group).or(of_training) {
+                Some(whose) => names::prefixed(whose, name),
+                _ if name == group || name == last => group.to_owned(),
+                _ if group == "loss" && names::meaning_of(name) != Meaning::Any => return,
+                _ => format!("{group}/{name}"),
+            };
+        }
+        if let Some(whose) = self.whose {
+            *name = names::prefixed(whose, name);
+        }
+    }
+}
+
 /// A fit of scikit-learn's searches: only what follows the parameters is measured.
 /// `[CV 1/5] END C=0.1, kernel=rbf;, score=(train=0.9, test=0.8) total time= 0.1s`
 fn read_fit(line: &str) -> Option<Named> {
     let (_, scores) = line.rsplit_once(';')?;
     let mut named = Named::default();
     let scores = scores.to_lowercase();
-    let tokens = tokens_of(&scores);
+    let mut tokens = tokens_of(&scores);
+    commas::resolve(&mut tokens, None);
+    let line = Line { printed: &scores, small: &scores, tokens: &tokens };
     for at in 0..tokens.len() {
-        read_number(&tokens, at, &mut named);
+        read_number(&line, at, &mut named);
     }
     for (name, _) in &mut named.values {
         if matches!(&**name, "train" | "test") {
@@ -64,6 +235,18 @@ fn read_fit(line: &str) -> Option<Named> {
         }
     }
     Some(named).filter(|named| named.meaning() == Some(Meaning::Measure))
+}
+
+/// Whether a line is one of XGBoost, which prints a round when it is done and counts from 0: `[0]\ttrain-rmse:0.51\teval-rmse:0.56`.
+fn is_of_xgboost(line: &str) -> bool {
+    let is_evaluation = |part: &str| {
+        part.rsplit_once(':').is_some_and(|(name, value)| {
+            let is_value = !value.is_empty() && !value.starts_with(char::is_whitespace);
+            name.contains('-') && is_value
+        })
+    };
+    let parts = line.strip_prefix('[').and_then(|rest| rest.split_once("]\t"));
+    parts.is_some_and(|(_, evaluations)| evaluations.split('\t').all(is_evaluation))
 }
 
 /// The beginnings of some tools' lines that have no name for the step. Whether this alone shows measures.
@@ -87,16 +270,61 @@ fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
         [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
             if rest.contains(&Word("remaining")) =>
         {
-            named.step = *whole;
+            (named.step, named.is_done_round) = (*whole, true);
+            true
+        }
+        // Marian: `Ep. 1 : Up. 500 : Cost 8.75 : L.r. 3e-05`, `[valid] Ep. 1 : Up. 500 : bleu : 12.5`
+        [Other('['), Word(_), Other(']'), rest @ ..] => read_marian(rest, named),
+        [Word("ep"), ..] => read_marian(tokens, named),
+        // fastText: `Progress:  12.3% words/sec/thread:  5123 lr:  0.08 avg.loss:  2.3`
+        [Word("progress"), Other(':'), Number { value, share: Some(_), .. }, Word(speed), ..]
+            if speed.starts_with("words/sec") && (0.0..=100.0).contains(value) =>
+        {
+            (named.position, named.total) = (Some(*value as u64), Some(100));
             true
         }
         _ => false,
     }
 }
 
+fn read_marian(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    use Token::{Number, Other, Word};
+    let [
+        Word("ep"),
+        Other('.'),
+        Number { whole: epoch, .. },
+        Other(':'),
+        Word("up"),
+        Other('.'),
+        Number { whole, .. },
+        ..,
+    ] = tokens
+    else {
+        return false;
+    };
+    named.epoch = *epoch;
+    named.take_step_of_training(*whole);
+    true
+}
+
+/// The beginning of ESPnet's lines: `1epoch:train:51-100batch: loss=35.0`, `1epoch results: [train] loss=35.0`. Whether this is one.
+fn read_espnet(line: &str, named: &mut Named) -> bool {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let Some(rest) = line[digits..].strip_prefix("epoch") else { return false };
+    let batches = rest.strip_prefix(":train:").and_then(|rest| rest.split_once("batch:"));
+    let is_espnet = batches.is_some() || rest.starts_with(" results:");
+    if let Some(epoch) = line[..digits].parse().ok().filter(|_| is_espnet) {
+        named.epoch = Some(epoch);
+        let last = batches.and_then(|(batches, _)| batches.rsplit('-').next());
+        named.position = last.and_then(|last| last.parse().ok());
+    }
+    is_espnet
+}
+
 /// Takes the number at this place with the words before it. Whether it is a measure.
-fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
-    let Token::Number { value, whole, share } = tokens[at] else { return false };
+fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
+    let tokens = line.tokens;
+    let Token::Number { value, whole, share, decimals } = tokens[at] else { return false };
     let of = fraction_of(tokens, at);
     if at > 0 && tokens[at - 1] == Token::Other('/') {
         return false;
@@ -107,7 +335,8 @@ fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
     }
     let Some(words) = Words::before(tokens, at) else {
         // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
-        if of.is_some() && named.step.is_none() {
+        let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
+        if of.is_some() && named.step.is_none() && !is_rate {
             (named.position, named.total) = (whole, of);
         }
         return false;
@@ -126,11 +355,11 @@ fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
             named.epoch = named.epoch.or(whole);
             named.part_of_epoch =
                 named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
-            named.epoch_counted_from_one |= of.is_some();
+            named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
         }
         Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
         Some(Place::Count) => {}
-        None => return read_value(tokens, at, &words, Written { value, whole, share, of }, named),
+        None => return read_value(line, at, &words, Written { value, whole, share, of, decimals }, named),
     }
     false
 }
@@ -143,16 +372,17 @@ struct Written {
     share: Option<f64>,
     /// The total behind it.
     of: Option<u64>,
+    decimals: Decimals,
 }
 
 fn read_value(
-    tokens: &[Token<'_>],
+    line: &Line<'_>,
     at: usize,
     words: &Words<'_>,
-    Written { value, whole, share, of }: Written,
+    Written { value, whole, share, of, decimals }: Written,
     named: &mut Named,
 ) -> bool {
-    let name = &words.name;
+    let (tokens, name) = (line.tokens, &words.name);
     let is_batch = matches!(&**name, "batch" | "batches");
     if is_batch && named.position.is_none() {
         (named.position, named.total) = (whole, of);
@@ -176,19 +406,36 @@ fn read_value(
             return false;
         }
     }
-    let measure = names::meaning_of(name) != Meaning::Any && !words.is_after_from;
+    // `bsz: 3500/3250/64` is a list.
+    let is_list = of.is_some() && tokens.get(at + 3) == Some(&Token::Other('/'));
+    if (decimals == Decimals::Unclear && of.is_none()) || is_list || is_time(tokens, at) {
+        return false;
+    }
+    let printed_name = line.name_in_camel_case(words);
+    let has_measure = names::meaning_of(name) != Meaning::Any || printed_name.is_some();
+    let is_count = whole.is_some() && share.is_none() && names::needs_decimals(name);
+    let measure = has_measure && !is_count && !words.is_after_from;
     // Only in `name=value` and `name: value` may any word be a name, and only a single one.
     let is_sentence = matches!(tokens.get(at + 1), Some(Token::Word(word)) if OF_SENTENCES.contains(word));
-    let is_name = (measure && !is_sentence) || (words.is_assigned && words.is_alone);
+    let is_name =
+        (measure && !is_sentence) || (words.is_alone && (words.is_assigned || words.is_field(tokens, at)));
     let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
     if !is_name || !fits || !names::may_be_metric(name) {
         return false;
     }
-    let fraction = of.filter(|of| *of > 0).map(|of| value / of as f64);
+    let part = whole.map_or(value, |whole| whole as f64);
+    let fraction = of.filter(|of| *of > 0).map(|of| part / of as f64);
     let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
-    named.values.push((name.clone(), fraction.or(share).unwrap_or(value)));
+    let name = printed_name.unwrap_or_else(|| name.clone());
+    named.values.push((name, fraction.or(share).unwrap_or(value)));
     named.words_before.push(words.before_name().unwrap_or_default().to_owned());
     measure
+}
+
+/// Whether the number is one of a time: `time=5 minutes and 3 seconds`.
+fn is_time(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_unit = matches!(tokens.get(at + 1), Some(Token::Word(word)) if TIME_UNITS.contains(word));
+    is_unit && !matches!(tokens.get(at + 2), Some(Token::Number { .. } | Token::Other('=' | ':')))
 }
 
 /// `71.5 %`
@@ -205,12 +452,35 @@ fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
     }
 }
 
+/// `4 of 6`.
+fn is_one_of_so_many(tokens: &[Token<'_>], at: usize) -> bool {
+    matches!(tokens.get(at + 1..at + 3), Some([Token::Word("of"), Token::Number { whole: Some(_), .. }]))
+}
+
 /// `[3][190/794]`: the epoch before the place in it.
 fn is_epoch_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
     use Token::{Number, Other};
     at > 0
         && tokens[at - 1] == Other('[')
         && matches!(tokens.get(at + 1..at + 5), Some([Other(']'), Other('['), Number { .. }, Other('/')]))
+}
+
+impl Line<'_> {
+    /// The name as it was printed, where only the cases of its letters show the measure in it.
+    fn name_in_camel_case(&self, words: &Words<'_>) -> Option<String> {
+        let word = words.words.last().filter(|word| word.contains('/'))?;
+        let before = words.name.strip_suffix(word)?;
+        self.in_camel_case(word).map(|printed| format!("{before}{printed}"))
+    }
+
+    /// A word of the line as it was printed, if it has a measure then and has none in small letters.
+    fn in_camel_case(&self, word: &str) -> Option<&str> {
+        let at = (word.as_ptr() as usize).checked_sub(self.small.as_ptr() as usize)?;
+        let printed =
+            self.printed.get(at..at + word.len()).filter(|printed| printed.eq_ignore_ascii_case(word))?;
+        let is_new = names::meaning_of(word) == Meaning::Any && names::has_measure_in_camel_case(printed);
+        is_new.then_some(printed)
+    }
 }
 
 /// The words right before a number.
@@ -237,7 +507,8 @@ impl<'a> Words<'a> {
         let sign = |at: usize| if at > 0 { tokens[at - 1] } else { Other(' ') };
         let mut is_equals = sign(end) == Other('=');
         let mut is_assigned = is_equals || sign(end) == Other(':');
-        if matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
+        let is_abbreviation = end > 1 && tokens[end - 2..end] == [Token::Word("l.r"), Other('.')];
+        if is_abbreviation || matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
             end -= 1;
         }
         // `lr=[1e-05]`, `Epoch: [3]`
@@ -262,6 +533,14 @@ impl<'a> Words<'a> {
             name = format!("{part}_{name}");
             left -= 1;
         }
+        // `loss train: 0.5`
+        if let Some(measure) = left.checked_sub(1).map(|last| words[last]).filter(|_| {
+            is_assigned && !is_equals && (is_training(&name) || names::whose_line(&name).is_some())
+        }) && names::meaning_of(measure) == Meaning::Measure
+        {
+            name = format!("{measure}_{name}");
+            left -= 1;
+        }
         let from = words.len() > 1 && words[words.len() - 2] == "from";
         let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
         Some(Self {
@@ -273,6 +552,12 @@ impl<'a> Words<'a> {
             is_after_from: from,
             is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
         })
+    }
+
+    /// `: Cost 8.75 :`, as Marian separates its fields.
+    fn is_field(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        let is_colon = |at: Option<usize>| at.and_then(|at| tokens.get(at)) == Some(&Token::Other(':'));
+        self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_colon(Some(at + 1))
     }
 
     /// The word before the name.
@@ -304,14 +589,29 @@ fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
     }
 }
 
-/// Whether a line says where the script is and nothing else: `-- Epoch 3`, `Epoch 0/24`.
+/// A line without rules that touch its words: `---Epoch 3---`.
+fn undecorated(printed: &str) -> &str {
+    let is_rule = |sign: char| matches!(sign, '-' | '_' | '+' | '~');
+    let (behind, before) = (printed.trim_start_matches(is_rule), printed.trim_end_matches(is_rule));
+    let has_rules = printed.len() - behind.len() > 1 && printed.len() - before.len() > 1;
+    if has_rules { printed.trim_matches(is_rule) } else { printed }
+}
+
+/// Whether a line says where the script is and nothing else: `-- Epoch 3`, `=== epoch 4 of 6 ===`, `Epoch 0/24`, `[step=10/5000]`, `[epoch=0/1][batch=10/100]:`.
 fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
     let says_no_more = |token: &Token<'_>| match token {
         Token::Word(word) => OF_PLACES.contains(word),
         Token::Number { .. } => true,
-        Token::Other(sign) => "-=*#:[]()/|.>".contains(*sign),
+        Token::Grouped(_) => false,
+        Token::Other(sign) => DECORATION.contains(*sign) || !sign.is_ascii(),
     };
-    (named.step.is_some() || named.epoch.is_some()) && tokens.iter().all(says_no_more)
+    let is_step = |token: &Token<'_>| matches!(token, Token::Word(word) if names::place_of(&[*word], word) == Some(Place::Step));
+    let is_bar = |token: &Token<'_>| matches!(token, Token::Other('━' | '╸' | '╺'));
+    let counts_steps = named.position.is_some() && tokens.iter().any(is_step);
+    let says_place = named.step.is_some() || named.epoch.is_some() || counts_steps;
+    // A bar of Rich without values: `Epoch 0/2 ━━━━ 10/10 0:00:01 • 0:00:00`.
+    let is_drawn = named.epoch.is_some() && named.position.is_some() && tokens.iter().any(is_bar);
+    is_drawn || (says_place && tokens.iter().all(says_no_more))
 }
 
 #[cfg(test)]
@@ -321,7 +621,7 @@ mod tests {
     type Read = (Option<u64>, Option<u64>, Option<(u64, u64)>, Vec<(String, f64)>);
 
     fn read(line: &str) -> Option<Read> {
-        let named = read_text(line)?;
+        let named = read_text(line, None)?;
         Some((named.step, named.epoch, named.position.zip(named.total), named.values))
     }
 

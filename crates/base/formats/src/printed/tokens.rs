@@ -1,5 +1,7 @@
 //! The words and numbers of a line of text.
 
+use crate::record::ROUNDED_ZERO;
+
 /// What the names of source files end with: `trainer.py:140` is a place in one, not a value.
 const SOURCE_EXTENSIONS: [&str; 11] = ["py", "pyx", "cc", "cpp", "c", "cu", "cuh", "h", "hpp", "rs", "jl"];
 
@@ -11,13 +13,34 @@ pub(super) enum Token<'a> {
         whole: Option<u64>,
         /// The number as a fraction, where a percent sign follows it.
         share: Option<f64>,
+        decimals: Decimals,
     },
+    /// A number with commas between its digits; [`super::commas`] reads it.
+    Grouped(&'a str),
     /// Any other character, or something that is neither a word nor a plain number: `12.3s`, a clock, a date, a place in
     /// a source file.
     Other(char),
 }
 
+/// What separates the decimals of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decimals {
+    /// It has none.
+    None,
+    Point,
+    Comma,
+    /// Its comma may be one of thousands or of decimals: it is a count at most.
+    Unclear,
+}
+
 impl Token<'_> {
+    pub fn word(&self) -> Option<&str> {
+        match self {
+            Token::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
     pub fn is_number(self) -> bool {
         matches!(self, Token::Number { .. })
     }
@@ -39,16 +62,28 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
             rest = &rest[end..];
             continue;
         }
+        if (letter.is_ascii_digit() || matches!(letter, '+' | '-'))
+            && let Some(end) = end_of_grouped(rest, &tokens)
+        {
+            let (text, behind) = rest.split_at(end);
+            // `(0,47)` behind a name may as well be two numbers.
+            let is_listed = matches!(tokens.last(), Some(Token::Other('(')));
+            tokens.push(if is_listed { Token::Other('0') } else { Token::Grouped(text) });
+            rest = behind;
+            continue;
+        }
         let end = match letter {
             letter if letter.is_alphabetic() || letter == '_' => end_of(rest, |letter| {
                 letter.is_alphanumeric() || matches!(letter, '_' | '/' | '.' | '-' | '@' | '\'')
             }),
-            '0'..='9' if !matches!(tokens.last(), Some(Token::Other('[' | '('))) => end_of_number(rest),
             '0'..='9' | '.' | '+' | '-' => end_of(rest, belongs_to_number),
             other => other.len_utf8(),
         };
         let (text, behind) = rest.split_at(end);
-        let token = token_of(text, &mut rest, behind);
+        let token = match end_of_range(text, &tokens) {
+            Some(last) => token_of(last, &mut rest, behind),
+            None => token_of(text, &mut rest, behind),
+        };
         if token.is_number() && is_in_source(&tokens) {
             tokens.truncate(tokens.len() - 2);
             tokens.push(Token::Other('.'));
@@ -57,6 +92,38 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
         }
     }
     tokens
+}
+
+/// The end of a number with commas between its digits, with all that is written at it; nothing if it has none.
+pub(super) fn end_of_commas(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let digits_from = |at: usize| {
+        bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
+    };
+    let has_comma = |end: usize| bytes.get(end) == Some(&b',') && digits_from(end + 1) > 0;
+    let first = digits_from(0);
+    let mut end = first;
+    // `1.234,5`
+    while first > 0 && first <= 3 && bytes.get(end) == Some(&b'.') && digits_from(end + 1) == 3 {
+        end += 4;
+    }
+    let has_points = end > first;
+    if first == 0 || !has_comma(end) || (has_points && is_zero(&text[..first])) {
+        return None;
+    }
+    while has_comma(end) {
+        end += 1 + digits_from(end + 1);
+    }
+    // `0.123,0.456` are two numbers.
+    if has_points && bytes.get(end) == Some(&b'.') && digits_from(end + 1) > 0 {
+        return None;
+    }
+    let belongs = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%');
+    Some(end + text[end..].find(|letter| !belongs(letter)).unwrap_or(text.len() - end))
+}
+
+pub(super) fn is_zero(digits: &str) -> bool {
+    digits.bytes().all(|digit| digit == b'0')
 }
 
 /// A plain number: decimal or scientific, `nan`, `inf`, with a percent sign at most.
@@ -69,14 +136,22 @@ pub(super) fn number_of(text: &str) -> Option<f64> {
         "nan" | "inf" | "NaN" | "Inf" | "infinity" | "Infinity" | "nan.0" | "inf.0"
     );
     let text = if word { text.strip_suffix(".0").unwrap_or(text) } else { text };
-    (first.is_ascii_digit() || *first == b'.' || word).then(|| text.parse().ok()).flatten()
+    (first.is_ascii_digit() || *first == b'.' || word).then(|| value_of(text)).flatten()
+}
+
+/// The value of a number. A zero with two decimals or more was rounded, unless a power follows them.
+pub(super) fn value_of(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    let is_decimal = |decimals: &str| decimals.len() > 1 && decimals.bytes().all(|byte| byte == b'0');
+    let is_rounded = value == 0.0 && text.split_once('.').is_some_and(|(_, decimals)| is_decimal(decimals));
+    Some(if is_rounded { ROUNDED_ZERO } else { value })
 }
 
 /// `97.2%` as 0.972, exactly the number that these digits mean.
 pub(super) fn share_of(text: &str) -> Option<f64> {
     let digits = text.strip_suffix('%')?;
     let value = number_of(digits)?;
-    match digits.contains(['e', 'E']) || !value.is_finite() {
+    match digits.contains(['e', 'E']) || !value.is_finite() || value == 0.0 {
         true => Some(value / 100.0),
         false => format!("{digits}e-2").parse().ok(),
     }
@@ -88,23 +163,23 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
     *rest = behind;
     let first = text.chars().next().unwrap_or(' ');
     if let Some(value) = number_of(text) {
-        return Token::Number { value, whole: text.parse().ok(), share: share_of(text) };
+        // The end of a sentence: `Step: 12000. Mean reward: 1.25`.
+        let text = text.strip_suffix('.').unwrap_or(text);
+        let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
+        return Token::Number { value, whole: text.parse().ok(), share: share_of(text), decimals };
     }
     if first.is_alphabetic() || first == '_' {
         let word = text.trim_end_matches(['/', '.', '-', '@']);
         *rest = &whole_text[word.len()..];
         return Token::Word(word);
     }
-    if text.contains(',') {
-        // `5,001`, also at the end of a sentence
-        let digits: String = text.chars().filter(|letter| *letter != ',').collect();
-        if let Ok(value) = digits.parse() {
-            return Token::Number { value, whole: digits.trim_end_matches('.').parse().ok(), share: None };
-        }
-    }
     // A sentence may end after a number.
     match text.strip_suffix('.').and_then(number_of) {
-        Some(value) => Token::Number { value, whole: text.trim_end_matches('.').parse().ok(), share: None },
+        Some(value) => {
+            let text = text.trim_end_matches('.');
+            let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
+            Token::Number { value, whole: text.parse().ok(), share: None, decimals }
+        }
         None => Token::Other(first),
     }
 }
@@ -113,30 +188,25 @@ fn belongs_to_number(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%')
 }
 
-/// The end of a number, which may be written in groups of three digits: `5,001`, `1,234.50`.
-fn end_of_number(text: &str) -> usize {
-    let plain = end_of(text, belongs_to_number);
-    let digits = end_of(text, |letter| letter.is_ascii_digit());
-    if plain != digits || digits > 3 {
-        return plain;
-    }
-    let mut end = digits;
-    while let Some(group) = text[end..].strip_prefix(',') {
-        if end_of(group, |letter| letter.is_ascii_digit()) != 3 {
-            break;
-        }
-        let more = &group[3..end_of(group, belongs_to_number)];
-        let is_fraction =
-            more.strip_prefix('.').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        if !(more.is_empty() || is_fraction) {
-            break;
-        }
-        end += 4 + more.len();
-        if is_fraction {
-            break;
-        }
-    }
-    end
+/// The end of a number with commas between its digits, if one begins here. Numbers at the beginning of brackets are listed there, `[1,2000]`, unless a
+/// name is before them: `loss (0,47)`.
+fn end_of_grouped(text: &str, tokens: &[Token<'_>]) -> Option<usize> {
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let may_be = match tokens {
+        [.., Token::Word(_), Token::Other('(')] => true,
+        [.., Token::Other('[' | '(')] => false,
+        _ => true,
+    };
+    let end = Some(text).filter(|_| may_be).and_then(|text| end_of_commas(&text[sign..]))?;
+    Some(sign + end)
+}
+
+/// The last batch of several, `Batch [0-100]`.
+fn end_of_range<'t>(text: &'t str, tokens: &[Token<'_>]) -> Option<&'t str> {
+    let [.., Token::Word("batch"), Token::Other('[')] = tokens else { return None };
+    let (first, last) = text.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(first) && is_number(last)).then_some(last)
 }
 
 /// The length of a clock at the beginning of the text: `10:02`, `1:02:03`, `10:02:03,123`.
@@ -187,6 +257,7 @@ fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::commas;
     use super::*;
 
     fn numbers(line: &str) -> Vec<f64> {
@@ -194,10 +265,12 @@ mod tests {
             Token::Number { value, .. } => Some(*value),
             _ => None,
         };
-        tokens_of(line).iter().filter_map(value).collect()
+        let mut tokens = tokens_of(line);
+        commas::resolve(&mut tokens, None);
+        tokens.iter().filter_map(value).collect()
     }
 
-    /// Proves that clocks, dates and places in source files are no numbers, and that groups of three digits are one.
+    /// Proves that clocks, dates and places in source files are no numbers, that groups of three digits are one, and that what may be a list has none.
     #[test]
     fn what_is_a_number() {
         for (line, expected) in [
@@ -205,12 +278,10 @@ mod tests {
             ("I0102 10:02:03.123456 1400 train.py:140] a 1", vec![1400.0, 1.0]),
             ("08/21 02:58:41 x: 2", vec![2.0]),
             ("01/02/2026 10:02:03 x: 2", vec![2.0]),
-            ("eta: 1:02:03 [3/4] 1,234,567 1,23 (1,234)", vec![3.0, 4.0, 1_234_567.0, 1.0, 23.0, 1.0, 234.0]),
+            ("eta: 1:02:03 [3/4] 1,234,567 1,23 (1,234)", vec![3.0, 4.0, 1_234_567.0, 1.0, 234.0]),
+            ("loss 0,35 x 1,23 loss (0,47) -0,5", vec![0.35, 1.23, -0.5]),
             ("10: 20:x loss:0.5 3s", vec![10.0, 20.0, 0.5]),
-            (
-                "1,234.50 12,345,678.25 1,222.0, 5,001. 1,23.5",
-                vec![1234.5, 12_345_678.25, 1222.0, 5001.0, 1.0, 23.5],
-            ),
+            ("1,234.50 12,345,678.25 1,222.0, 5,001. 1,23.5", vec![1234.5, 12_345_678.25, 1222.0, 5001.0]),
         ] {
             assert_eq!(numbers(line), expected, "{line}");
         }

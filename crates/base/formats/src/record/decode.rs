@@ -1,11 +1,11 @@
 //! Payloads back into frames. A payload that is shorter than its type requires, or holds text that is not UTF-8, gives
 //! `None`; bytes after the known fields are ignored, so that later versions may add some.
 
-use trackway_core::{Step, Timestamp};
+use trackway_core::{MetricStep, Step, Timestamp};
 
 use super::frame::{
-    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
-    NameDefinition, NameId, Origin, Param, SegmentHeader,
+    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, EarlyMetrics, Event, Frame,
+    Heartbeat, Metrics, NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
 use super::layout::frame_type;
 
@@ -31,6 +31,7 @@ pub(super) fn decode(frame_type: u8, payload: &[u8], highest_version: u16) -> Op
             Frame::NameDefinition(NameDefinition { id: NameId(fields.u32()?), name: fields.name()? })
         }
         frame_type::METRICS => Frame::Metrics(metrics(&mut fields)?),
+        frame_type::EARLY_METRICS => Frame::EarlyMetrics(early_metrics(&mut fields)?),
         frame_type::EVENT => Frame::Event(event(&mut fields)?),
         frame_type::PARAM => {
             Frame::Param(Param { at: fields.time()?, name: fields.name()?, value: fields.text()? })
@@ -75,6 +76,13 @@ fn metrics(fields: &mut Fields<'_>) -> Option<Metrics> {
         values.push((NameId(fields.u32()?), f64::from_bits(fields.u64()?)));
     }
     Some(Metrics { at, step, values })
+}
+
+/// The same payload, with a step below 0.
+fn early_metrics(fields: &mut Fields<'_>) -> Option<EarlyMetrics> {
+    let Metrics { at, step, values } = metrics(fields)?;
+    let step = step as MetricStep;
+    (step < 0).then_some(EarlyMetrics { at, step, values })
 }
 
 fn event(fields: &mut Fields<'_>) -> Option<Event> {

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use trackway_core::{Step, Timestamp};
+use trackway_core::{MetricStep, Step, Timestamp};
 
 use super::frame::{CheckpointFrame, Close, ControlAck, Event, Heartbeat, Param, SegmentHeader};
 use super::layout::{
@@ -71,18 +71,38 @@ impl Encoder {
     /// Values of metrics at a step, with the definitions of names that are new to the segment in front.
     pub fn metrics(&mut self, out: &mut Vec<u8>, at: Timestamp, step: Step, values: &[(&str, f64)]) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
-            self.metrics_frame(out, at, step, chunk);
+            self.metrics_frame(out, frame_type::METRICS, (at, step), chunk);
         }
     }
 
-    fn metrics_frame(&mut self, out: &mut Vec<u8>, at: Timestamp, step: Step, values: &[(&str, f64)]) {
+    /// Values of metrics at a step below 0; readers skip those of any other step.
+    pub fn early_metrics(
+        &mut self,
+        out: &mut Vec<u8>,
+        at: Timestamp,
+        step: MetricStep,
+        values: &[(&str, f64)],
+    ) {
+        for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
+            self.metrics_frame(out, frame_type::EARLY_METRICS, (at, step as u64), chunk);
+        }
+    }
+
+    /// A frame of values. A step below 0 is given as its bits.
+    fn metrics_frame(
+        &mut self,
+        out: &mut Vec<u8>,
+        frame_type: u8,
+        (at, step): (Timestamp, u64),
+        values: &[(&str, f64)],
+    ) {
         if self.metrics_since_definitions >= REPEAT_DEFINITIONS_EVERY_FRAMES {
             self.repeat_definitions(out);
         }
         self.intern(out, values);
         self.metrics_since_definitions += 1;
         let ids = std::mem::take(&mut self.last_ids);
-        self.frame(out, frame_type::METRICS, |payload| {
+        self.frame(out, frame_type, |payload| {
             put_time(payload, at);
             put_u64(payload, step);
             put_u32(payload, values.len() as u32);

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use trackway_core::{Step, Timestamp};
+use trackway_core::{MetricStep, Step, Timestamp};
 
 use crate::EventKind;
 
@@ -55,6 +55,8 @@ coded_list! {
         Import = 4, "import";
         /// The shim, from the counters of the kernel and the device driver.
         Telemetry = 5, "telemetry";
+        /// The shim, from files of metrics and settings that frameworks wrote.
+        Files = 6, "files";
     }
 }
 
@@ -101,6 +103,17 @@ pub struct Metrics {
     /// The step they belong to.
     pub step: Step,
     /// The values, bit for bit: NaN and infinities are kept.
+    pub values: Vec<(NameId, f64)>,
+}
+
+/// Values of metrics at a step below 0: from before the training, as other tools record them. They are no sign of its progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EarlyMetrics {
+    /// When they were logged.
+    pub at: Timestamp,
+    /// The step they belong to, below 0.
+    pub step: MetricStep,
+    /// The values, bit for bit.
     pub values: Vec<(NameId, f64)>,
 }
 
@@ -231,6 +244,8 @@ pub enum Frame {
     NameDefinition(NameDefinition),
     /// Values of metrics.
     Metrics(Metrics),
+    /// Values of metrics at a step below 0.
+    EarlyMetrics(EarlyMetrics),
     /// Something that happened.
     Event(Event),
     /// A parameter of the run.

@@ -11,6 +11,9 @@ pub fn restarted_names(field: &str) -> Option<Vec<String>> {
     serde_json::from_str(field).ok()
 }
 
+/// The field of [`EventKind::TensorboardRestart`] with its step, where that is below 0.
+pub const EARLY_STEP: &str = "step";
+
 /// The metric that is the loss of a batch from before the model is trained on it.
 pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 

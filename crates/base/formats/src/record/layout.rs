@@ -47,6 +47,7 @@ pub(super) mod frame_type {
     pub const CHECKPOINT: u8 = 7;
     pub const CONTROL_ACK: u8 = 8;
     pub const CLOSE: u8 = 9;
+    pub const EARLY_METRICS: u8 = 10;
 }
 
 /// CRC-32C (Castagnoli), the checksum of iSCSI and ext4, with hardware support on x86-64 and ARM.

@@ -17,6 +17,7 @@ mod layout;
 mod precedence;
 mod rank_end;
 mod reader;
+mod rounded;
 mod segment;
 #[cfg(test)]
 mod tests;
@@ -25,12 +26,12 @@ mod vectors;
 
 pub use encode::Encoder;
 pub use frame::{
-    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
-    NameDefinition, NameId, Origin, Param, SegmentHeader,
+    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, EarlyMetrics, Event, Frame,
+    Heartbeat, Metrics, NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
 pub use known_events::{
-    AVAILABLE_BYTES, ArtifactEvent, PROGRESSIVE_LOSS, RESIDENT_BYTES, is_fingerprint, is_internal_metric,
-    is_machine_metric, restarted_names,
+    AVAILABLE_BYTES, ArtifactEvent, EARLY_STEP, PROGRESSIVE_LOSS, RESIDENT_BYTES, is_fingerprint,
+    is_internal_metric, is_machine_metric, restarted_names,
 };
 pub use layout::{
     FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
@@ -40,4 +41,5 @@ pub use layout::{
 pub use precedence::OriginOfEach;
 pub use rank_end::RankEnd;
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
+pub use rounded::{ROUNDED_ZERO, is_rounded_zero, unmarked};
 pub use segment::{MetricPoint, NameTable, Segment, SegmentParts, read_segment};

@@ -5,15 +5,25 @@ use std::collections::HashMap;
 use super::Origin;
 
 impl Origin {
-    /// Of several writers the one with the highest number counts: the script's own recorder, then its event files, then
-    /// what it printed.
+    /// Of several writers the one with the highest number counts: the script's own recorder, then its event files, then other
+    /// files of metrics, then what it printed.
     #[must_use]
     pub const fn precedence(self) -> u8 {
         match self {
-            Self::Sdk | Self::Import => 3,
-            Self::TensorBoard => 2,
+            Self::Sdk | Self::Import => 4,
+            Self::TensorBoard => 3,
+            Self::Files => 2,
             Self::Stdout => 1,
             Self::Telemetry | Self::Other(_) => 0,
+        }
+    }
+
+    /// The same of parameters: a configuration that a framework wrote beside its results names only what nothing else does.
+    #[must_use]
+    pub const fn precedence_of_parameters(self) -> u8 {
+        match self {
+            Self::Files => 0,
+            other => other.precedence(),
         }
     }
 
@@ -80,7 +90,17 @@ mod tests {
             counts("a", Origin::Sdk) && !counts("a", Origin::TensorBoard) && !counts("a", Origin::Stdout)
         );
         assert!(counts("b", Origin::Stdout) && counts("c", Origin::Stdout));
-        let all = [Origin::Sdk, Origin::Stdout, Origin::TensorBoard, Origin::Import, Origin::Telemetry];
+        let files = [Origin::Stdout, Origin::Files, Origin::TensorBoard]
+            .map(|origin| origins.take("d", Some(origin)));
+        assert_eq!(files, [false, true, true]);
+        let all = [
+            Origin::Sdk,
+            Origin::Stdout,
+            Origin::TensorBoard,
+            Origin::Files,
+            Origin::Import,
+            Origin::Telemetry,
+        ];
         assert!(all.iter().all(|origin| Origin::of_word(&origin.to_string()) == Some(*origin)));
     }
 }

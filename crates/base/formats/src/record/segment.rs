@@ -2,10 +2,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use trackway_core::{Step, Timestamp};
+use trackway_core::{MetricStep, Step, Timestamp};
 
-use super::frame::{Close, Frame, NameDefinition, NameId, SegmentHeader};
+use super::frame::{Close, Frame, NameDefinition, NameId, Origin, SegmentHeader};
 use super::reader::{Damage, Item, Located, RecordError, SegmentReader};
+use super::rounded::unmarked;
 
 /// The metric names of one segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,18 +31,18 @@ impl NameTable {
     }
 }
 
-/// One value of one metric.
+/// One value of one metric. `S`: the type of its step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MetricPoint<'a> {
+pub struct MetricPoint<'a, S = Step> {
     /// When it was logged.
     pub at: Timestamp,
     /// The step it belongs to.
-    pub step: Step,
+    pub step: S,
     /// The number of its frame in the segment: the order that does not depend on a clock.
     pub sequence: u32,
     /// The metric.
     pub name: Cow<'a, str>,
-    /// The value, bit for bit.
+    /// The value, bit for bit; a zero that was printed with decimals is 0.
     pub value: f64,
 }
 
@@ -63,23 +64,48 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Every metric value, in file order, with its name.
+    /// Every metric value of the training, in file order, with its name: none of a step below 0.
     pub fn metric_points(&self) -> impl Iterator<Item = MetricPoint<'_>> {
-        self.frames.iter().flat_map(move |located| {
-            let metrics = match &located.frame {
-                Frame::Metrics(metrics) => Some(metrics),
-                _ => None,
-            };
-            metrics.into_iter().flat_map(move |metrics| {
-                metrics.values.iter().map(move |(id, value)| MetricPoint {
-                    at: metrics.at,
-                    step: metrics.step,
-                    sequence: located.sequence,
-                    name: self.names.name_or_placeholder(*id),
-                    value: *value,
-                })
-            })
+        self.points(|frame| match frame {
+            Frame::Metrics(metrics) => Some((metrics.at, metrics.step, metrics.values.as_slice())),
+            _ => None,
         })
+    }
+
+    /// Every metric value, in file order, with its name; those of steps below 0 too.
+    pub fn metric_points_of_any_step(&self) -> impl Iterator<Item = MetricPoint<'_, MetricStep>> {
+        self.points(|frame| match frame {
+            Frame::Metrics(metrics) => {
+                let step = MetricStep::try_from(metrics.step).unwrap_or(MetricStep::MAX);
+                Some((metrics.at, step, metrics.values.as_slice()))
+            }
+            Frame::EarlyMetrics(metrics) => Some((metrics.at, metrics.step, metrics.values.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// The values of the frames that `of` takes: their time, their step, and they themselves.
+    fn points<'a, S: Copy + 'a>(
+        &'a self,
+        of: impl Fn(&'a Frame) -> Option<(Timestamp, S, &'a [(NameId, f64)])> + 'a,
+    ) -> impl Iterator<Item = MetricPoint<'a, S>> {
+        self.frames.iter().filter_map(move |located| Some((located.sequence, of(&located.frame)?))).flat_map(
+            move |(sequence, (at, step, values))| {
+                values.iter().map(move |(id, value)| MetricPoint {
+                    at,
+                    step,
+                    sequence,
+                    name: self.names.name_or_placeholder(*id),
+                    value: self.as_recorded(*value),
+                })
+            },
+        )
+    }
+
+    /// The value, without the mark of a zero that was printed with decimals.
+    fn as_recorded(&self, value: f64) -> f64 {
+        let is_printed = self.header.as_ref().is_some_and(|header| header.origin == Origin::Stdout);
+        if is_printed { unmarked(value) } else { value }
     }
 
     fn take(&mut self, located: Located, next_sequence: &mut u32) {

@@ -6,12 +6,9 @@ use trackway_core::Timestamp;
 use super::layout::{HEADER_BYTES, header_check};
 use super::*;
 
-/// A segment with frames of many sizes, and where each frame begins and ends.
-fn segment(steps: u64) -> (Vec<u8>, Vec<Located>) {
-    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
-    let at = Timestamp::from_micros(5);
-    let header = SegmentHeader {
-        at,
+fn header() -> SegmentHeader {
+    SegmentHeader {
+        at: Timestamp::from_micros(5),
         origin: Origin::Stdout,
         pid: 1,
         segment_sequence: 0,
@@ -19,8 +16,14 @@ fn segment(steps: u64) -> (Vec<u8>, Vec<Located>) {
         run_id: "run".into(),
         attempt_id: "attempt".into(),
         writer: "test".into(),
-    };
-    encoder.begin(&mut out, &header);
+    }
+}
+
+/// A segment with frames of many sizes, and where each frame begins and ends.
+fn segment(steps: u64) -> (Vec<u8>, Vec<Located>) {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    let at = header().at;
+    encoder.begin(&mut out, &header());
     for step in 0..steps {
         let (loss, rate) = (step as f64 * 0.5, f64::INFINITY);
         encoder.metrics(&mut out, at, step, &[("loss", loss), ("rate", rate)]);
@@ -156,6 +159,21 @@ fn torn_definitions_are_repeated() {
     assert_eq!(points.len(), 5_000);
     assert!(points.iter().all(|point| point.name == "loss"));
     assert_eq!(NameTable::default().name_or_placeholder(NameId(3)), "unnamed_3");
+}
+
+/// Proves that a zero that was printed with decimals comes out as 0, and that one of the training process comes out bit for bit.
+#[test]
+fn a_printed_zero_comes_out_without_its_mark() {
+    for (origin, bits) in [(Origin::Stdout, 0.0_f64.to_bits()), (Origin::Sdk, ROUNDED_ZERO.to_bits())] {
+        let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+        encoder.begin(&mut out, &SegmentHeader { origin, ..header() });
+        encoder.metrics(&mut out, Timestamp::from_micros(0), 1, &[("lr", ROUNDED_ZERO)]);
+        let segment = read_segment(&out).unwrap();
+        let values: Vec<u64> = segment.metric_points().map(|point| point.value.to_bits()).collect();
+        assert_eq!(values, [bits], "{origin:?}");
+        let Frame::Metrics(metrics) = &segment.frames.last().unwrap().frame else { panic!("{segment:?}") };
+        assert!(is_rounded_zero(metrics.values[0].1), "the mark is in the record");
+    }
 }
 
 /// Proves that strings over the bounds are cut at a character and events that do not fit lose fields, not the frame.

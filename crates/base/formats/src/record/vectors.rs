@@ -111,6 +111,17 @@ fn torn() -> Vec<u8> {
     out
 }
 
+/// Values at steps below 0, between others of the same metric, and a frame of them whose step is not below 0.
+fn early_metrics() -> Vec<u8> {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    encoder.begin(&mut out, &header());
+    encoder.early_metrics(&mut out, at(1), -1, &[("loss", 0.9)]);
+    encoder.metrics(&mut out, at(2), 0, &[("loss", 0.5)]);
+    encoder.early_metrics(&mut out, at(3), i64::MIN, &[("loss", 0.7), ("acc", 0.1)]);
+    encoder.early_metrics(&mut out, at(4), 0, &[("loss", 0.3)]);
+    out
+}
+
 /// A header that names version 2.
 fn unsupported_version() -> Vec<u8> {
     let mut out = FILE_MAGIC.to_vec();
@@ -152,6 +163,15 @@ fn frame_as_json(located: &Located) -> Value {
         }
         Frame::Metrics(metrics) => (
             "metrics",
+            json!({
+                "at_micros": metrics.at.as_micros(), "step": metrics.step,
+                "values": metrics.values.iter().map(|(id, value)| json!({
+                    "id": id.0, "bits": format!("{:016x}", value.to_bits()),
+                })).collect::<Vec<_>>(),
+            }),
+        ),
+        Frame::EarlyMetrics(metrics) => (
+            "early_metrics",
             json!({
                 "at_micros": metrics.at.as_micros(), "step": metrics.step,
                 "values": metrics.values.iter().map(|(id, value)| json!({
@@ -216,6 +236,7 @@ fn the_published_vectors_hold() {
     let folder =
         PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats/vectors/flight-record"));
     let vectors = [
+        ("early-metrics", early_metrics()),
         ("every-frame", every_frame()),
         ("later-version", later_version()),
         ("malformed", malformed()),

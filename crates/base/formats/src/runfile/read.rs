@@ -122,7 +122,10 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         time: scope.read("time", problems, text),
         columns: scope.read("columns", problems, columns).unwrap_or_default(),
         header: scope.read("header", problems, flag),
-        delimiter: scope.read("delimiter", problems, delimiter),
+        delimiter: scope.read("delimiter", problems, letter("`\",\"`, `\";\"`, `\"|\"` or `\"\\t\"`")),
+        comment: scope.read("comment", problems, letter("`\"#\"`")),
+        skip_lines: scope.read("skip_lines", problems, whole(0, 1_000_000)).unwrap_or(0),
+        trailing_separator: scope.read("trailing_separator", problems, flag).unwrap_or(false),
         missing: scope.read("missing", problems, one_or_more_texts).unwrap_or_default(),
         rules: scope.read("rules", problems, list(0, text)).unwrap_or_default(),
         schema: scope.read("schema", problems, text),
@@ -144,14 +147,17 @@ fn columns(node: &Node) -> Result<Vec<String>, Fault> {
     }
 }
 
-fn delimiter(node: &Node) -> Result<char, Fault> {
-    let given = plain_text(node)?;
-    let mut letters = given.chars();
-    match (letters.next(), letters.next()) {
-        (Some(letter), None) if letter.is_ascii() && !matches!(letter, '"' | '\n' | '\r') => Ok(letter),
-        _ => Err(node
-            .fault(format!("must be one ASCII character, not `{}`", given.escape_default()))
-            .hint("`\",\"`, `\";\"`, `\"|\"` or `\"\\t\"`")),
+/// One character that separates fields or begins comments, such as those in `hint`.
+fn letter(hint: &'static str) -> impl Fn(&Node) -> Result<char, Fault> {
+    move |node| {
+        let given = plain_text(node)?;
+        let mut letters = given.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) if letter.is_ascii() && !matches!(letter, '"' | '\n' | '\r') => Ok(letter),
+            _ => Err(node
+                .fault(format!("must be one ASCII character, not `{}`", given.escape_default()))
+                .hint(hint)),
+        }
     }
 }
 

@@ -48,8 +48,9 @@ pub const SCHEMA: &[SectionSchema] = &[
     section(
         "data.*",
         &[
-            "path", "format", "label", "group", "time", "columns", "header", "delimiter", "missing", "rules",
-            "schema", "reference", "group_by", "ignore", "role", "masks", "labels",
+            "path", "format", "label", "group", "time", "columns", "header", "delimiter", "comment",
+            "skip_lines", "trailing_separator", "missing", "rules", "schema", "reference", "group_by",
+            "ignore", "role", "masks", "labels",
         ],
     ),
     section(

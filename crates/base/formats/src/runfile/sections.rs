@@ -107,6 +107,15 @@ pub struct DataSpec {
     pub header: Option<bool>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
+    /// What begins a line of CSV files that is a comment; without it no line is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<char>,
+    /// Lines at the beginning of CSV files that are left out, such as a title.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skip_lines: u64,
+    /// Whether the rows of CSV files end with a separator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trailing_separator: bool,
     /// Strings that mean a missing value, besides the empty one.
     pub missing: Vec<String>,
     /// Conditions in SQL that every row must obey.
@@ -132,6 +141,11 @@ pub struct DataSpec {
     /// Of a folder of images or texts: a table with a column that names the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl DataSpec {

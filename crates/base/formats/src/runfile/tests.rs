@@ -45,6 +45,9 @@ format = "csv"
 columns = ["age", "income"]
 header = false
 delimiter = "\t"
+comment = "%"
+skip_lines = 2
+trailing_separator = true
 missing = "?"
 
 [preflight]
@@ -153,6 +156,7 @@ fn every_key_reaches_its_value() {
         (test.format, test.header, test.delimiter, &test.missing[..]),
         (Some(DataFormat::Csv), Some(false), Some('\t'), &["?".to_owned()][..])
     );
+    assert_eq!((test.comment, test.skip_lines, test.trailing_separator), (Some('%'), 2, true));
     let train = &file.data["train"];
     assert_eq!((train.role, train.group_by.len(), train.ignore.len()), (Some(DataRole::Train), 2, 1));
     assert_eq!(

@@ -3,14 +3,26 @@
 use trackway_core::TerminationReason as Reason;
 
 use crate::scan::Hit;
+use crate::signatures::Role;
 
 /// No device has more memory: 16 TiB.
 const DEVICE_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0;
+/// No host has more memory: 1 PiB.
+const HOST_BYTES_MAX: f64 = 64.0 * DEVICE_BYTES_MAX;
+/// What is said of a size before anything is allocated.
+const REFUSED_SIZES: [&str; 2] = ["Storage size calculation overflowed", "negative dimension"];
 
-/// Whether more was wanted than any device has: then its memory is not what was missing, but the size was never a size, such as one that is
+/// Whether more was wanted than any device or host has: then memory is not what was missing, but the size was never a size, such as one that is
 /// read from a buffer which an aborted operation did not fill.
 pub(super) fn is_absurd_allocation(hit: &Hit) -> bool {
-    hit.reason == Reason::DeviceOom && wanted_bytes(&hit.text).is_some_and(|bytes| bytes > DEVICE_BYTES_MAX)
+    let limit = match hit.reason {
+        Reason::DeviceOom => DEVICE_BYTES_MAX,
+        Reason::HostOom => HOST_BYTES_MAX,
+        _ => {
+            return hit.role == Role::Exception && REFUSED_SIZES.iter().any(|words| hit.text.contains(words));
+        }
+    };
+    wanted_bytes(&hit.text).is_some_and(|bytes| bytes > limit)
 }
 
 /// The size behind the word for an allocation: `Tried to allocate 2.00 GiB`, `trying to allocate 17179869184 bytes`, `allocate more than 1EB memory`.

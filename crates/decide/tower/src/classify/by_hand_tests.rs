@@ -113,6 +113,11 @@ fn what_others_have_to_say_is_not_a_scripts() {
             "AssertionError: no space left on device for the plan",
         ),
         ("raise asyncio.CancelledError()", "asyncio.exceptions.CancelledError"),
+        (
+            "raise ConnectionError(\"layer 3 is connected to nothing\")",
+            "__main__.ConnectionError: layer 3 is connected to nothing",
+        ),
+        ("raise SSLError(\"teacher and student differ\")", "__main__.SSLError: teacher and student differ"),
     ] {
         let verdict = classify(&ended(Some(1), None, &raised(code, error)));
         assert_eq!(verdict.reason, Reason::CodeError, "{code}: {verdict:#?}");
@@ -121,6 +126,36 @@ fn what_others_have_to_say_is_not_a_scripts() {
         (
             "raise ConnectionError(\"connection refused by the feature store\")",
             "ConnectionError: connection refused by the feature store",
+            Reason::NetworkError,
+        ),
+        (
+            "raise socket.gaierror(-2, \"Name or service not known\")",
+            "socket.gaierror: [Errno -2] Name or service not known",
+            Reason::NetworkError,
+        ),
+        (
+            "raise gaierror(-3, \"Temporary failure in name resolution\")",
+            "socket.gaierror: [Errno -3] Temporary failure in name resolution",
+            Reason::NetworkError,
+        ),
+        (
+            "raise ssl.SSLError(1, \"[SSL: WRONG_VERSION_NUMBER] wrong version number\")",
+            "ssl.SSLError: [SSL: WRONG_VERSION_NUMBER] wrong version number",
+            Reason::NetworkError,
+        ),
+        (
+            "raise RemoteDisconnected(\"Remote end closed connection without response\")",
+            "http.client.RemoteDisconnected: Remote end closed connection without response",
+            Reason::NetworkError,
+        ),
+        (
+            "raise ConnectionResetError(104, \"Connection reset by peer\")",
+            "ConnectionResetError: [Errno 104] Connection reset by peer",
+            Reason::NetworkError,
+        ),
+        (
+            "raise EndpointConnectionError(endpoint_url=url)",
+            "botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: \"https://b\"",
             Reason::NetworkError,
         ),
         (

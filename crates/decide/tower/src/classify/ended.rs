@@ -2,22 +2,18 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::{Stream, StreamLog, TerminationEvidence};
+use super::evidence::{Stream, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use super::near_end::{AFTERWORD_LINES, NEAR_END_LINES, falls_short, is_end_of};
 use super::outlived::AT_ONCE_MICROS;
 use super::placed::{Placed, frame_item};
 use super::rule::FactRule;
-use crate::scan::{self, Handling, TracebackEnd};
+use super::work::{Failure, Work};
+use crate::scan::Handling;
 use crate::signatures::{Role, code, collective, completion};
 
-/// A stop further from the end than this was followed by something else.
-const NEAR_END_LINES: u64 = 40;
 /// A script's own word for its end does not count this close after a failure.
 const LOOSE_REACH_LINES: u64 = 30;
-/// Lines that may follow the last line of a failure.
-pub(super) const AFTERWORD_LINES: u64 = 3;
-/// Lines that the message of an exception may have after its last frame.
-pub(super) const MESSAGE_LINES: u64 = 14;
 
 /// The last statement that the work reached its end, if it is the last word of the log.
 pub(super) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
@@ -42,11 +38,7 @@ pub(super) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> O
 /// after.
 fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
     let is_failure = other.is_failure() && other.is_open();
-    let reach = match statement.signature {
-        completion::TRACKER => u64::MAX,
-        _ if is_loose(statement) => LOOSE_REACH_LINES,
-        _ => 0,
-    };
+    let reach = if is_loose(statement) { LOOSE_REACH_LINES } else { 0 };
     let was_survived = other.stream == statement.stream
         && other.order < statement.order
         && statement.line_number - other.line_number >= reach;
@@ -55,7 +47,7 @@ fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
 
 /// Whether the statement is a script's own words, which wrappers print after failures too.
 fn is_loose(statement: &Placed<'_>) -> bool {
-    matches!(statement.signature, completion::STATED | completion::BARE_WORD | completion::TRACKER)
+    matches!(statement.signature, completion::STATED | completion::BARE_WORD)
 }
 
 /// Whether the stream ends with this line, a line or two aside, after results of the work.
@@ -179,8 +171,8 @@ pub(super) fn took_sigterm(
     placed: &[Placed<'_>],
     evidence: &TerminationEvidence,
 ) -> Option<TerminationFinding> {
-    let is_complete = evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
-        || placed.iter().any(|found| found.role == Role::Completion && found.is_open());
+    let is_complete =
+        is_counted(evidence) || placed.iter().any(|found| found.role == Role::Completion && found.is_open());
     let is_receipt = |found: &&Placed<'_>| {
         found.signature == code::KILLED
             && says_received_sigterm(&found.text)
@@ -219,69 +211,37 @@ fn can_be_survived(other: &Placed<'_>) -> bool {
         )
 }
 
-/// Whether a stream ends with the exception that ended the main program, or with a launcher's report of a failed child, and
-/// nothing states a normal end.
+/// Whether a stream ends with the exception that ended the work, or with a launcher's report of a failed child, and nothing states a normal
+/// end.
 pub(super) fn badly(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    if has_stated_end(placed, evidence) || is_counted(evidence) {
+    if is_stated(placed, evidence) {
         return false;
     }
-    evidence.logs.iter().any(|stream| {
-        let traceback = stream.log.last_traceback.as_ref().filter(|end| !end.is_aside);
-        placed.iter().filter(|found| found.stream == Some(stream.stream)).any(|found| {
-            let is_last = found.line_number + AFTERWORD_LINES > stream.log.line_count;
-            let was_thrown =
-                traceback.is_some_and(|end| is_end_of(end, found)) && !is_followed(found, placed, evidence);
-            let is_report = matches!(found.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
-            is_last && found.is_open() && (was_thrown || is_report)
-        })
+    let work = Work::of(evidence);
+    placed.iter().filter(|found| found.is_open()).any(|found| {
+        let is_report = matches!(found.signature, collective::RANK_FAILED | collective::FIRST_FAILED);
+        let has_failed = || Failure::of(found, placed, evidence).is_some_and(|it| work.was_ended_by(it));
+        (is_report && !is_counted(evidence) && found.is_within(evidence, AFTERWORD_LINES)) || has_failed()
     })
 }
 
-/// Whether the count of the work is complete.
-pub(super) fn is_counted(evidence: &TerminationEvidence) -> bool {
+/// Whether something states a normal end, or that more training would not have helped.
+pub(super) fn is_stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+    let is_early = |found: &Placed<'_>| {
+        found.reason == Reason::EarlyStopped && found.role != Role::Hint && found.is_open()
+    };
+    has_stated_end(placed, evidence) || placed.iter().any(is_early)
+}
+
+/// Whether the count of the work is complete, and its stream speaks of no failure after it.
+fn is_counted(evidence: &TerminationEvidence) -> bool {
     evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
 }
 
-/// Whether the count of the work ends far from its total.
-pub(super) fn falls_short(evidence: &TerminationEvidence) -> bool {
-    evidence.logs.iter().any(|log| scan::falls_short(&log.log.last_lines))
-}
-
 /// Whether something states a normal end. A bare word for it, which a wrapper prints too, does not after a count that falls short.
-pub(super) fn has_stated_end(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+fn has_stated_end(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
     let is_believed = |found: &Placed<'_>| found.signature != completion::BARE_WORD || !falls_short(evidence);
     placed.iter().any(|found| found.role == Role::Completion && is_believed(found))
-}
-
-/// Whether the traceback ends with this exception.
-fn is_end_of(traceback: &TracebackEnd, found: &Placed<'_>) -> bool {
-    matches!(found.role, Role::Cause | Role::Exception)
-        && traceback.line_number < found.line_number
-        && found.line_number <= traceback.line_number + MESSAGE_LINES
-}
-
-/// Whether the other stream has something after it that is not of a failure. Progress that is read together with it may have been written before.
-pub(super) fn is_followed(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    let is_later = |log: &&StreamLog| {
-        let last = log.log.ending.last_line.and_then(|last| last.at);
-        Some(log.stream) != found.stream && last.zip(found.at).is_some_and(|(last, at)| last > at)
-    };
-    let is_doubted_word = |log: &StreamLog| {
-        let closes = |word: &Placed<'_>| {
-            word.signature == completion::BARE_WORD
-                && word.stream == Some(log.stream)
-                && word.line_number == log.log.line_count
-        };
-        falls_short(evidence) && placed.iter().any(closes)
-    };
-    let closes_well = |log: &StreamLog| {
-        let last = log.log.last_lines.iter().rfind(|line| !line.trim().is_empty());
-        let words = last.map(|line| line.to_ascii_lowercase()).unwrap_or_default();
-        !log.log.ending.ends_with_progress()
-            && !is_doubted_word(log)
-            && !["fail", "error", "abort", "exit code", "exit status"].iter().any(|word| words.contains(word))
-    };
-    evidence.logs.iter().filter(is_later).any(closes_well)
 }
 
 /// The exception of the last traceback of a stream, with the frame that raised it, where nothing shows whether it was handled.

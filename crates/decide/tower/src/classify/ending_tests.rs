@@ -1,5 +1,6 @@
 //! Proofs of how an end is read from a log that states it, names it inside another report, or is healthy.
 
+use super::by_hand_tests::raised;
 use super::tests::{ended, of_log, with_state};
 use super::*;
 
@@ -500,4 +501,57 @@ fn exit_code_0_after_a_sigterm_is_no_completion() {
     let long_ago = format!("caught SIGTERM of a worker\n{}", "step 9 loss 0.5\n".repeat(60));
     assert_eq!(judged(&long_ago, false).0, Reason::Completed);
     assert_eq!(judged("SIGTERM handler is installed\nstep 9 loss 0.5\n", false).0, Reason::Completed);
+}
+
+/// Proves that a cancellation is not the cause of what had failed before it, unless the work continued in between; that what follows a cancellation is
+/// not its cause; and that a line of Slurm is none of the code.
+#[test]
+fn a_cancellation_follows_from_what_had_failed() {
+    let cancelled = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n";
+    let stuck = "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\n";
+    let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB\n";
+    let odd = raised("f()", "ValueError: odd");
+    let bar = " 40%|####  | 4/10 [00:01<00:01]\n";
+    for (log, reason) in [
+        (format!("{odd}{cancelled}"), Reason::CodeError),
+        (format!("{stuck}{cancelled}"), Reason::Hang),
+        (format!("{memory}{cancelled}"), Reason::DeviceOom),
+        (format!("{cancelled}{odd}"), Reason::Cancelled),
+        (format!("{odd}{bar}{cancelled}"), Reason::Cancelled),
+        (cancelled.to_owned(), Reason::Cancelled),
+        ("slurmstepd: error: TaskProlog failed status=1\n".to_owned(), Reason::Unknown),
+    ] {
+        assert_eq!(reads(&log).0, reason, "{log}");
+    }
+}
+
+/// Proves that updates which a scaler skipped are no reading once a finite loss and a finite gradient follow, and that the last ones are.
+#[test]
+fn skipped_updates_that_recover_are_no_reading() {
+    let norm = |value: &str| format!("{{'loss': 1.2, 'grad_norm': {value}, 'epoch': 0.1}}\n");
+    let skipped = "OVERFLOW! Rank 0 Skipping step.\n".repeat(4);
+    let thrown = raised("f()", "RuntimeError: boom");
+    for (log, reason) in [
+        (norm("nan") + &norm("0.9"), Reason::Unknown),
+        (norm("0.9") + &norm("nan"), Reason::NumericDivergence),
+        (format!("{skipped}step 9 loss 0.3\n{thrown}"), Reason::CodeError),
+        (format!("{skipped}{thrown}"), Reason::NumericDivergence),
+    ] {
+        assert_eq!(classify(&ended(Some(1), None, &log)).reason, reason, "{log}");
+    }
+}
+
+/// Proves that the closing lines of a tracker are not an end of the work, neither after a count that falls short nor after an interrupt.
+#[test]
+fn the_closing_lines_of_a_tracker_are_no_end() {
+    let lines = "wandb: Run summary:\nwandb:     loss 0.4\nwandb: Synced 5 W&B file(s), 0 media file(s)\n";
+    for (before, reason) in [
+        ("Epoch 31/99 - loss 0.4\n", Reason::Unknown),
+        ("Epoch 99/99 - loss 0.4\n", Reason::Completed),
+        ("KeyboardInterrupt\n", Reason::Cancelled),
+    ] {
+        assert_eq!(reads(&format!("{before}{lines}")).0, reason, "{before}");
+    }
+    let stopped = classify(&ended(Some(0), None, &format!("KeyboardInterrupt\n{lines}")));
+    assert_eq!(stopped.reason, Reason::Cancelled, "{stopped:#?}");
 }

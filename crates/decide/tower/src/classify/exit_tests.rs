@@ -77,7 +77,7 @@ fn a_complete_count_is_an_end() {
         (Reason::Completed, "Study statistics:\n  Number of finished trials: 1\n"),
         (Reason::Completed, "accuracy: 0.9\nAll done.\n"),
         (Reason::Unknown, "Loading data\nDone.\n"),
-        (Reason::Completed, "wandb: Run summary:\nwandb: Synced 5 W&B file(s), 0 media file(s)\n"),
+        (Reason::Unknown, "wandb: Run summary:\nwandb: Synced 5 W&B file(s), 0 media file(s)\n"),
         (Reason::CodeError, "ValueError: odd\nEpoch 9/9, loss: 0.1\n"),
         (Reason::CodeError, "ValueError: odd\nDone\n"),
         (Reason::CodeError, "ValueError: odd\nINFO Training has ended.\n"),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use trackway_core::{RetryOutlook, TerminationReason as Reason};
 
+use super::by_name;
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::rule::{FactRule, TerminationRule};
 
@@ -64,7 +65,8 @@ static BY_MACHINE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Whether the line is an exception that nothing outside the code is known to cause. An assertion on a device checks values of the code.
 fn is_of_unknown_cause(text: &str) -> bool {
-    EXCEPTION.is_match(text) && (text.contains("device-side assert") || !BY_MACHINE.is_match(text))
+    EXCEPTION.is_match(text)
+        && (text.contains("device-side assert") || !BY_MACHINE.is_match(&by_name::without_bare_names(text)))
 }
 
 /// The exception that decided about an end, with its message as it was printed, where nothing but the code, its data and its rights is
@@ -134,6 +136,8 @@ mod tests {
             ("RuntimeError: DataLoader worker (pid 7) exited unexpectedly", false),
             ("torch.OutOfMemoryError: CUDA out of memory", false),
             ("TimeoutError: boom", false),
+            ("project.errors.ApiError: the plan has 3 layers", true),
+            ("project.errors.ApiError: the server did not answer, status 503", false),
             ("Segmentation fault (core dumped)", false),
             ("ConnectionError: the judge did not answer", false),
             ("OSError: [Errno 5] Input/output error", false),

@@ -5,74 +5,25 @@ use std::sync::LazyLock;
 use regex::Regex;
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::ended::{
-    AFTERWORD_LINES, MESSAGE_LINES, falls_short, has_stated_end, is_counted, is_doubt, is_followed,
-};
+use super::ended::{is_doubt, is_stated};
 use super::evidence::{StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use super::log_lines::{
+    RESULT, has_result, is_error_line, is_logged_error, lines_from, says_failure, says_work_failed,
+};
+use super::near_end::{AFTERWORD_LINES, MESSAGE_LINES, is_followed};
 use super::outlived::AT_ONCE_MICROS;
 use super::placed::Placed;
 use super::rule::FactRule;
+use super::work::{Count, Origin, Work};
 use crate::scan::{LogEvidence, Moment};
 use crate::signatures::{Role, code};
 
-/// Words at the beginning of a line among which its level is, after time, host and module.
-const LEVEL_WORDS: usize = 16;
 /// Last lines of a stream, without empty ones, that are read whether or not a pattern knows them.
 const LAST_WORDS: usize = 3;
 /// Lines of progress after an error after which the training continued.
 const PROGRESS_AFTER: usize = 2;
 
-/// Words for the end of the training itself, not of one of its parts.
-static WORK_FAILED: LazyLock<Regex> = LazyLock::new(|| {
-    let work = "(?:re-?|pre-?)?train(?:ing)?|fine-?tuning|fitting";
-    let part = "(?: (?:run|job|loop|process|script))?";
-    let failed = "failed|crashed|died|aborted|stopped|terminated|interrupted";
-    let text = format!(
-        r"(?i)\b(?:{work}){part} (?:has |was |is )?(?:{failed})\b|\b(?:failed to|cannot|could not|nothing to) train\b|\b(?:(?:error|failed|failure|exception) (?:in|during|while)|abort(?:ed|ing)?|stop(?:ped|ping)|terminating) (?:the )?(?:{work}){part}\s*(?:$|[:;,.(]|at\b|after\b)"
-    );
-    Regex::new(&text).expect("a fixed pattern")
-});
-/// What is written before such words that takes them back: "no training failed", "if training failed".
-static NOT_SAID: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "no|not|never|none|without|if|when|whether|unless|in case|until|previous|earlier|last|old";
-    Regex::new(&format!(r"(?i)(?:\b(?:{words}) (?:the |of |a |this )*|(?:^|\W )(?:0|zero) )$"))
-        .expect("a fixed pattern")
-});
-/// The same behind them: "training failed: 0", "training failed to improve".
-static NOT_MEANT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^(?:\s*[:=]\s*(?:0|no|none|false)\s*$| (?:0|no|zero) times| to (?:improve|reach|beat|converge)| early\b)")
-        .expect("a fixed pattern")
-});
-/// A line without a level that is nothing but the failure of the training.
-static OWN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^\W*(?:the )?(?:model )?(?:re-?|pre-?)?(?:train(?:ing)?|fine-?tuning)(?: (?:run|job|loop|process|script))? (?:has |was |is )?(?:failed|crashed|died|aborted)\b")
-        .expect("a fixed pattern")
-});
-/// The level of a line where a logger writes it, and what it logged: at its beginning, after a time, brackets, a key or the logger's name.
-static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
-    let before = r#"\W*|.*\d:\d\d.{0,80}?\W|(?:[\[(<][^\])>]*[\])>]\W*)+|.{0,60}?[\w.]+(?: ?[-|:] )|.*(?i:level|levelname|severity)"?[=:]\W*"#;
-    let level = r"(?:ERROR|FATAL|CRITICAL)";
-    Regex::new(&format!(r"^(?:{before}){level}(?:[^\w=](?P<words>.*)|$)")).expect("a fixed pattern")
-});
-/// Two words one after the other, as a message has and a name or a number has not.
-static MESSAGE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\p{L}{2,}['\x22`]?[,:]? [\x22'`(]?\p{L}").expect("a fixed pattern"));
-/// What looks like the message of an error and is not: its rate, a count of none, columns of a table, a bar.
-static NO_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
-    let number = r"[+-]?\d[\d.e%+-]*\W*$";
-    let names = "rates?|counts?|margins?|norms?|metrics?|summary|analysis|total|mean|average|std";
-    let none = r"\b(?:0|no|zero) (?:\w+ )?(?:errors?|failures?|warnings?)\b";
-    let columns = r"\w(?: {2,}|\t| +\| +)\w.*\w(?: {2,}|\t| +\| +)\w|^ {2,}\w.*\w {2,}\w";
-    Regex::new(&format!(r"(?i)^\W*(?:{names})\b[^.\d]*{number}|{none}|{columns}|%\||\d ?(?:it/s|s/it)\b"))
-        .expect("a fixed pattern")
-});
-/// A result of the work or its count.
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    let names = "loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map";
-    Regex::new(&format!(r"(?i)\b\w{{0,12}}(?:{names})\w{{0,12}}\W{{1,4}}[+-]?\d|%\||^\W*(?:epoch|step|iter(?:ation)?)s?\W{{0,3}}\d"))
-        .expect("a fixed pattern")
-});
 /// An error after which the script says that it leaves.
 static LEAVES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)[,;:.-] ?(?:aborting|exiting|stopping|quitting|terminating)\W*$")
@@ -86,7 +37,11 @@ static DONE_INSTEAD: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The failure of the work, if one of the errors is that.
 pub(super) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let is_of_work = |found: &&Placed<'_>| is_of_work(found, placed, evidence);
+    if is_stated(placed, evidence) {
+        return None;
+    }
+    let work = Work::of(evidence);
+    let is_of_work = |found: &&Placed<'_>| is_of_work(found, work, placed, evidence);
     match errors(placed, evidence).find(is_of_work) {
         Some(found) => Some(found.finding(Confidence::Likely)),
         None => said_failed(placed, evidence),
@@ -99,7 +54,7 @@ fn said_failed(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<
     if placed.iter().any(|found| found.signature == code::KILLED) {
         return None;
     }
-    let said = said(placed, evidence).into_iter().rfind(|said| said.is_failure && !said.has_result_after)?;
+    let said = said(evidence).into_iter().rfind(|said| said.is_failure && !said.has_result_after)?;
     let is_its = |found: &&Placed<'_>| {
         found.stream == Some(said.stream.stream)
             && matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
@@ -115,37 +70,32 @@ fn said_failed(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<
     Some(TerminationFinding { items: vec![said.item()], ..finding })
 }
 
-/// Exit code 0 with the last of the errors.
+/// Exit code 0 with the last of the errors, unless something states a normal end.
 pub(super) fn outlasted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    if is_stated(placed, evidence) {
+        return None;
+    }
     let items = match errors(placed, evidence).last() {
         Some(found) => found.finding(Confidence::Likely).items,
-        None => vec![said(placed, evidence).pop()?.item()],
+        None => vec![said(evidence).pop()?.item()],
     };
     let finding =
         TerminationFinding::new(Reason::Completed, FactRule::ExitZeroAfterError, Confidence::Likely);
     Some(TerminationFinding { items, ..finding })
 }
 
-/// Errors of the last lines that the script logged as such and that nothing took back, unless the work stated its end or its count is
-/// complete.
+/// Errors of the last lines that the script logged as such and that nothing took back.
 fn errors<'p, 'a>(
     placed: &'p [Placed<'a>],
     evidence: &'p TerminationEvidence,
 ) -> impl Iterator<Item = &'p Placed<'a>> {
-    let is_complete = is_complete(placed, evidence);
     placed.iter().filter(move |found| {
-        !is_complete
-            && matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
+        matches!(found.role, Role::Cause | Role::Verdict | Role::Exception)
             && found.reason != Reason::EarlyStopped
             && is_doubt(found)
             && is_error_line(&found.text)
             && found.is_within(evidence, AFTERWORD_LINES)
     })
-}
-
-fn is_complete(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
-    let is_early = |found: &Placed<'_>| found.reason == Reason::EarlyStopped && found.is_open();
-    is_counted(evidence) || has_stated_end(placed, evidence) || placed.iter().any(is_early)
 }
 
 /// One of the last lines of a stream that the script logged as an error, or in which it says that its training failed.
@@ -168,12 +118,8 @@ impl Said<'_> {
     }
 }
 
-/// Such lines, whether or not a pattern knows them, without those after which the training continued; none if the work stated its end or its
-/// count is complete.
-fn said<'a>(placed: &[Placed<'_>], evidence: &'a TerminationEvidence) -> Vec<Said<'a>> {
-    if is_complete(placed, evidence) {
-        return Vec::new();
-    }
+/// Such lines, whether or not a pattern knows them, without those after which the training continued.
+fn said(evidence: &TerminationEvidence) -> Vec<Said<'_>> {
     evidence.logs.iter().flat_map(|stream| said_in(stream, evidence)).collect()
 }
 
@@ -184,11 +130,10 @@ fn said_in<'a>(stream: &'a StreamLog, evidence: &TerminationEvidence) -> Vec<Sai
     let numbered = (first_kept..).zip(log.last_lines.iter().map(String::as_str));
     let mut lines: Vec<_> = numbered.filter(|(_, line)| !line.trim().is_empty()).collect();
     let last = lines.split_off(lines.len().saturating_sub(LAST_WORDS));
-    let is_result = |line: &str| RESULT.is_match(line) && !is_logged_error(line);
     let of_line = |index: usize| {
         let (line_number, text) = last[index];
         let is_failure = says_failure(text);
-        let after = last[index + 1..].iter().filter(|(_, line)| is_result(line)).count();
+        let after = last[index + 1..].iter().filter(|(_, line)| has_result(line)).count();
         let was_dealt_with = !is_failure && DONE_INSTEAD.is_match(text);
         let is_said = is_failure || (is_logged_error(text) && !was_dealt_with);
         let went_on = after >= PROGRESS_AFTER || progress >= PROGRESS_AFTER;
@@ -212,39 +157,9 @@ fn after_elsewhere(stream: &StreamLog, evidence: &TerminationEvidence) -> (bool,
     (has_result, others().flat_map(|log| &log.log.ending.progress).filter(is_later).count())
 }
 
-/// Whether the line says that the training failed: logged as an error, or with nothing before it.
-fn says_failure(line: &str) -> bool {
-    says_work_failed(line) && (OWN_WORDS.is_match(line) || is_logged_error(line))
-}
-
-/// Whether the line has words for the end of the training that the words around them do not take back.
-fn says_work_failed(line: &str) -> bool {
-    WORK_FAILED
-        .find_iter(line)
-        .any(|found| !NOT_SAID.is_match(&line[..found.start()]) && !NOT_MEANT.is_match(&line[found.end()..]))
-}
-
-/// Whether a logger wrote a message at the level of an error, and not a table or a metric the word.
-fn is_logged_error(line: &str) -> bool {
-    let words = || LOGGED.captures(line)?.name("words").map(|words| words.as_str());
-    is_error_line(line)
-        && words().is_some_and(|words| {
-            (MESSAGE.is_match(words) || says_work_failed(words)) && !NO_MESSAGE.is_match(words)
-        })
-}
-
-/// Whether a logger wrote the line at the level of an error.
-fn is_error_line(text: &str) -> bool {
-    ["ERROR", "FATAL", "CRITICAL"].iter().any(|level| {
-        text.split(|letter: char| !letter.is_ascii_alphanumeric())
-            .take(LEVEL_WORDS)
-            .any(|word| word == *level)
-    })
-}
-
 /// Whether the work was not done: the script says that it failed, its count falls short, the machine failed with the last words, or there
 /// are no words but of the error.
-fn is_of_work(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+fn is_of_work(found: &Placed<'_>, work: Work, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
     let Some(stream) = evidence.logs.iter().find(|log| Some(log.stream) == found.stream) else {
         return false;
     };
@@ -256,10 +171,10 @@ fn is_of_work(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationE
     }
     // What a tracker or a hub refuses says nothing of the work.
     let is_soft = matches!(found.reason, Reason::NetworkError | Reason::Hang);
-    if is_soft {
+    if is_soft || work.is_done(Origin::Logged) {
         return false;
     }
-    if falls_short(evidence) && !has_result_after {
+    if work.count == Count::Short && !has_result_after {
         return true;
     }
     let is_last = || lines().all(is_error_line) && !is_followed(found, placed, evidence);
@@ -269,11 +184,11 @@ fn is_of_work(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationE
         || (is_last() && !DONE_INSTEAD.is_match(&found.text) && (is_of_machine() || !shows_work(evidence)))
 }
 
-/// The last lines that are not empty, from this one on.
-fn lines_from(log: &LogEvidence, line_number: u64) -> impl Iterator<Item = &str> {
-    let count = usize::try_from(log.line_count + 1 - line_number).unwrap_or(usize::MAX);
-    let first = log.last_lines.len().saturating_sub(count);
-    log.last_lines[first..].iter().map(String::as_str).filter(|line| !line.trim().is_empty())
+/// Whether its stream has a result or a count of the work behind it.
+pub(super) fn is_followed_by_work(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+    let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
+    let is_result = |line: &str| RESULT.is_match(line) && !line.contains("wandb");
+    log.is_some_and(|log| lines_from(&log.log, found.line_number + 1).any(is_result))
 }
 
 /// Whether the attempt printed or recorded anything of its work, as far as its last lines show.

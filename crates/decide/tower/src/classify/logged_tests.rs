@@ -7,6 +7,8 @@ use super::*;
 const STEPS: &str = "step 1 loss 0.4\nstep 2 loss 0.3\n";
 /// Lines of one that was to make more epochs.
 const SHORT: &str = "Epoch 2/10 loss 0.4\nEpoch 3/10 loss 0.3\n";
+/// Lines of one that made all of its epochs.
+const WHOLE: &str = "Epoch 2/3 loss 0.4\nEpoch 3/3 loss 0.3\n";
 
 /// Proves that an error of something that the training can do without is named and does not change exit code 0.
 #[test]
@@ -36,6 +38,9 @@ fn a_logged_error_does_not_change_exit_code_0() {
         (SHORT, "could not read 3 images: cannot identify image file\nval_acc 0.91"),
         ("", "No module named 'tensorboard', logging to CSV instead"),
         (SHORT, "wandb sync error: timed out"),
+        (WHOLE, "No module named 'seaborn'"),
+        (WHOLE, "upload failed: the server is gone"),
+        (WHOLE, "CUDA out of memory. Tried to allocate 2.00 GiB"),
     ];
     for (work, error) in rows {
         let verdict = classify(&ended(Some(0), None, &format!("{work}ERROR:root:{error}\n")));
@@ -46,11 +51,10 @@ fn a_logged_error_does_not_change_exit_code_0() {
     }
 }
 
-/// Proves that what is stated or counted as complete, or was dealt with, is a plain success.
+/// Proves that what is stated as complete, or was dealt with, is a plain success.
 #[test]
 fn a_complete_work_is_not_doubted() {
     for log in [
-        "Epoch 3/3 loss 0.3\nERROR:root:No module named 'seaborn'\n",
         "step 2 loss 0.3\nTraining finished\nERROR:root:No module named 'seaborn'\n",
         "step 2 loss 0.3\nERROR:root:No module named 'seaborn'\nDone\n",
         "step 2 loss 0.3\nERROR:root:skipping sample 7: cannot identify image file\n",
@@ -68,6 +72,7 @@ fn a_logged_failure_of_the_work_is_heard() {
     let rows = [
         (Reason::DeviceOom, STEPS, "training failed: CUDA out of memory. Tried to allocate 2.00 GiB\nbye"),
         (Reason::CodeError, STEPS, "Error during training: KeyError: 'label'\nbye"),
+        (Reason::CodeError, WHOLE, "training failed: KeyError: 'label'"),
         (Reason::NetworkError, STEPS, "training failed: ConnectionError: Max retries exceeded with url: /x"),
         (
             Reason::StorageError,

@@ -9,6 +9,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::allocation::is_absurd_allocation;
 use super::by_hand;
+use super::by_name;
 use super::checkpoint_key;
 use super::ended;
 use super::evidence::{Stream, TerminationEvidence};
@@ -18,9 +19,10 @@ use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
 use super::lasting::{self, is_code_type};
 use super::logged;
 use super::placed::{Placed, chained, frame_item, item};
+use super::sample;
 use super::settings;
 use super::torn;
-use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase};
+use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase, TracebackEnd};
 use crate::signatures::{
     Role, checkpoint, code, collective, data, early_stop, memory_host, network, node, numeric, operator,
     scheduler,
@@ -38,6 +40,8 @@ const SAME_ERROR_LINES: u64 = 30;
 const OVERFLOWS_MIN: usize = 3;
 /// Findings listed that did not decide.
 const MAX_OTHERS: usize = 8;
+/// The header of a traceback.
+const TRACEBACK: &str = "Traceback (most recent call last):";
 
 /// The meaning of the log.
 #[derive(Debug, Default)]
@@ -75,10 +79,11 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     let mut placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
     drop_aftermath(&mut placed, evidence);
     by_hand::drop_words(&mut placed);
+    by_name::drop_names(&mut placed);
     checkpoint_key::drop_others(&mut placed);
     let torn = torn::reading(evidence);
     let unread = torn.clone().filter(torn::names_an_exception);
-    let cause = strongest(&placed);
+    let cause = strongest(&placed, evidence);
     let failed_child = cause.and_then(|(found, _)| failed_child::instead_of(found, &placed));
     let telling: Vec<_> =
         placed.iter().copied().filter(|found| is_telling_hint(found, &placed, evidence)).collect();
@@ -98,7 +103,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     LogReading {
         cause: failed_child.or_else(|| {
             let (found, strength) = cause?;
-            let named = finding(found, strength, &placed, &evidence.rejected_settings);
+            let named = finding(found, strength, &placed, evidence);
             Some(if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named })
         }),
         weak,
@@ -198,8 +203,13 @@ enum Strength {
     Open,
 }
 
-fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
+fn strongest<'a>(placed: &[Placed<'a>], evidence: &TerminationEvidence) -> Option<(Placed<'a>, Strength)> {
     if let Some(found) = open_cause(placed) {
+        if is_cancellation(found.hit)
+            && let Some(before) = failed_before(found, placed, evidence)
+        {
+            return Some(before);
+        }
         if is_crash(found.hit)
             && let Some(before) = consequence(placed).filter(|other| {
                 other.order < found.order || (says_aborted(found.hit) && other.reason == Reason::Hang)
@@ -222,6 +232,27 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
     exception
         .or_else(|| placed.iter().find(is_warned).map(|found| (*found, Strength::Warned)))
         .or_else(|| consequence(placed).map(|found| (found, Strength::Consequence)))
+}
+
+/// What had failed before a scheduler or a platform cancelled the work: a collective that was stuck, or an exception that
+/// the work did not survive.
+fn failed_before<'a>(
+    cancellation: Placed<'a>,
+    placed: &[Placed<'a>],
+    evidence: &TerminationEvidence,
+) -> Option<(Placed<'a>, Strength)> {
+    let is_before = |found: &Placed<'_>| {
+        found.order < cancellation.order
+            && !found.is_on_line_of(&cancellation)
+            && !logged::is_followed_by_work(found, evidence)
+    };
+    let stuck = consequence(placed).filter(|found| found.reason == Reason::Hang && is_before(found));
+    let thrown = || open_exceptions(placed).find(|found| ends_a_process(found) && is_before(found));
+    stuck.map(|found| (found, Strength::Consequence)).or_else(|| Some((thrown()?, Strength::Exception)))
+}
+
+fn is_cancellation(hit: &Hit) -> bool {
+    matches!(hit.signature, operator::SCANCEL | operator::RUN_CANCELLED)
 }
 
 /// Whether an allocator wanted a large part of the device at once, was refused and reserved less: what was thrown after it has nothing
@@ -317,10 +348,23 @@ fn is_bare_interrupt(text: &str) -> bool {
 }
 
 /// Whether the exception announces that of another process, which follows with its traceback: PyTorch raises a worker's again as
-/// "Caught RuntimeError in DataLoader worker process 3".
+/// "Caught RuntimeError in DataLoader worker process 3", or once had its traceback as the message.
 fn announces(hit: &Hit, later: &Hit) -> bool {
-    let is_announcement = hit.text.contains("Caught ") && hit.text.contains(" in ");
-    is_announcement && (hit.line_number..hit.line_number + SAME_ERROR_LINES).contains(&later.line_number)
+    is_announcement(hit) && (hit.line_number..hit.line_number + SAME_ERROR_LINES).contains(&later.line_number)
+}
+
+fn is_announcement(hit: &Hit) -> bool {
+    let is_raised_again = hit.text.contains("Caught ") && hit.text.contains(" in ");
+    let class = hit.text.strip_suffix(TRACEBACK);
+    is_raised_again || class.is_some_and(|class| class.trim_end().ends_with(':'))
+}
+
+/// The traceback of the other process that an exception announces, if it is the last one of its stream: its exception may be missing.
+fn announced_end<'a>(found: Placed<'_>, evidence: &'a TerminationEvidence) -> Option<&'a TracebackEnd> {
+    let log = evidence.logs.iter().find(|log| Some(log.stream) == found.stream)?;
+    let reach = found.line_number + 1..=found.line_number + SAME_ERROR_LINES;
+    let end = log.log.last_traceback.as_ref()?;
+    (is_announcement(found.hit) && reach.contains(&end.line_number)).then_some(end)
 }
 
 /// Verdicts and causes, but for what a sibling process on the same machine sees of another's death.
@@ -344,7 +388,7 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
         && later.reason == Reason::StorageError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
     // A scheduler cancels for a reason, and may state it only after the cancellation itself.
-    let stopped_for = matches!(earlier.signature, operator::SCANCEL | operator::RUN_CANCELLED)
+    let stopped_for = is_cancellation(earlier)
         && later.role == Role::Verdict
         && matches!(
             later.reason,
@@ -397,7 +441,12 @@ fn is_soft(hit: &Hit) -> bool {
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
 /// first open one.
 fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
-    open_exceptions(placed).find(|found| !found.phases.contains(&Phase::Launcher))
+    open_exceptions(placed).find(ends_a_process)
+}
+
+/// Whether the exception is not a launcher's report.
+fn ends_a_process(found: &Placed<'_>) -> bool {
+    !found.phases.contains(&Phase::Launcher)
 }
 
 fn open_exceptions<'p, 'a>(placed: &'p [Placed<'a>]) -> impl Iterator<Item = Placed<'a>> + use<'p, 'a> {
@@ -431,18 +480,25 @@ fn finding(
     found: Placed<'_>,
     strength: Strength,
     placed: &[Placed<'_>],
-    rejected_settings: &[String],
+    evidence: &TerminationEvidence,
 ) -> TerminationFinding {
     let mut hit = found.hit.clone();
-    if settings::are_at_fault(&hit, rejected_settings) {
+    if settings::are_at_fault(&hit, &evidence.rejected_settings) {
         hit.reason = Reason::CodeError;
     }
     // A chained traceback prints the exception twice: before its frames and after them.
-    let again = placed
-        .iter()
-        .filter(|other| other.role == hit.role && (other.text == hit.text || is_repeated(other, found)));
-    hit.phases.extend(again.flat_map(|other| &other.phases));
-    let reason = reason_in_phase(&hit);
+    let is_again = |other: &&Placed<'_>| {
+        other.role == found.role && (other.text == found.text || is_repeated(other, found))
+    };
+    let again = || placed.iter().filter(is_again);
+    hit.phases.extend(again().flat_map(|other| &other.phases));
+    hit.phases.extend(announced_end(found, evidence).into_iter().flat_map(|end| &end.phases));
+    let is_sample =
+        || sample::stopped_it(&hit, evidence) || again().any(|other| sample::stopped_it(other.hit, evidence));
+    let reason = match reason_in_phase(&hit) {
+        Reason::CodeError if is_sample() => Reason::DataError,
+        reason => reason,
+    };
     let mut finding = TerminationFinding::new(reason, found.signature, confidence(found, strength, placed));
     if reason == Reason::EvaluatorError {
         finding.retry_outlook = lasting::outlook_of(hit.reason, finding.rule, &hit.text);
@@ -519,7 +575,11 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let phases = &hit.phases;
     let is_in = |phase| phases.contains(&phase);
     let was_thrown = |class: &str| hit.role == Role::Exception && hit.text.contains(class);
+    let reads_data = is_in(Phase::LoadData) || is_in(Phase::LoadSample) || is_in(Phase::Decode);
+    let is_content = rejects_content(hit)
+        || (hit.reason == Reason::DataError && (reads_data || hit.text.contains("DataLoader worker")));
     let in_evaluation = is_in(Phase::Evaluate)
+        && !is_content
         && matches!(
             hit.reason,
             Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
@@ -531,14 +591,13 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
         && is_in(Phase::LoadData)
         && !Phase::are_of_checkpoints(phases);
-    let reads_data = is_in(Phase::LoadData) || is_in(Phase::LoadSample);
     // The device's allocator says how much it tried to allocate.
     let in_host_memory = is_in(Phase::PinMemory) && !hit.text.contains("ried to allocate");
     if hit.reason == Reason::DeviceOom && in_host_memory {
         Reason::HostOom
     } else if in_evaluation {
         Reason::EvaluatorError
-    } else if unreadable_sample || unreadable_data {
+    } else if unreadable_sample || unreadable_data || rejects_content(hit) {
         Reason::DataError
     } else if hit.reason == Reason::CodeError
         && !specific_code
@@ -555,6 +614,16 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     } else {
         hit.reason
     }
+}
+
+/// Whether a library that decodes data, or a lookup of labels and ids, raised it because of what it was given.
+fn rejects_content(hit: &Hit) -> bool {
+    let is_in = |phase| hit.phases.contains(&phase);
+    let is_plain =
+        hit.reason == Reason::CodeError && (hit.role == Role::Exception || hit.signature == code::SYNTAX);
+    let is_decoded = is_in(Phase::Decode) && !Phase::are_of_checkpoints(&hit.phases);
+    let is_absent_class = is_in(Phase::LookUp) && hit.text.contains("IndexError");
+    is_plain && (is_absent_class || (is_decoded && sample::may_be_of_content(&hit.text)))
 }
 
 /// Exception types with which readers reject content.
@@ -600,7 +669,7 @@ fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
     let was_thrown =
         || placed.iter().any(|other| other.role == Role::Exception && other.is_on_line_of(&found));
     found.conclusive
-        && found.phases.is_empty()
+        && found.phases.iter().all(|phase| *phase == Phase::Request)
         && (found.role == Role::Verdict || was_thrown())
         && !placed.iter().any(contradicts)
 }

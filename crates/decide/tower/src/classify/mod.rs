@@ -19,6 +19,7 @@
 
 mod allocation;
 mod by_hand;
+mod by_name;
 mod checkpoint_key;
 mod ended;
 mod evidence;
@@ -28,15 +29,19 @@ mod finding;
 mod fingerprint;
 mod lasting;
 mod launcher;
+mod log_lines;
 mod logged;
 mod logs;
+mod near_end;
 mod outlived;
 mod placed;
 mod process;
 mod rule;
+mod sample;
 mod settings;
 mod torn;
 mod verdict;
+mod work;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
@@ -238,7 +243,11 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 #[cfg(test)]
 mod by_hand_tests;
 #[cfg(test)]
+mod by_name_tests;
+#[cfg(test)]
 mod checkpoint_key_tests;
+#[cfg(test)]
+mod content_tests;
 #[cfg(test)]
 mod ending_tests;
 #[cfg(test)]
@@ -259,3 +268,5 @@ mod systems_tests;
 mod tests;
 #[cfg(test)]
 mod traceback_tests;
+#[cfg(test)]
+mod work_tests;

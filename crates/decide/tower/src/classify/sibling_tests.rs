@@ -118,6 +118,22 @@ fn an_absurd_allocation_is_no_lack_of_memory() {
         assert_eq!(verdict(&raised(absurd)).reason, Reason::CodeError, "{absurd}");
     }
     assert_eq!(verdict(&raised("2.00 GiB")).reason, Reason::DeviceOom);
+    let thrown = |error: &str| {
+        format!("Traceback (most recent call last):\n  File \"t.py\", line 8, in f\n    g()\n{error}\n")
+    };
+    let host = "RuntimeError: DefaultCPUAllocator: not enough memory: you tried to allocate";
+    for (error, after_timeout, alone) in [
+        (format!("{host} 7133701809754865664 bytes."), Reason::Hang, Reason::CodeError),
+        (format!("{host} 68719476736 bytes."), Reason::HostOom, Reason::HostOom),
+        (
+            "RuntimeError: Storage size calculation overflowed with sizes=[7]".to_owned(),
+            Reason::Hang,
+            Reason::CodeError,
+        ),
+    ] {
+        assert_eq!(verdict(&format!("{timeout}{}", thrown(&error))).reason, after_timeout, "{error}");
+        assert_eq!(verdict(&thrown(&error)).reason, alone, "{error}");
+    }
 }
 
 /// Proves that memory which could not be locked is the host's, and what the device's allocator could not give is the device's.

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::ended::MESSAGE_LINES;
 use super::evidence::{StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use super::near_end::MESSAGE_LINES;
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogEvidence, Phase, TracebackEnd};
 use crate::signatures::{Role, code};
@@ -18,6 +18,23 @@ const NEAR_END_LINES: u64 = 40;
 /// How Python prints an exception of any class: `__main__.Stalled: no answer`.
 static EXCEPTION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^([A-Za-z_]\w*\.)*[A-Z]\w*(: .*)?$").expect("a fixed pattern"));
+
+/// Classes that are known by their first letters, where the log ends within their names.
+const CLASSES: [(&str, Reason); 5] = [
+    ("KeyboardInterrupt", Reason::Cancelled),
+    ("OutOfMemoryError", Reason::DeviceOom),
+    ("UnicodeDecodeError", Reason::DataError),
+    ("UnidentifiedImageError", Reason::DataError),
+    ("JSONDecodeError", Reason::DataError),
+];
+/// Fewer letters are the beginning of too many names.
+const FIRST_LETTERS_MIN: usize = 6;
+
+/// What the class says of which `text` is the beginning.
+fn torn_class(text: &str) -> Option<Reason> {
+    let letters = text.rsplit(['.', ' ']).next().filter(|letters| letters.len() >= FIRST_LETTERS_MIN)?;
+    CLASSES.iter().find(|(class, _)| class.starts_with(letters)).map(|(_, reason)| *reason)
+}
 
 /// The last traceback of a stream, if the stream ends soon after it.
 pub(super) fn at_the_end(log: &StreamLog) -> Option<&TracebackEnd> {
@@ -33,10 +50,10 @@ pub(super) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
     if end.phases.contains(&Phase::Launcher) {
         return None;
     }
-    let mut finding =
-        TerminationFinding::new(reason_of(&end.phases), FactRule::TornTraceback, Confidence::Guess);
     let (line_number, text) =
         exception_after(end, &log.log).unwrap_or_else(|| (end.line_number, end.text.clone()));
+    let reason = torn_class(&text).unwrap_or_else(|| reason_of(&end.phases));
+    let mut finding = TerminationFinding::new(reason, FactRule::TornTraceback, Confidence::Guess);
     finding.items.push(EvidenceItem {
         source: EvidenceSource::Log,
         line_number: Some(line_number),
@@ -71,14 +88,19 @@ fn exception_after(end: &TracebackEnd, log: &LogEvidence) -> Option<(u64, String
 }
 
 fn reason_of(phases: &[Phase]) -> Reason {
-    if phases.contains(&Phase::Evaluate) {
+    let is_of_checkpoints = Phase::are_of_checkpoints(phases);
+    if phases.contains(&Phase::LookUp) || (phases.contains(&Phase::Decode) && !is_of_checkpoints) {
+        Reason::DataError
+    } else if phases.contains(&Phase::Evaluate) {
         Reason::EvaluatorError
-    } else if Phase::are_of_checkpoints(phases) {
+    } else if is_of_checkpoints {
         Reason::CheckpointError
     } else if phases.contains(&Phase::CheckInput) {
         Reason::DataError
     } else if phases.contains(&Phase::SelectColumns) {
         Reason::SchemaDrift
+    } else if phases.contains(&Phase::Request) {
+        Reason::NetworkError
     } else {
         Reason::CodeError
     }

@@ -96,7 +96,7 @@ pub struct History {
     pub data_manifest_now: String,
     /// What evaluations, diagnoses and rehearsals of the run took.
     #[serde(default)]
-    pub beside: SpentBeside,
+    pub beside: Spent,
     /// The last attempt was ended to go back to an earlier checkpoint.
     #[serde(default)]
     pub roll_back: Option<RollBack>,
@@ -105,9 +105,9 @@ pub struct History {
     pub next_rung: Option<NextRung>,
 }
 
-/// What launches for a run took that are not its attempts.
+/// What launches of a run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpentBeside {
+pub struct Spent {
     /// US dollars.
     pub cost_usd: f64,
     /// GPUs allocated × wall seconds.
@@ -130,6 +130,15 @@ pub struct RollBack {
 }
 
 impl History {
+    /// What all launches of the run took together.
+    pub(super) fn spent(&self) -> Spent {
+        self.attempts.iter().fold(self.beside, |spent, attempt| Spent {
+            cost_usd: spent.cost_usd + attempt.cost_usd,
+            gpu_seconds: spent.gpu_seconds + attempt.gpu_seconds,
+            seconds: spent.seconds + attempt.seconds,
+        })
+    }
+
     /// US dollars and GPU seconds of the attempts that were launched after one that ended for any of these reasons.
     pub(super) fn spent_on(&self, reasons: &[Reason]) -> (f64, f64) {
         let retries = self.attempts.windows(2).filter(|pair| reasons.contains(&pair[0].reason));

@@ -11,10 +11,10 @@ mod retry;
 mod rule;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason, text};
+use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
-pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
-pub use policy::{AttemptBudget, RetryPolicy};
+pub use history::{History, NextRung, PastAttempt, RollBack, Spent};
+pub use policy::{AttemptBudget, RetryPolicy, SpentBudget};
 pub use rule::DecisionRule;
 pub use trackway_formats::runfile::PlanEntry;
 
@@ -280,27 +280,9 @@ impl Case<'_> {
     /// Money, GPU time and wall time bound everything, evaluations and preemptions included.
     fn money_spent(&self) -> Option<Decision> {
         let Self { history, policy, last, .. } = *self;
-        let attempts = &history.attempts;
-        let usd = history.beside.cost_usd + attempts.iter().map(|attempt| attempt.cost_usd).sum::<f64>();
-        let gpu_seconds = history.beside.gpu_seconds + attempts.iter().map(|it| it.gpu_seconds).sum::<f64>();
-        let seconds = history.beside.seconds + attempts.iter().map(|attempt| attempt.seconds).sum::<f64>();
-        let (gpu_hours, hours) = (gpu_seconds / 3600.0, seconds / 3600.0);
-        let limits = [
-            (DecisionRule::MoneySpent, "max_usd", usd, policy.max_usd, "USD"),
-            (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
-            (DecisionRule::TimeSpent, "max_hours", hours, policy.max_hours, "hours"),
-        ];
-        limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
-            let limit = limit.filter(|limit| spent >= *limit)?;
-            let budget = BudgetUse { name: name.into(), spent, limit };
-            let why = format!(
-                "{} of {} {unit} are spent; the last attempt ended as `{}`",
-                text::budgeted(spent),
-                text::budgeted(limit),
-                last.reason
-            );
-            Some(stop(rule, why, FinalState::BudgetExhausted).over(budget))
-        })
+        let found = policy.spent_budgets(history.spent(), 0.0).next()?;
+        let why = format!("{found}; the last attempt ended as `{}`", last.reason);
+        Some(stop(found.rule, why, FinalState::BudgetExhausted).over(found.budget))
     }
 
     /// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown. What a

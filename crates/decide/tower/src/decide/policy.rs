@@ -1,12 +1,13 @@
 //! The `[retry]` table of the run file, with its defaults.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::TerminationReason as Reason;
+use trackway_core::{TerminationReason as Reason, text};
 
-use super::PlanEntry;
 use super::rule::DecisionRule;
+use super::{BudgetUse, PlanEntry, Spent};
 
 /// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks
 /// meets more failures than any fixed number, and one that gets nowhere gets none back.
@@ -122,6 +123,24 @@ impl Default for RetryPolicy {
     }
 }
 
+/// A budget of all attempts together of which nothing is left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpentBudget {
+    /// The rule by which it ends a run.
+    pub rule: DecisionRule,
+    /// Its key in `[retry]`, what is spent, and the limit; both in [`Self::unit`].
+    pub budget: BudgetUse,
+    /// `USD`, `GPU hours` or `hours`.
+    pub unit: &'static str,
+}
+
+impl fmt::Display for SpentBudget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (spent, limit) = (text::budgeted(self.budget.spent), text::budgeted(self.budget.limit));
+        write!(formatter, "{spent} of {limit} {} are spent", self.unit)
+    }
+}
+
 /// A budget in attempts, its name, its rule and the reasons that spend from it.
 pub(super) struct Spending<'a> {
     pub(super) name: &'static str,
@@ -140,6 +159,22 @@ const fn spend<'a>(
 }
 
 impl RetryPolicy {
+    /// The budgets of all attempts together that are spent: money, GPU time and wall time. One of time also where at most
+    /// `rest_seconds` are left of it.
+    pub fn spent_budgets(&self, spent: Spent, rest_seconds: f64) -> impl Iterator<Item = SpentBudget> {
+        let [gpu_hours, hours, rest] =
+            [spent.gpu_seconds, spent.seconds, rest_seconds].map(|seconds| seconds / 3600.0);
+        let limits = [
+            (DecisionRule::MoneySpent, "max_usd", spent.cost_usd, 0.0, self.max_usd, "USD"),
+            (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, rest, self.max_gpu_hours, "GPU hours"),
+            (DecisionRule::TimeSpent, "max_hours", hours, rest, self.max_hours, "hours"),
+        ];
+        limits.into_iter().filter_map(|(rule, name, spent, rest, limit, unit)| {
+            let limit = limit.filter(|limit| spent + rest >= *limit)?;
+            Some(SpentBudget { rule, budget: BudgetUse { name: name.into(), spent, limit }, unit })
+        })
+    }
+
     /// The plan of fall-backs for a reason that may only be retried changed.
     pub(crate) fn plan(&self, reason: Reason) -> Option<&[PlanEntry]> {
         match reason {

@@ -57,7 +57,7 @@ fn history(attempts: &[PastAttempt]) -> History {
         data_manifest_now: "v1".into(),
         next_rung: None,
         roll_back: None,
-        beside: SpentBeside::default(),
+        beside: Spent::default(),
     }
 }
 
@@ -152,7 +152,7 @@ fn data_errors_wait_for_other_data() {
         data_manifest_now: "v2".into(),
         next_rung: None,
         roll_back: None,
-        beside: SpentBeside::default(),
+        beside: Spent::default(),
     };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), DecisionRule::DataChanged);
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
@@ -318,7 +318,7 @@ proptest! {
             ..Default::default()
         });
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
-        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: SpentBeside::default() };
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: Spent::default() };
         let (mut in_force, mut taken, mut committed) = (PlanEntry::default(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
@@ -360,7 +360,7 @@ fn roll_backs_have_their_own_budget() {
             data_manifest_now: "v1".into(),
             next_rung: None,
             roll_back,
-            beside: SpentBeside::default(),
+            beside: Spent::default(),
         };
         decide(&history, policy, 0.0)
     };
@@ -397,7 +397,7 @@ fn a_finished_rung_leads_to_the_next() {
     let history = History {
         attempts: vec![last.clone()],
         data_manifest_now: "v1".into(),
-        beside: SpentBeside::default(),
+        beside: Spent::default(),
         next_rung: Some(next),
         roll_back: None,
     };
@@ -434,7 +434,7 @@ fn simulated(
         data_manifest_now: "v1".into(),
         next_rung: None,
         roll_back: None,
-        beside: SpentBeside::default(),
+        beside: Spent::default(),
     };
     let mut committed: Step = 0;
     loop {
@@ -570,7 +570,7 @@ fn money_of_a_reason_bounds_its_retries() {
     let history = History {
         attempts: attempts.to_vec(),
         data_manifest_now: "v1".into(),
-        beside: SpentBeside { cost_usd: 1.0, ..SpentBeside::default() },
+        beside: Spent { cost_usd: 1.0, ..Spent::default() },
         next_rung: None,
         roll_back: None,
     };
@@ -586,6 +586,34 @@ fn wall_time_bounds_all_attempts_together() {
     assert_eq!(decision.rule(), DecisionRule::TimeSpent);
 }
 
+/// Proves which budgets of all attempts together are spent, with what is said of them, and that of a budget of time a rest may count as
+/// spent, while of money every cent counts.
+#[test]
+fn what_is_spent_is_named_with_its_limit() {
+    let policy = RetryPolicy {
+        max_usd: Some(3.0),
+        max_gpu_hours: Some(4.0),
+        max_hours: Some(2.0),
+        ..Default::default()
+    };
+    let spent = |cost_usd, gpu_seconds, seconds, rest_seconds| {
+        let spent = Spent { cost_usd, gpu_seconds, seconds };
+        let found = policy.spent_budgets(spent, rest_seconds);
+        found.map(|found| format!("{}: {found}", found.budget.name)).collect::<Vec<_>>()
+    };
+    assert!(spent(2.99, 14_399.5, 7_199.5, 0.0).is_empty());
+    assert_eq!(
+        spent(2.99, 14_399.5, 7_199.5, 1.0),
+        ["max_gpu_hours: 4.00 of 4 GPU hours are spent", "max_hours: 2.00 of 2 hours are spent"]
+    );
+    assert_eq!(
+        spent(3.5, 0.0, 9_000.0, 0.0),
+        ["max_usd: 3.50 of 3 USD are spent", "max_hours: 2.50 of 2 hours are spent"]
+    );
+    let unlimited = RetryPolicy::default();
+    assert_eq!(unlimited.spent_budgets(Spent { cost_usd: 1e9, ..Spent::default() }, 1.0).count(), 0);
+}
+
 /// Proves that a machine which two failures had in common is left out while there are others; that machines which
 /// cannot be distinguished are treated alike; and that of the only machines a run has had none is left out.
 #[test]
@@ -599,7 +627,7 @@ fn machines_that_failures_have_in_common_are_left_out() {
         let history = History {
             attempts: attempts.to_vec(),
             data_manifest_now: "v1".into(),
-            beside: SpentBeside::default(),
+            beside: Spent::default(),
             next_rung: None,
             roll_back: None,
         };
@@ -650,7 +678,7 @@ proptest! {
             attempts.iter().flat_map(|attempt| &attempt.hosts).collect();
         let needed = attempts.last().map_or(0, |last| last.hosts.len());
         let known_count = known.len();
-        let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: SpentBeside::default() };
+        let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: Spent::default() };
         let excluded = history.suspect_hosts();
         prop_assert!(known_count - excluded.len() >= needed, "{excluded:?} of {known_count}, {needed} needed");
     }

@@ -12,6 +12,7 @@
 //! only if it is large against the loss at the beginning.
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
+use trackway_formats::record::is_rounded_zero;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::{Level, Standing};
@@ -26,6 +27,8 @@ const RECORD_STEPS: f64 = 100.0;
 const JUMP_SHARE: f64 = 0.5;
 /// A rise must be at least this fraction of the loss at the beginning.
 const INITIAL_SHARE: f64 = 0.05;
+/// The same where the loss at the beginning was printed as a zero with decimals: ten times what it was at most, as `0.00`.
+const ROUNDED_RISE: f64 = 0.05;
 /// The same for a rise that stays.
 const SHIFT_INITIAL_SHARE: f64 = 0.1;
 /// Deviations by which a new level must be above the old one.
@@ -88,8 +91,11 @@ impl LossWatch {
         rule.patience.max(needed.ceil() as u32)
     }
 
+    /// Whether a rise is large against the loss at the beginning.
     fn worth(&self, rise: f64, share: f64) -> bool {
-        rise > share * self.level.initial().unwrap_or(0.0).abs()
+        let initial = self.level.initial().unwrap_or(0.0);
+        let hidden = if is_rounded_zero(initial) { ROUNDED_RISE } else { 0.0 };
+        rise > (share * initial.abs()).max(hidden)
     }
 
     fn spiked(

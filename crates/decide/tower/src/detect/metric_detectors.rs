@@ -1,7 +1,7 @@
 //! One metric of one rank, with the detectors that look at it.
 
 use trackway_core::detect::Detector;
-use trackway_formats::record::PROGRESSIVE_LOSS;
+use trackway_formats::record::{PROGRESSIVE_LOSS, is_rounded_zero};
 
 use super::anomaly::{DetectorChange, Sample};
 use super::dead_input::{DeadInput, Repeated};
@@ -159,6 +159,9 @@ impl MetricDetectors {
     ) {
         use Detector as D;
         match (&mut self.state, self.role) {
+            // What was printed says only that it is small.
+            (State::Gradient(_) | State::LearningRate(_) | State::UpdateRatio(_), _)
+                if is_rounded_zero(sample.value) => {}
             (State::Loss(state), _) if loss.is_main => {
                 main_loss(state, rules, sample, rank, loss.falls, changes);
             }

@@ -2,6 +2,7 @@
 
 use trackway_core::detect::{DetectionSeverity, Detector, Firing};
 use trackway_core::{Rng, SplitMix64, Step};
+use trackway_formats::record::ROUNDED_ZERO;
 
 use super::{Detectors, METRICS_MAX, Rule, Rules};
 
@@ -423,6 +424,27 @@ fn schedules_are_healthy_and_jumps_are_not() {
     assert_eq!(run(|_| 50.0), [(Detector::LearningRate, 0)]);
     let still = firings_of("update_ratio", (0..100).map(|step| if step < 50 { 1e-3 } else { 0.0 }));
     assert_eq!(fired(&still), [(Detector::LearningRate, 59)]);
+}
+
+/// Proves that a zero that was printed with decimals shows neither a learning rate of 0 nor a gradient that is gone nor updates that change nothing, and that a
+/// loss does not jump from it with its next digit, where an exact zero does; and that a loss which jumps far from it is found.
+#[test]
+fn a_printed_zero_may_be_a_small_number() {
+    for (metric, detector) in [
+        ("learning_rate", Detector::LearningRate),
+        ("grad_norm", Detector::GradientVanishing),
+        ("update_ratio", Detector::LearningRate),
+    ] {
+        assert_eq!(fired(&firings_of(metric, [0.0; 100])), [(detector, 9)], "{metric}");
+        assert_eq!(fired(&firings_of(metric, [ROUNDED_ZERO; 100])), [], "{metric}");
+    }
+    let loss = |zero: f64, jump: f64| {
+        let values = (0..200).map(|step| if step == 150 { jump } else { zero });
+        fired(&firings_of("loss", values))
+    };
+    assert_eq!(loss(0.0, 1e-4), [(Detector::LossSpike, 150)]);
+    assert_eq!(loss(ROUNDED_ZERO, 1e-4), []);
+    assert_eq!(loss(ROUNDED_ZERO, 2.0), [(Detector::LossSpike, 150)]);
 }
 
 /// Proves that a scale that is sought is healthy, and one that falls to nothing is not.

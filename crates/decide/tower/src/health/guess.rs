@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | equal classes | at ln C, or up to 8 % above | each accuracy at 1 / C |
 //! | the largest class | at the entropy of two classes of which one has p | each accuracy level from its first value on, one of them at p from 0.65 |
+//! | the counted class | level | each accuracy level from its first value on, one of them at the fraction of the largest class of the data |
 //! | alone | at ln C, C of 2, 10, 100, 1000, from its first values on, as near as its mean is certain; single values within 1.5 % | no accuracy |
 //!
 //! A loss is level that after its first tenth fell by less than 6 %, noise included, and was never lower than its end by more than its noise. A model that
@@ -13,6 +14,7 @@
 use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
 
+use super::Majority;
 use super::curve::Curve;
 use super::level::{Body, Mean, is_never_below};
 use super::looks::{VALUES_MIN, finding, flat};
@@ -38,6 +40,9 @@ const AWAY_OF_MANY: f64 = 1.0;
 const MANY: u32 = 10;
 /// Accuracies that may be those of one large class. At a lower one the loss of a model that has learned a little is next to the same.
 const MAJORITY: (f64, f64) = (0.65, 0.99);
+/// By how much an accuracy is away from the fraction of the largest class, at least and at most, by noise: as parts of it, and altogether.
+const AWAY_FROM_LARGEST: (f64, f64) = (0.02, 0.1);
+const AWAY_MOST: (f64, f64) = (0.005, 0.02);
 /// By how much an accuracy moves that is level, and its first values, by noise.
 const ACCURACY_MOVES: (f64, f64) = (0.01, 0.03);
 const ACCURACY_STARTS: f64 = 0.02;
@@ -83,10 +88,11 @@ impl<'c> Accuracy<'c> {
     }
 }
 
-/// That a model guesses, by its training loss and its accuracies.
+/// That a model guesses, by its training loss, its accuracies, and the largest class of the data, where it is known.
 pub(super) fn chance_level(
     (name, loss): (&str, &Curve),
     accuracies: &[(&str, &Curve)],
+    majority: Option<&Majority>,
 ) -> Option<HealthFinding> {
     if loss.count() < VALUES_MIN || !may_be_of_classes(name) {
         return None;
@@ -95,7 +101,10 @@ pub(super) fn chance_level(
     let seen: Vec<Accuracy<'_>> = seen.map(|accuracy| Accuracy::of(*accuracy)).collect();
     let said = match &*seen {
         [] => alone(loss),
-        seen => level(loss).and_then(|end| equal_classes(end, seen).or_else(|| largest_class(end, seen))),
+        seen => level(loss).and_then(|end| {
+            let counted = || counted_class(end, seen, majority?);
+            equal_classes(end, seen).or_else(counted).or_else(|| largest_class(end, seen))
+        }),
     }?;
     let evidence = format!("`{name}` stays at {said}{}", loss.which());
     Some(finding(CHANCE_LEVEL, Health::Broken, loss.first.map(|(step, _)| step), evidence))
@@ -134,11 +143,33 @@ fn equal_classes(loss: Mean, accuracies: &[Accuracy<'_>]) -> Option<String> {
     ))
 }
 
-fn largest_class(loss: Mean, accuracies: &[Accuracy<'_>]) -> Option<String> {
+/// The accuracy that counts rows, that of the training where it is recorded.
+fn plain<'a, 'c>(accuracies: &'a [Accuracy<'c>]) -> Option<&'a Accuracy<'c>> {
     let is_training = |accuracy: &&Accuracy<'_>| training_measure(accuracy.name).is_some();
     let mut plain = accuracies.iter().filter(|accuracy| !accuracy.name.contains("balanced"));
-    let Accuracy { name, body: Body { end, .. }, .. } =
-        plain.clone().find(is_training).or_else(|| plain.next())?;
+    plain.clone().find(is_training).or_else(|| plain.next())
+}
+
+/// A model that always names the largest class, whose rows were counted.
+fn counted_class(loss: Mean, accuracies: &[Accuracy<'_>], majority: &Majority) -> Option<String> {
+    let Accuracy { name, body: Body { end, .. }, .. } = plain(accuracies)?;
+    let Majority { fraction, of } = majority;
+    let least = (AWAY_FROM_LARGEST.0 * fraction).min(AWAY_MOST.0);
+    let most = (AWAY_FROM_LARGEST.1 * fraction).min(AWAY_MOST.1);
+    let is_there = (end.mean - fraction).abs() <= (ERRORS * end.error).clamp(least, most);
+    // A single class is always named rightly.
+    (*fraction < 1.0 && is_there && accuracies.iter().all(Accuracy::is_level)).then(|| {
+        format!(
+            "{} and `{name}` at {} from the first values on, and the largest class of `{of}` has {} of its labels",
+            number(loss.mean),
+            number(end.mean),
+            number(*fraction)
+        )
+    })
+}
+
+fn largest_class(loss: Mean, accuracies: &[Accuracy<'_>]) -> Option<String> {
+    let Accuracy { name, body: Body { end, .. }, .. } = plain(accuracies)?;
     let (p, rest) = (end.mean, 1.0 - end.mean);
     if !(MAJORITY.0..MAJORITY.1).contains(&p) || !accuracies.iter().all(Accuracy::is_level) {
         return None;
@@ -218,7 +249,7 @@ mod tests {
             }
         }
         let accuracies: &[_] = if case.accuracy.is_some() { &[("acc", &accuracy)] } else { &[] };
-        chance_level(("loss", &loss), accuracies).is_some()
+        chance_level(("loss", &loss), accuracies, None).is_some()
     }
 
     const fn of(right: fn(f64) -> f64, batch: u32) -> Accuracy {
@@ -298,7 +329,7 @@ mod tests {
             let (level, noise) = (1.5 + 3.5 * rng.next_unit(), 0.01 + 0.2 * rng.next_unit());
             let mut loss = Curve::default();
             (1..=300).for_each(|step| loss.take(step, level + noise * normal(&mut rng)));
-            chance_level(("loss", &loss), &[]).is_some()
+            chance_level(("loss", &loss), &[], None).is_some()
         });
         let found = found.count();
         assert!(found <= 3, "{found} of 1000");
@@ -313,10 +344,42 @@ mod tests {
             curve
         };
         let (loss, percent, better) = (curve(2.31), curve(10.0), curve(0.3));
-        let found = chance_level(("loss", &loss), &[("acc", &percent)]).unwrap();
+        let found = chance_level(("loss", &loss), &[("acc", &percent)], None).unwrap();
         let said =
             "`loss` stays at 2.310 and `acc` at 0.100, and a guess among 10 classes has 2.303 and 0.100";
         assert_eq!(found.evidence, said);
-        assert_eq!(chance_level(("loss", &loss), &[("acc", &percent), ("val_acc", &better)]), None);
+        let both = [("acc", &percent), ("val_acc", &better)];
+        assert_eq!(chance_level(("loss", &loss), &both, None), None);
+    }
+
+    /// Proves that a model whose accuracy stays at the fraction of the largest class that was counted guesses, of any number of classes, and that one at
+    /// another one, one whose accuracy or loss moves, and one that has a single class does not.
+    #[test]
+    fn the_counted_class_is_a_guess() {
+        let curve = |at: &dyn Fn(u64) -> f64| {
+            let mut curve = Curve::default();
+            (1..=40).for_each(|step| curve.take(step, at(step)));
+            curve
+        };
+        let of = |fraction: f64| Majority { fraction, of: "data/train.csv".into() };
+        let (loss, level) = (curve(&|_| 1.31), curve(&|_| 0.58));
+        let found = chance_level(("loss", &loss), &[("acc", &level)], Some(&of(0.582))).unwrap();
+        assert_eq!(
+            found.evidence,
+            "`loss` stays at 1.310 and `acc` at 0.580 from the first values on, and the largest class of `data/train.csv` has 0.582 of its labels"
+        );
+        let (falls, rises) =
+            (curve(&|step| 1.9 - 0.03 * step as f64), curve(&|step| 0.4 + 0.008 * step as f64));
+        let right = curve(&|_| 1.0);
+        for (loss, accuracy, majority) in [
+            (&loss, &level, None),
+            (&loss, &level, Some(of(0.6))),
+            (&loss, &rises, Some(of(0.58))),
+            (&falls, &level, Some(of(0.58))),
+            (&loss, &right, Some(of(1.0))),
+        ] {
+            let found = chance_level(("loss", loss), &[("acc", accuracy)], majority.as_ref());
+            assert_eq!(found, None, "{majority:?}");
+        }
     }
 }

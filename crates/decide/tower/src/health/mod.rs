@@ -57,10 +57,20 @@ pub struct Curves {
     is_of_reinforcement: bool,
     /// The first learning rate that is recorded.
     rate: BTreeMap<String, (u32, Curve)>,
-    /// Since which step the learning rate is 0; none: it is not, or was not recorded.
+    /// Since which step the learning rate may be 0: it is, or was printed as a zero with decimals; none: it is not, or was not recorded.
     rate_is_zero_since: Option<Step>,
     /// Updates that changed no parameter; 0: they have changed, or nothing looked at them.
     unmoved_updates: f64,
+    majority: Option<Majority>,
+}
+
+/// The largest class of the labels that a model is trained on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Majority {
+    /// The fraction of the labels that it has, 0 to 1.
+    pub fraction: f64,
+    /// The path of the data, as the run file has it.
+    pub of: String,
 }
 
 /// What the level says by which something was found.
@@ -89,6 +99,11 @@ impl Curves {
         if metric == UNMOVED_UPDATES {
             self.unmoved_updates = value;
         }
+    }
+
+    /// The classes of the training data were counted.
+    pub fn knows_majority(&mut self, majority: Option<Majority>) {
+        self.majority = majority;
     }
 
     /// Values of this metric come from another writer from now on.
@@ -181,7 +196,8 @@ impl Curves {
     #[must_use]
     pub fn chance_level(&self) -> Option<HealthFinding> {
         let accuracies: Vec<_> = self.named().filter(|(name, _)| is_accuracy(name)).collect();
-        guess::chance_level(self.training_loss().filter(|_| !self.need_not_fall())?, &accuracies)
+        let loss = self.training_loss().filter(|_| !self.need_not_fall())?;
+        guess::chance_level(loss, &accuracies, self.majority.as_ref())
     }
 
     fn named(&self) -> impl Iterator<Item = (&str, &Curve)> {

@@ -2,6 +2,7 @@
 
 use trackway_core::text::number;
 use trackway_core::{Health, HealthFinding};
+use trackway_formats::record::is_rounded_zero;
 
 use super::curve::Curve;
 use super::looks::{Ends, finding};
@@ -56,12 +57,13 @@ pub(super) fn went_back(name: &str, curve: &Curve) -> Option<HealthFinding> {
 }
 
 /// Scores that never change at all, that of the training among them: those of a model that answers the same to every input. One that learns moves,
-/// unless it is next to perfect at once.
+/// unless it is next to perfect at once, or too small for what is printed of it.
 pub(super) fn unmoving(scores: &[(&str, &Curve)]) -> Option<HealthFinding> {
     let seen: Vec<_> = scores.iter().filter(|(_, curve)| curve.count() >= UNMOVING_VALUES_MIN).collect();
     let still = |curve: &Curve| {
         let (least, greatest) = curve.range?;
-        (least == greatest && !(PERFECT..=1.0).contains(&least) && least < 100.0 * PERFECT).then_some(least)
+        let may_move = is_rounded_zero(least) || (PERFECT..=1.0).contains(&least) || least >= 100.0 * PERFECT;
+        (least == greatest && !may_move).then_some(least)
     };
     if !seen.iter().all(|(_, curve)| still(curve).is_some()) {
         return None;

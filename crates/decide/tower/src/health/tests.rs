@@ -1,4 +1,5 @@
 use trackway_core::SplitMix64;
+use trackway_formats::record::ROUNDED_ZERO;
 
 use super::*;
 use crate::detect::Detectors;
@@ -457,7 +458,8 @@ fn noise_of_an_accuracy_is_not_a_fall() {
     }
 }
 
-/// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect or another score moves.
+/// Proves that a score of the training which is the same at every value is suspect, unless it is next to perfect, too small for what is printed of it, or another
+/// score moves.
 #[test]
 fn a_score_that_never_moves_is_suspect() {
     let (falls, constant) = (|step: u64| 0.6 / step as f64 + 0.3, |_: u64| 0.894);
@@ -469,8 +471,10 @@ fn a_score_that_never_moves_is_suspect() {
         &[("val_accuracy", &constant)],
         &[("accuracy", &|_| 1.0)],
         &[("accuracy", &|_| 99.8)],
+        &[("accuracy", &|_| ROUNDED_ZERO)],
     ] {
         assert_eq!(judged(30, 1, metrics).0, Health::Ok, "{}", metrics[0].0);
     }
     assert_eq!(judged(19, 1, &[("accuracy", &constant)]).0, Health::Ok);
+    assert_eq!(judged(30, 1, &[("accuracy", &|_| 0.0)]).0, Health::Suspect);
 }

@@ -109,6 +109,17 @@ impl Default for Policy {
     }
 }
 
+/// A time in which a version was in production.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The version.
+    pub version: Version,
+    /// When it went into production.
+    pub from: Timestamp,
+    /// When it left production; `None`: it is there.
+    pub until: Option<Timestamp>,
+}
+
 /// The state of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Standing {
@@ -121,8 +132,9 @@ pub struct Standing {
     /// What promotions require.
     pub policy: Policy,
     in_production: Option<Version>,
-    /// What was in production before, the newest last.
+    /// What production goes back to, the newest last.
     released: Vec<Version>,
+    releases: Vec<Release>,
 }
 
 impl Standing {
@@ -147,19 +159,26 @@ impl Standing {
     }
 
     /// The version that production goes back to: the one before the one in use. A version that was rolled back from is
-    /// not gone back to.
+    /// not gone back to, nor is one that was moved to another stage.
     #[must_use]
     pub fn before_production(&self) -> Option<Version> {
         self.released.last().copied()
     }
 
-    /// Whether a version was in production before.
+    /// Every time in which a version was in production, the oldest first.
+    #[must_use]
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+
+    /// Whether a version is or was in production.
     #[must_use]
     pub fn was_released(&self, version: Version) -> bool {
-        self.released.contains(&version)
+        self.releases.iter().any(|release| release.version == version)
     }
 
     fn take(&mut self, change: &Change) {
+        let before = self.in_production;
         self.number = change.number;
         match (change.kind, change.version) {
             (ModelChange::Register, Some(version)) => {
@@ -182,6 +201,18 @@ impl Standing {
             }
             (_, None) => {}
         }
+        if self.in_production != before {
+            self.note_release(change.at);
+        }
+    }
+
+    /// Production has another version than before.
+    fn note_release(&mut self, at: Timestamp) {
+        if let Some(last) = self.releases.last_mut() {
+            last.until = last.until.or(Some(at));
+        }
+        let now = self.in_production.map(|version| Release { version, from: at, until: None });
+        self.releases.extend(now);
     }
 
     fn move_to(&mut self, version: Version, stage: ModelStage) {
@@ -198,12 +229,13 @@ impl Standing {
         self.stages.insert(version, stage);
     }
 
+    /// A named version may be one that was rolled back from: then it is as after its promotion, and what it replaces is before it.
     fn go_back_to(&mut self, version: Version) {
-        if let Some(left) = self.in_production.replace(version) {
-            self.stages.insert(left, ModelStage::Archived);
-        }
-        if let Some(place) = self.released.iter().position(|released| *released == version) {
-            self.released.truncate(place);
+        let left = self.in_production.replace(version).filter(|left| *left != version);
+        self.stages.extend(left.map(|left| (left, ModelStage::Archived)));
+        match self.released.iter().position(|released| *released == version) {
+            Some(place) => self.released.truncate(place),
+            None => self.released.extend(left),
         }
         self.stages.insert(version, ModelStage::Production);
     }

@@ -14,7 +14,7 @@ fn change(number: u64, kind: ModelChange, version: Version, stage: Option<ModelS
 }
 
 /// A history in a line: `r` registers the next version, `p2` promotes 2 to production, `s2` to staging, `a2` archives it,
-/// `<` rolls back.
+/// `<` rolls back, `b2` to 2.
 fn history(line: &str) -> Vec<Change> {
     let (mut changes, mut versions) = (Vec::new(), 0);
     for word in line.split_whitespace() {
@@ -29,6 +29,7 @@ fn history(line: &str) -> Vec<Change> {
             "p" => promoted(ModelStage::Production),
             "s" => promoted(ModelStage::Staging),
             "a" => promoted(ModelStage::Archived),
+            "b" => change(number, ModelChange::RollBack, named(), Some(ModelStage::Production)),
             _ => {
                 let to = Standing::after(&changes).before_production().unwrap();
                 change(number, ModelChange::RollBack, to, Some(ModelStage::Production))
@@ -39,10 +40,10 @@ fn history(line: &str) -> Vec<Change> {
 }
 
 /// Proves the stages of versions after promotions and rollbacks: one in production, and each rollback goes one further
-/// back.
+/// back. A version that was named after it was rolled back from has before it what it replaced.
 #[test]
 fn a_history_gives_the_stage_of_each_version() {
-    let cases: [(&str, Option<Version>, Option<Version>); 9] = [
+    let cases: [(&str, Option<Version>, Option<Version>); 13] = [
         ("r", None, None),
         ("r p1", Some(1), None),
         ("r r p1 p2", Some(2), Some(1)),
@@ -52,29 +53,57 @@ fn a_history_gives_the_stage_of_each_version() {
         ("r r r p1 p2 < p3", Some(3), Some(1)),
         ("r r p1 p2 p1", Some(1), Some(2)),
         ("r r p1 p2 a2", None, Some(1)),
+        ("r r p1 p2 a1", Some(2), None),
+        ("r r r p1 p2 p3 b1", Some(1), None),
+        ("r r p1 p2 < b2", Some(2), Some(1)),
+        ("r r p1 p2 < b2 <", Some(1), None),
     ];
     for (line, production, before) in cases {
         let standing = Standing::after(&history(line));
         assert_eq!((standing.production(), standing.before_production()), (production, before), "{line}");
     }
     let standing = Standing::after(&history("r r r p1 p2"));
-    assert_eq!([1, 2, 3].map(|version| standing.was_released(version)), [true, false, false]);
+    assert_eq!([1, 2, 3].map(|version| standing.was_released(version)), [true, true, false]);
+}
+
+/// Proves that every time in which a version was in production is known, also of one that was rolled back from, left by hand or promoted
+/// where it was already.
+#[test]
+fn it_is_known_what_was_in_production_when() {
+    let releases = |line: &str| -> Vec<(Version, i64, Option<i64>)> {
+        let seconds = |at: Timestamp| at.as_micros() / 1_000_000;
+        let standing = Standing::after(&history(line));
+        let of = |it: &Release| (it.version, seconds(it.from), it.until.map(seconds));
+        standing.releases().iter().map(of).collect()
+    };
+    assert!(releases("r r").is_empty());
+    let there_and_back = [(1, 3, Some(4)), (2, 4, Some(5)), (1, 5, None)];
+    assert_eq!(releases("r r p1 p2 <"), there_and_back);
+    assert_eq!(releases("r p1 a1 p1 p1"), [(1, 2, Some(3)), (1, 4, None)]);
 }
 
 proptest! {
-    /// Proves that after any history at most one version is in production, that it is the one in the state, and that a
-    /// prefix of the history gives the model at that time.
+    /// Proves that after any history at most one version is in production, that it is the one in the state, that a prefix of the history
+    /// gives the model at that time, and that rollbacks one after another reach no version twice.
     #[test]
-    fn one_version_is_in_production(words in proptest::collection::vec((0..4u8, 1..5u32), 1..30)) {
+    fn one_version_is_in_production(words in proptest::collection::vec((0..5u8, 1..5u32), 1..30)) {
         let mut line = String::from("r r r r");
         for (kind, version) in words {
-            let can_go_back = Standing::after(&history(&line)).before_production().is_some();
+            let standing = Standing::after(&history(&line));
             line += &match kind {
-                0 if can_go_back => " <".to_owned(),
+                0 if standing.before_production().is_some() => " <".to_owned(),
                 1 => format!(" s{version}"),
                 2 => format!(" a{version}"),
+                3 if standing.was_released(version) => format!(" b{version}"),
                 _ => format!(" p{version}"),
             };
+        }
+        let mut rolled_back = line.clone();
+        let in_production = Standing::after(&history(&line)).production();
+        let mut visited: BTreeSet<Version> = in_production.into_iter().collect();
+        while let Some(before) = Standing::after(&history(&rolled_back)).before_production() {
+            prop_assert!(visited.insert(before), "{} goes back to {before} twice", rolled_back);
+            rolled_back += " <";
         }
         let changes = history(&line);
         for count in 0..=changes.len() {

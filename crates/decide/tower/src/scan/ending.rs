@@ -6,6 +6,7 @@ use regex::bytes::Captures;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 
+use super::escapes::Plain;
 use super::line;
 use super::pattern::Pattern;
 
@@ -82,10 +83,11 @@ impl StreamEnding {
             if !piece.trim_ascii().is_empty() {
                 last = Some(moment);
             }
-            if line::is_progress(&String::from_utf8_lossy(piece)) {
+            let plain = Plain::of(piece);
+            if line::is_progress(&String::from_utf8_lossy(plain.bytes())) {
                 self.progress.push(moment);
             }
-            if RESULT_VALUE.is_match(piece) {
+            if RESULT_VALUE.is_match(plain.bytes()) {
                 self.last_result = Some(moment);
             }
             byte_offset += piece.len() as u64;
@@ -131,7 +133,8 @@ static SUMMARY: Pattern = Pattern::new(r"_runtime|_per_second|\b(total|final|ave
 static HELD_OUT: Pattern =
     Pattern::new(r"(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|best|min|lowest)([^a-z]|$)");
 /// A gradient that is NaN beside it.
-static LOST_GRADIENT: Pattern = Pattern::new(r"(grad_?norm|gnorm)['\x22]?\s*[:=]\s*['\x22]?nan\b");
+static LOST_GRADIENT: Pattern =
+    Pattern::new(r"(grad_?norm|grad norm|gnorm)['\x22]?\s*[:=\s]\s*['\x22]?nan\b");
 
 /// "Epoch 3/10", "step [500/600]", "iteration 20 of 20".
 static COUNT: Pattern = Pattern::new(
@@ -159,12 +162,18 @@ static RESULT_VALUE: Pattern = Pattern::new(
     r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",
 );
 
+/// Whether any of the lines gives a result of the work.
+pub(super) fn has_results(lines: &[u8]) -> bool {
+    lines
+        .split(|byte| *byte == b'\n')
+        .any(|line| RESULT_VALUE.is_match(line) || line::is_progress(&String::from_utf8_lossy(line)))
+}
+
 /// Reads the last lines, of which the first is line `first_kept` of the stream.
 pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {
     let mut ending =
         StreamEnding { last_words: last_words(last_lines, first_kept), ..StreamEnding::default() };
-    let mut is_last_count = false;
-    let mut is_fine = false;
+    let mut count = Count::default();
     for (number, line) in (first_kept..).zip(last_lines) {
         match loss_is_finite(line.as_bytes()) {
             Some(true) => (ending.lost_losses, ending.lost_at) = (0, 0),
@@ -175,29 +184,59 @@ pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {
             }
             None => {}
         }
-        let count = fraction(COUNT.captures_iter(line.as_bytes()), 2, 4)
-            .or_else(|| fraction(STEPS_BAR.captures_iter(line.as_bytes()), 2, 3));
-        let bar = fraction(BAR.captures_iter(line.as_bytes()), 2, 3);
-        if let Some(is_full) = count {
-            is_last_count = is_full && bar != Some(false);
-            is_fine = FINE_COUNT.is_match(line.as_bytes());
-            ending.complete_at = 0;
-        }
         ending.has_results |= RESULT_VALUE.is_match(line.as_bytes());
         ending.speaks_of_stop |= STOP_WORD.is_match(line.as_bytes());
-        if FAILED_WORD.is_match(line.as_bytes()) {
-            ending.complete_at = 0;
-        }
-        let is_result_line = count.is_some() || bar.is_some() || is_fine;
-        let has_result = is_result_line && RESULT.is_match(line.as_bytes());
-        if bar == Some(false) {
-            ending.complete_at = 0;
-        } else if is_last_count && (has_result || bar == Some(true)) {
-            ending.complete_at = number;
-            ending.complete_text.clone_from(line);
+        match count.see(line.as_bytes()) {
+            Some(true) => {
+                ending.complete_at = number;
+                ending.complete_text.clone_from(line);
+            }
+            Some(false) => ending.complete_at = 0,
+            None if FAILED_WORD.is_match(line.as_bytes()) => ending.complete_at = 0,
+            None => {}
         }
     }
     ending
+}
+
+/// Follows the latest count of epochs or steps, line by line.
+#[derive(Default)]
+struct Count {
+    is_full: bool,
+    /// Whether it is printed with each result.
+    is_fine: bool,
+}
+
+impl Count {
+    /// Whether the count is complete with its result after this line; `None` where the line says nothing of it.
+    fn see(&mut self, line: &[u8]) -> Option<bool> {
+        let count = fraction(COUNT.captures_iter(line), 2, 4)
+            .or_else(|| fraction(STEPS_BAR.captures_iter(line), 2, 3));
+        let bar = fraction(BAR.captures_iter(line), 2, 3);
+        if let Some(is_full) = count {
+            self.is_full = is_full && bar != Some(false);
+            self.is_fine = FINE_COUNT.is_match(line);
+        }
+        let has_result = (count.is_some() || bar.is_some() || self.is_fine) && RESULT.is_match(line);
+        if bar == Some(false) {
+            Some(false)
+        } else if self.is_full && (has_result || bar == Some(true)) {
+            Some(true)
+        } else {
+            count.map(|_| false)
+        }
+    }
+}
+
+/// Whether the latest count of epochs or steps in the lines is complete with its result, whatever is printed after it.
+pub(crate) fn is_counted<T: AsRef<str>>(lines: &[T]) -> bool {
+    let mut count = Count::default();
+    lines.iter().filter_map(|line| count.see(line.as_ref().as_bytes())).next_back() == Some(true)
+}
+
+/// Whether any of the lines has a count of epochs or steps.
+pub(super) fn has_count(lines: &[u8]) -> bool {
+    COUNT.is_match(lines) || STEPS_BAR.is_match(lines)
 }
 
 /// Whether the first training loss in the line is finite; `None` where it gives none.
@@ -216,6 +255,16 @@ fn loss_is_finite(line: &[u8]) -> Option<bool> {
     (!is_number || !SUMMARY.is_match(line)).then_some(is_number)
 }
 
+/// Whether the line gives a gradient that is NaN, and no loss that is.
+pub(super) fn is_lost_gradient(line: &[u8]) -> bool {
+    LOST_GRADIENT.is_match(line) && loss_is_finite(line) != Some(false)
+}
+
+/// Whether the line gives a finite loss, and no gradient that is NaN.
+pub(super) fn is_sound(line: &[u8]) -> bool {
+    loss_is_finite(line) == Some(true) && !LOST_GRADIENT.is_match(line)
+}
+
 /// Whether every count of the line has reached its total; `None` where there is no count.
 fn fraction<'a>(all: impl Iterator<Item = Captures<'a>>, at: usize, total: usize) -> Option<bool> {
     all.map(|found| number(&found, at) == number(&found, total) && number(&found, total) != Some(0))
@@ -226,10 +275,10 @@ fn number(found: &Captures<'_>, group: usize) -> Option<u64> {
     std::str::from_utf8(found.get(group)?.as_bytes()).ok()?.parse().ok()
 }
 
-/// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line.
-pub(crate) fn falls_short(lines: &[String]) -> bool {
+/// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line, and before nine tenths of it.
+pub(crate) fn falls_short<T: AsRef<str>>(lines: &[T]) -> bool {
     let mut latest: HashMap<Vec<u8>, [u64; 3]> = HashMap::new();
-    for found in lines.iter().filter_map(|line| COUNT.captures(line.as_bytes())) {
+    for found in lines.iter().filter_map(|line| COUNT.captures(line.as_ref().as_bytes())) {
         let (Some(count), Some(total)) = (number(&found, 2), number(&found, 4)) else { continue };
         let word = found[1].to_ascii_lowercase();
         let stride = match latest.get(&word) {
@@ -239,7 +288,9 @@ pub(crate) fn falls_short(lines: &[String]) -> bool {
         };
         latest.insert(word, [count, stride, total]);
     }
-    latest.values().any(|[count, stride, total]| count + stride < *total)
+    latest.values().any(|[count, stride, total]| {
+        count.saturating_add(*stride) < *total && count.saturating_mul(10) < total.saturating_mul(9)
+    })
 }
 
 #[cfg(test)]
@@ -282,6 +333,8 @@ mod tests {
             ("Epoch 8/10\nEpoch 9/10", false),
             ("Epoch 10/10", false),
             ("step 3800/4000\nstep 3900/4000", false),
+            ("step 93/100\nstep 94/100", false),
+            ("step 88/100\nstep 89/100", true),
             ("step 200/312\nstep 200/312\nstep 200/312", false),
             ("step 3\nstep 4", false),
         ] {

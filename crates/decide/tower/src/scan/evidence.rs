@@ -20,6 +20,10 @@ pub enum Phase {
     LoadData,
     /// Reading one sample of a dataset, or joining samples to a batch.
     LoadSample,
+    /// Inside a library that decodes files of data, with no code of the user below it.
+    Decode,
+    /// Looking up what labels of classes or ids of tokens name.
+    LookUp,
     /// A library checking the numbers it was given.
     CheckInput,
     /// A table library looking up columns by name.
@@ -28,6 +32,8 @@ pub enum Phase {
     LocalPeer,
     /// Locking memory of the host, from which devices copy.
     PinMemory,
+    /// Sending a request over a network, or waiting for its answer.
+    Request,
     /// A finalizer, whose exceptions the interpreter prints and ignores.
     Finalizer,
     /// A process starter such as torchrun, which only reports its children.
@@ -128,6 +134,12 @@ pub struct LogEvidence {
     pub hits: Vec<Hit>,
     /// The last traceback seen, whether or not its exception line was.
     pub last_traceback: Option<TracebackEnd>,
+    /// Whether a result of the work was printed shortly before a traceback.
+    #[serde(default)]
+    pub worked_before_traceback: bool,
+    /// The lines before the latest traceback with a count of the work before it, where the last lines have no count.
+    #[serde(default)]
+    pub lines_before_traceback: Vec<String>,
     /// Line ends seen, plus one for an unfinished last line.
     pub line_count: u64,
     /// Bytes fed.
@@ -140,6 +152,11 @@ pub struct LogEvidence {
 }
 
 impl LogEvidence {
+    /// The last lines of the stream, with those before a traceback that takes them all up.
+    pub(crate) fn lines_of_work(&self) -> Vec<&str> {
+        self.lines_before_traceback.iter().chain(&self.last_lines).map(String::as_str).collect()
+    }
+
     /// Fills [`Hit::at`] and the times of the last lines from the caller's knowledge of when each byte offset was written.
     pub fn set_times(&mut self, time_of_offset: impl Fn(u64) -> Option<Timestamp>) {
         for hit in &mut self.hits {

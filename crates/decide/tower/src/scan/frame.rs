@@ -7,9 +7,9 @@ use super::pattern::Pattern;
 /// A frame as Python prints it; that of a syntax error names no function.
 static FRAME: Pattern = Pattern::new(r#"file "([^"\n]+)", line (\d+)(?:, in ([^\n]+))?\s*$"#);
 
-/// Paths of the interpreter, of its library and of installed packages.
+/// Paths of the interpreter, of its library, of installed packages and of compiled modules, in a frame or alone.
 static INSTALLED: Pattern =
-    Pattern::new(r"site-packages|dist-packages|[/\\]lib(64)?[/\\]python\d|^<(frozen|__)");
+    Pattern::new(r#"site-packages|dist-packages|[/\\]lib(64)?[/\\]python\d|(^|")<(frozen|__)|\.p(yx|xi)\b"#);
 
 /// Parts that are shown of a path that is not relative.
 const SHOWN_PARTS: usize = 2;
@@ -21,7 +21,7 @@ pub(super) fn own_frame(line: &[u8], line_number: u64, behind: &[u8]) -> Option<
         found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()).trim().to_owned())
     };
     let path = part(1)?;
-    if INSTALLED.is_match(path.as_bytes()) {
+    if is_installed(path.as_bytes()) {
         return None;
     }
     let mut text = format!("{}:{}", shown_path(&path), part(2)?);
@@ -33,6 +33,11 @@ pub(super) fn own_frame(line: &[u8], line_number: u64, behind: &[u8]) -> Option<
     }
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     Some(OwnFrame { line_number, text })
+}
+
+/// Whether the frame, or the path of one, is not of code of the user.
+pub(super) fn is_installed(frame: &[u8]) -> bool {
+    INSTALLED.is_match(frame)
 }
 
 /// A relative path as it is, another one from the folder of its file on.
@@ -95,6 +100,11 @@ mod tests {
             (r#"  File "/usr/lib/python3/dist-packages/a.py", line 9, in f"#, "\n    g()\n", None),
             (r#"  File "/usr/lib64/python3.9/json/decoder.py", line 9, in f"#, "\n    g()\n", None),
             (r#"  File "<frozen runpy>", line 88, in _run_code"#, "\n", None),
+            (
+                r#"  File "pandas/_libs/parsers.pyx", line 9, in pandas._libs.parsers.raise_parser_error"#,
+                "\n",
+                None,
+            ),
         ] {
             assert_eq!(of(line, behind).as_deref(), shown, "{line}");
         }

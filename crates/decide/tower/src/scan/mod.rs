@@ -7,6 +7,7 @@
 
 mod compiled;
 mod ending;
+mod escapes;
 mod evidence;
 mod frame;
 mod line;
@@ -17,8 +18,8 @@ mod scanner;
 mod tests;
 mod traceback;
 
-pub(crate) use ending::falls_short;
 pub use ending::{LastWords, Moment, StreamEnding};
+pub(crate) use ending::{falls_short, is_counted};
 pub use evidence::{Handling, Hit, LogEvidence, OwnFrame, Phase, TracebackEnd};
 pub use line::MAX_TEXT_BYTES;
 pub use scanner::{FIRST_HITS_PER_SIGNATURE, LAST_LINES, LogScanner};

@@ -7,10 +7,11 @@ use super::compiled::{Compiled, Found, Owner};
 use trackway_core::TerminationReason;
 
 use super::ending;
+use super::escapes::Plain;
 use super::evidence::{Handling, Hit, LogEvidence, Phase};
 use super::line;
 use super::traceback::TracebackState;
-use crate::signatures::{Role, RuleName, Signature, markers};
+use crate::signatures::{Role, RuleName, Signature, markers, numeric};
 
 /// Hits kept from the start of each signature's series; its latest hit is kept as well.
 pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
@@ -26,6 +27,12 @@ const TAIL_BYTES: usize = 16 * 1024;
 const HANDLED_REACH_LINES: u64 = 6;
 /// "Exception ignored in" speaks of an exception whose traceback is no longer than this.
 const IGNORED_REACH_LINES: u64 = 20;
+/// How far before the header of a traceback a result and a count of the work are searched.
+const LOOK_BACK_BYTES: usize = 4 * 1024;
+/// What the header of a traceback has.
+const HEADER: &[u8] = b"raceback (most recent";
+/// Headers before which a result is searched: a log may be full of them.
+const LOOKS_BACK_MAX: u32 = 64;
 /// That many progress lines after a hit mean that the run continued.
 const PROGRESS_LINES_AFTER: usize = 2;
 
@@ -45,6 +52,11 @@ pub struct LogScanner {
     hits: Vec<(u64, Hit)>,
     sequence: u64,
     traceback: TracebackState,
+    /// Whether a result of the work was seen before the header of a traceback, and how often it was searched there.
+    worked: bool,
+    looks_back: u32,
+    /// The lines before the latest header with a count before it.
+    counted: Vec<String>,
     /// Where the interpreter printed that it ignores the exception that follows.
     ignores_from: Option<u64>,
     /// The line of the exception that it ignored.
@@ -60,6 +72,8 @@ pub struct LogScanner {
 struct Place<'a> {
     line_number: u64,
     byte_offset: u64,
+    /// What is before it in its block.
+    before: &'a [u8],
     /// What is behind it in its block.
     behind: &'a [u8],
 }
@@ -118,11 +132,15 @@ impl LogScanner {
         hits.extend(self.series.into_values().filter_map(|series| series.last));
         hits.sort_by_key(|(sequence, hit)| (hit.line_number, *sequence));
         let mut hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
+        let is_counted = last_lines.iter().any(|line| ending::has_count(line.as_bytes()));
+        let lines_before_traceback = if is_counted { Vec::new() } else { self.counted };
         let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
         mark_passed(&mut hits, first_kept, &last_lines, self.resumed_at);
         LogEvidence {
             hits,
             last_traceback: self.traceback.finish(),
+            worked_before_traceback: self.worked,
+            lines_before_traceback,
             line_count,
             byte_count: self.byte_count,
             ending: ending::read(&last_lines, first_kept).placed(&self.tail, self.byte_count),
@@ -153,15 +171,17 @@ impl LogScanner {
         let block = std::mem::take(&mut self.pending);
         let mut lowered = std::mem::take(&mut self.lowered);
         let mut found = std::mem::take(&mut self.found);
+        let plain = Plain::of(&block[..end]);
         lowered.clear();
-        lowered.extend(block[..end].iter().map(u8::to_ascii_lowercase));
+        lowered.extend(plain.bytes().iter().map(u8::to_ascii_lowercase));
         found.clear();
         Compiled::get().find_literals(&lowered, &mut found);
-        self.visit_lines(&block[..end], &found);
+        self.visit_lines(&plain, &found);
         (self.pending, self.lowered, self.found) = (block, lowered, found);
     }
 
-    fn visit_lines(&mut self, block: &[u8], found: &[Found]) {
+    fn visit_lines(&mut self, plain: &Plain<'_>, found: &[Found]) {
+        let block = plain.bytes();
         let mut line_number = self.lines_before + 1;
         let mut counted_to = 0;
         let mut rest = found;
@@ -175,8 +195,8 @@ impl LogScanner {
             owners.dedup();
             line_number += newlines(&block[counted_to..start]);
             counted_to = start;
-            let place =
-                Place { line_number, byte_offset: self.bytes_before + start as u64, behind: &block[end..] };
+            let byte_offset = self.bytes_before + plain.offset_of(start) as u64;
+            let place = Place { line_number, byte_offset, before: &block[..start], behind: &block[end..] };
             self.visit_line(&block[start..end], place, &owners);
             rest = &rest[in_line..];
         }
@@ -186,6 +206,7 @@ impl LogScanner {
         for owner in owners {
             let Owner::Signature(index) = owner else {
                 self.traceback.see(line, place.line_number, place.behind);
+                self.look_back(line, place.before);
                 continue;
             };
             if let Some(matched) = Compiled::get().confirm(*index, line) {
@@ -194,11 +215,28 @@ impl LogScanner {
         }
     }
 
+    /// Searches a result and a count of the work before the header of a traceback.
+    fn look_back(&mut self, line: &[u8], before: &[u8]) {
+        if memchr::memmem::find(line, HEADER).is_none() {
+            return;
+        }
+        let near = &before[before.len().saturating_sub(LOOK_BACK_BYTES)..];
+        // What is before another header was searched there.
+        let unseen = memchr::memmem::rfind(near, HEADER).map_or(near, |header| &near[header..]);
+        if ending::has_count(unseen) {
+            self.counted = last_lines(unseen);
+        }
+        if !self.worked && self.looks_back < LOOKS_BACK_MAX {
+            self.looks_back += 1;
+            self.worked = ending::has_results(near);
+        }
+    }
+
     fn take_hit(
         &mut self,
         index: u16,
         line: &[u8],
-        Place { line_number, byte_offset, behind }: Place<'_>,
+        Place { line_number, byte_offset, behind, .. }: Place<'_>,
         matched: &Range<usize>,
     ) {
         let signature = Compiled::get().signature(index);
@@ -339,7 +377,8 @@ fn handling(signature: &Signature, line: &[u8], matched: &Range<usize>) -> Handl
 }
 
 fn last_lines(tail: &[u8]) -> Vec<String> {
-    let text = tail.strip_suffix(b"\n").unwrap_or(tail);
+    let plain = Plain::of(tail);
+    let text = plain.bytes().strip_suffix(b"\n").unwrap_or(plain.bytes());
     let mut lines: Vec<String> = text
         .rsplit(|byte| *byte == b'\n')
         .take(LAST_LINES)
@@ -372,5 +411,19 @@ fn mark_passed(hits: &mut [Hit], first_kept: u64, last_lines: &[String], resumed
         if progress.iter().filter(|number| **number > hit.line_number).count() >= PROGRESS_LINES_AFTER {
             hit.handling = Handling::Handled;
         }
+    }
+    let last_sound = last_lines.iter().rposition(|line| ending::is_sound(line.as_bytes()));
+    let recovered_at = last_sound.map_or(0, |index| first_kept + index as u64);
+    for hit in hits.iter_mut().filter(|hit| is_skipped_update(hit) && hit.line_number < recovered_at) {
+        hit.handling = Handling::Handled;
+    }
+}
+
+/// Whether a scaler skips an update there and tries the next one: a gradient is not finite, the loss is.
+fn is_skipped_update(hit: &Hit) -> bool {
+    match hit.signature {
+        numeric::OVERFLOW_SEEN => true,
+        numeric::NAN_PRINTED => ending::is_lost_gradient(hit.text.as_bytes()),
+        _ => false,
     }
 }

@@ -38,6 +38,31 @@ fn any_split_and_any_line_end_give_the_same_hits() {
     assert_eq!(found.line_number, 5);
 }
 
+/// Proves that colours change nothing but where the lines begin, however the bytes arrive.
+#[test]
+fn colours_are_not_read() {
+    let plain = "step 1\nTraceback (most recent call last):\n  File \"/a/b.py\", line 3, in step\n    y = f(x)\n\
+                 torch.OutOfMemoryError: CUDA out of memory\nbye";
+    let coloured = "\x1b[32mstep 1\x1b[0m\nTraceback (most recent call last):\n  File \x1b[35m\"/a/b.py\"\x1b[0m, line \x1b[35m3\x1b[0m, in step\n    \
+                    y = \x1b[31mf\x1b[0m(x)\n\x1b[1;31mtorch.OutOfMemoryError\x1b[0m\x1b[31m:\x1b[0m CUDA out of memory\nbye";
+    let (read, expected) = (LogScanner::scan(coloured.as_bytes()), LogScanner::scan(plain.as_bytes()));
+    let shown = |log: &LogEvidence| {
+        log.hits
+            .iter()
+            .map(|hit| (hit.line_number, hit.text.clone(), hit.raised_at.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&read), shown(&expected));
+    assert_eq!((names(&read), &read.last_lines), (names(&expected), &expected.last_lines));
+    let error = coloured.find("\x1b[1;31mtorch").map(|at| at as u64);
+    assert!(read.hits.iter().filter(|hit| hit.line_number == 5).all(|hit| Some(hit.byte_offset) == error));
+    for size in [1, 3, 7, 64] {
+        let mut scanner = LogScanner::new();
+        coloured.as_bytes().chunks(size).for_each(|piece| scanner.feed(piece));
+        assert_eq!(scanner.finish(), read, "pieces of {size}");
+    }
+}
+
 /// Proves that neither the path of a frame nor its code line is evidence, whatever words are in them, and that the exception is.
 #[test]
 fn frames_are_no_evidence() {

@@ -41,6 +41,9 @@ pub(super) const LITERALS: &[&str] = &[
     "torch.save(",
     "save_checkpoint(",
     "save_pretrained(",
+    "._nn.cross_entropy_loss(",
+    "._nn.nll_loss",
+    "torch.embedding(",
 ];
 /// How far before a traceback its announcement is.
 const ANNOUNCED_LINES: u64 = 2;
@@ -67,10 +70,11 @@ const fn phase(phase: Phase, pattern: &'static str) -> (Phase, Pattern) {
     (phase, Pattern::new(pattern))
 }
 
-static PHASES: [(Phase, Pattern); 11] = [
+static PHASES: [(Phase, Pattern); 12] = [
+    // Programs that evaluate. A library that computes a metric, or reads the annotations of one, is used in training too.
     phase(
         Phase::Evaluate,
-        r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics|torcheval|seqeval|sacrebleu|rouge\w*|bert_score|mmeval|pycocoevalcap|jiwer|mir_eval|pytrec_eval|nltk[/\\]translate|sklearn[/\\]metrics)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
+        r"[/\\](lm_eval|evals|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|swebench|lighteval|promptfoo|trulens)[/\\]|[/\\](lm_eval\w*|\w*eval_?harness\w*)\.py",
     ),
     phase(
         Phase::SaveCheckpoint,
@@ -101,6 +105,10 @@ static PHASES: [(Phase, Pattern); 11] = [
         r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
     ),
     phase(Phase::PinMemory, r"\bin _?pin_memory\w*\b|[/\\]_utils[/\\]pin_memory\.py"),
+    phase(
+        Phase::Request,
+        r"(site|dist)-packages[/\\](requests|urllib3|httpx|httpcore|aiohttp|botocore|boto3|grpc|openai|anthropic|cohere|litellm|huggingface_hub|google|azure)[/\\]|[/\\]lib(64)?[/\\]python\d[^/\\]*[/\\](http[/\\]client|urllib[/\\]request|socket|ssl)\.py",
+    ),
     phase(Phase::Finalizer, r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b"),
     phase(
         Phase::Launcher,
@@ -108,12 +116,20 @@ static PHASES: [(Phase, Pattern); 11] = [
     ),
 ];
 
+/// The same of frames in code of the user alone: a trainer's function has such a name too.
+static OWN_PHASES: [(Phase, Pattern); 1] = [phase(
+    Phase::Evaluate,
+    r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](evals?|evaluate|evaluation|evaluators?)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|judge\w*|score\w*|benchmark\w*)\.py",
+)];
+
+/// Libraries that decode files of data, and what of them reads.
+static DECODERS: Pattern = Pattern::new(
+    r"[/\\](pandas[/\\]io|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|nibabel|pydicom|rasterio|decord|av|lmdb|datasets[/\\]packaged_modules|polars[/\\]io|torchvision[/\\]io|torchcodec|xml[/\\]etree)[/\\]|[/\\]PIL[/\\][^\n]{0,60}\bin (open|load\w*|_?read\w*|seek|decode\w*|getdata|verify|convert|i(16|32)(be|le))\b|pandas/_libs/(parsers|json)\b|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile|codecs)\.py|[/\\]pycocotools[/\\]coco\.py[^\n]{0,20}\bin (createIndex|__init__|load(Imgs|Anns|Cats)|get\w+Ids|annTo\w+)\b",
+);
+
 /// What the code line of a frame calls: a shortened traceback has no frame of what it called.
 static CALLS: [(Phase, Pattern); 4] = [
-    phase(
-        Phase::Evaluate,
-        r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
-    ),
+    phase(Phase::LookUp, r"\._nn\.(cross_entropy_loss|nll_loss\w*)\(|\btorch\.embedding\("),
     phase(
         Phase::PinMemory,
         r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
@@ -125,12 +141,23 @@ static CALLS: [(Phase, Pattern); 4] = [
     ),
 ];
 
+/// The same of the code of the user alone.
+static OWN_CALLS: [(Phase, Pattern); 1] = [phase(
+    Phase::Evaluate,
+    r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
+)];
+
 /// A statement that raises an exception, or that asserts.
 static RAISE: Pattern = Pattern::new(r"(?-i:(?:^|[:;] ?)(?:raise ([A-Za-z_][\w.]*)|assert\b))");
 
 /// Classes that mean what the machine, the network or a device reported, also where a script raises them; the last word of their names.
 static REPORTS: Pattern = Pattern::new(
     r"(?-i:^(OSError|IOError|EnvironmentError|\w*MemoryError|PermissionError|File\w+Error|(IsA|NotA)DirectoryError|BlockingIOError|\w*Connect\w*Error|BrokenPipeError|TimeoutError|InterruptedError|SystemExit|KeyboardInterrupt)$)",
+);
+
+/// What is printed before a class by which a network reports.
+static NETWORK_MODULE: Pattern = Pattern::new(
+    r"(?-i:(^|[^\w.])(socket|ssl|http\.client|urllib\.error|urllib3|requests|httpx|httpcore|aiohttp|botocore|grpc)\.(\w+\.)*$)",
 );
 
 /// Classes of values, keys and types: what they say is of what the script was given, in whatever words.
@@ -154,6 +181,10 @@ pub(super) struct TracebackState {
     is_certain: bool,
     /// Its innermost frame in code of the user.
     own_frame: Option<OwnFrame>,
+    /// Whether its last frame is not in code of the user.
+    is_installed: bool,
+    /// Whether a library that decodes data is below the code of the user.
+    is_decoding: bool,
     /// The last line that announces a traceback beside the main program.
     aside_at: Option<u64>,
 }
@@ -169,6 +200,9 @@ impl TracebackState {
         let code_of = self.current.as_mut().filter(|open| !is_frame && line_number == open.line_number + 1);
         if let Some(open) = code_of {
             add_phases(&mut open.phases, &CALLS, line);
+            if !self.is_installed {
+                add_phases(&mut open.phases, &OWN_CALLS, line);
+            }
             return;
         }
         if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
@@ -186,9 +220,12 @@ impl TracebackState {
             self.current =
                 Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new(), is_aside });
             self.own_frame = None;
+            self.is_decoding = false;
         }
-        if is_frame && let Some(own) = frame::own_frame(line, line_number, behind) {
-            self.own_frame = Some(own);
+        self.is_installed = frame::is_installed(line);
+        if is_frame {
+            self.own_frame = frame::own_frame(line, line_number, behind).or(self.own_frame.take());
+            self.is_decoding = DECODERS.is_match(line) || (self.is_decoding && self.is_installed);
         }
         self.is_certain = !is_frame || !starts_over;
         if let Some(open) = &mut self.current {
@@ -197,6 +234,9 @@ impl TracebackState {
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
             if !NO_PHASE.is_match(line) {
                 add_phases(&mut open.phases, &PHASES, line);
+                if !self.is_installed {
+                    add_phases(&mut open.phases, &OWN_PHASES, line);
+                }
             }
         }
     }
@@ -204,7 +244,12 @@ impl TracebackState {
     /// What the traceback that encloses `line_number` was doing; `None` outside of one.
     pub(super) fn phases_at(&self, line_number: u64) -> Option<Vec<Phase>> {
         let open = self.current.as_ref().filter(|open| encloses(open, line_number))?;
-        Some(open.phases.clone())
+        Some(self.phases_of(open))
+    }
+
+    fn phases_of(&self, open: &TracebackEnd) -> Vec<Phase> {
+        let decodes = self.is_decoding.then_some(Phase::Decode);
+        open.phases.iter().copied().chain(decodes).collect()
     }
 
     /// The innermost frame in code of the user of the traceback that encloses `line_number`.
@@ -223,8 +268,7 @@ impl TracebackState {
         let name = raised.get(1).map_or(b"AssertionError".as_slice(), |name| name.as_bytes());
         let is_of_package = memchr::memchr_iter(b'.', name).count() > 1;
         let class = name.rsplit(|byte| *byte == b'.').next().unwrap_or(name);
-        let is_other =
-            is_of_package || REPORTS.is_match(class) || memchr::memmem::find(line, class).is_none();
+        let is_other = is_of_package || is_report(line, class) || memchr::memmem::find(line, class).is_none();
         (!is_other).then(|| ByHand { code, is_of_values: OF_VALUES.is_match(class) })
     }
 
@@ -234,8 +278,17 @@ impl TracebackState {
     }
 
     pub(super) fn finish(self) -> Option<TracebackEnd> {
-        self.current.filter(|_| self.is_certain)
+        let open = self.current.as_ref().filter(|_| self.is_certain)?;
+        Some(TracebackEnd { phases: self.phases_of(open), ..open.clone() })
     }
+}
+
+/// Whether the class of the exception in `line` means what the machine or a network reported, also where a script raises it: not where Python prints
+/// that the script defines it.
+fn is_report(line: &[u8], class: &[u8]) -> bool {
+    let before: Vec<&[u8]> = memchr::memmem::find_iter(line, class).map(|at| &line[..at]).collect();
+    let is_of_network = before.iter().any(|module| NETWORK_MODULE.is_match(module));
+    is_of_network || (REPORTS.is_match(class) && !before.iter().any(|module| module.ends_with(b"__main__.")))
 }
 
 const fn encloses(traceback: &TracebackEnd, line_number: u64) -> bool {

@@ -20,6 +20,8 @@ pub(crate) const WORKER_GONE: RuleName = RuleName("process.worker_gone");
 pub(crate) const LOG_ERROR: RuleName = RuleName("code.log_error");
 /// A check of native code failed, whatever the cause.
 pub(crate) const NATIVE_CHECK: RuleName = RuleName("code.native_check");
+/// Text that is not a program.
+pub(crate) const SYNTAX: RuleName = RuleName("code.syntax");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -45,7 +47,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"ninja: build stopped|^cmake error|error: command \W?\S+ failed with exit|unable to locate package|undefined reference to|command \W{0,3}(ninja|nvcc|gcc|g\+\+|cmake|make)\b[^\n]{0,200} non-zero exit|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
     ),
     cause(
-        "code.syntax",
+        SYNTAX.as_str(),
         CodeError,
         r"\bSyntaxError|IndentationError|TabError|syntax error near",
     ),
@@ -127,5 +129,5 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
     hint(PYTHON_EXIT.as_str(), CodeError, r"traceback \(most recent call last\)"),
     hint(LOG_ERROR.as_str(), CodeError, r"\b(error|fatal|failed)\b[:\]]")
-        .unless(r"failed call to cuinit|\b(error|failed):\s*\d+\s*$|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
+        .unless(r"^\W*(slurmstepd|srun|sbatch)\b|failed call to cuinit|\b(error|failed):\s*\d+\s*$|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
 ];

@@ -1,6 +1,7 @@
-//! The trainer, a tracker or the platform states that the work reached its end.
+//! The trainer or the platform states that the work reached its end.
 //!
-//! Only a log without an exit code needs them: a process that fails after its last step has an error after these lines.
+//! Only a log without an exit code needs them: a process that fails after its last step has an error after these lines. A tracker's closing lines
+//! (`wandb: Run summary:`, `wandb: Synced 5 W&B file(s)`) are none, unless they say how the process ended: it prints them whatever became of the work.
 
 use trackway_core::TerminationReason::Completed;
 
@@ -8,9 +9,6 @@ use super::{Role, RuleName, Signature};
 
 /// A script's own words for it.
 pub(crate) const STATED: RuleName = RuleName("completion.stated");
-
-/// A tracker's closing lines, which follow a failure too.
-pub(crate) const TRACKER: RuleName = RuleName("completion.tracker");
 /// A last line that is nothing but a word for an end.
 pub(crate) const BARE_WORD: RuleName = RuleName("completion.bare_word");
 
@@ -26,7 +24,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     .unless(r"train_loss['\x22]: ['\x22]?(nan|inf)|final step: (nan|inf)"),
     completion(
         "completion.platform",
-        r"completed - training job completed|reporting training success|(job|run|pipeline|workload|workflow|experiment)s? ['\x22`]?[\w./:<>()-]*['\x22`]? ?(has |have |was |is )?(succeeded|successfully completed|completed successfully|finished successfully|succeeded successfully)|^successfully completed\.|waiting for w&b process to finish\.\.\. \(success\)|in cluster <\S+> done\b|process finished with exit code 0\b|^(\S+ ){0,2}exit[ _]status\W{1,8}0\s*$|\bexit_status=0\b|JOB_STATE_SUCCEEDED|# ended \(code 0\)|trial status: \d+ terminated\s*$|number of trials: [^\n]{0,40}\(\d+ terminated\)\s*$|return value 0\)|\b(job)?(state|status|phase|condition|result)\W{1,4}(?-i:COMPLETED|SUCCEEDED|Completed|Succeeded|FINISHED|Finished)\b|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCOMPLETED\b)\s+0:0",
+        r"completed - training job completed|reporting training success|(job|run|pipeline|workload|workflow|experiment)s? ['\x22`]?[\w./:<>()-]*['\x22`]? ?(has |have |was |is )?(succeeded|successfully completed|completed successfully|finished successfully|succeeded successfully)|^successfully completed\.|waiting for w&b process to finish\.\.\. \(success\)|^\W*wandb: program ended successfully|in cluster <\S+> done\b|process finished with exit code 0\b|^(\S+ ){0,2}exit[ _]status\W{1,8}0\s*$|\bexit_status=0\b|JOB_STATE_SUCCEEDED|# ended \(code 0\)|trial status: \d+ terminated\s*$|number of trials: [^\n]{0,40}\(\d+ terminated\)\s*$|return value 0\)|\b(job)?(state|status|phase|condition|result)\W{1,4}(?-i:COMPLETED|SUCCEEDED|Completed|Succeeded|FINISHED|Finished)\b|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCOMPLETED\b)\s+0:0",
     )
     .unless(r"cancel|fail|upload|download|data job|not |step \S+ of"),
     completion(
@@ -34,10 +32,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"\bmax(imum)?[ _](number of )?(train(ing)? )?(steps|epochs|updates|iterations|batches|checkpoints)\b[^\n]{0,30} (was |has been |were )?reached|max epochs num!|^\W*best trial (config|final)|^\W*(run|job|script|program)( was| has)? successfully (finished|completed)|\*{3,} (eval|evaluation|test|predict) metrics \*{3,}|process \d+ exits successfully|sav(ed|ing) [^\n]{0,80}[_-]final\.(weights|pth?|h5|onnx|safetensors|ckpt|bin|pkl)|\btrial \S+ completed after \d+ iterations|\b(re)?(train(ing)?|fine-?tuning|pre-?training|fitting|optimi[sz]ation)( \w+){0,3}?( process| run| job| loop| phase)?( is| was| has| has been| have| took| ended)*[ :-]{1,3}(complete|completed|finished|done|success|successful|successfully)\b|\b(finished|completed|done( with)?) (the )?(train(ing)?|fine-?tuning|pre-?training|fitting)\b|total train(ing)? ?time\W{1,3}(of )?\d|^(\S+ ){0,3}train(ing)? time:? \d+:\d|^\W*training took \d|^\s*done: true\s*$|^\s*[\d.]+ seconds \(total\)|(reached|completed) (the )?(max(imum)?|last|final|all)[\W_]{0,2}(number of )?(train(ing)? )?(steps|epochs|iterations|step|epoch|iteration|updates)\b|training (has |is )?(ends|ended|over)\b|\btrained and saved (at|to|in)\b|\bsaved (the )?final (weights|model|adapter\w*|checkpoint)\b|\b(experiment|study|sweep|search|tuning) (is |has |was )?(finished|completed?|done|ended)\b|\ball (\d+ )?(training )?(epochs|steps|iterations) (were |are |have been )?(complete|completed|finished|done)\b|\bfit finished\b",
     )
     .unless(r"\b(not|never|n't|un|before|until|when|once|if|will|after|while|during|expected|estimated|remaining|eta|per|avg|average|each|epoch|fold|stage|phase|stopped|interrupted|failed|error|nan|cancell?ed|abort\w*|data|load\w*|tokeniz\w*) [^\n]{0,40}(train|fit|tun|complete|finish|done)|(epoch|batch|iteration|fold|stage|phase|step)\W{0,3}\d+[^\n]{0,60}(complete|finish|done)|with error|and failed|early|callback|threads?|in progress|pretraining data"),
-    completion(
-        TRACKER.as_str(),
-        r"^\W*wandb: (synced \d+ w&b file|synced \S[^\n]{0,60}: http|find logs at)|^\W*wandb: program ended successfully|operations synced with neptune|all assets uploaded|^\W*comet info: [^\n]{0,40}(upload\w* completed|completed successfully)",
-    ),
     completion(
         BARE_WORD.as_str(),
         r"^\W*((all|everything|script|program|run|job|main|execution) )?(is |has )?(done|finished|completed?)( successfully)?( (in|after|at) [\d.:]+ ?\w*)?\W*$|^\W*(finished|done|completed?)[.!:,] *(final|best|test|total|val)\b",

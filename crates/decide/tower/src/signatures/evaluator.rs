@@ -2,11 +2,14 @@
 
 use trackway_core::TerminationReason::EvaluatorError;
 
-use super::{Signature, cause};
+use super::{RuleName, Signature, cause};
+
+/// A judge, or another service behind an interface, refused or did not answer.
+pub(crate) const JUDGE_API: RuleName = RuleName("evaluator.judge_api");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
-        "evaluator.judge_api",
+        JUDGE_API.as_str(),
         EvaluatorError,
         r"RateLimitError|insufficient_quota|exceeded your current quota|(openai|anthropic|cohere|mistralai|litellm|groq|together|bedrock|genai|azure openai|gemini)[\w.]*[^\n]{0,120}(error|exception|rate.?limit|overloaded|timed out|429|40[013]|50\d)|overloaded_error|context_length_exceeded|rate_limit_exceeded|rate limit (reached|exceeded)|(error|unauthorized|forbidden|timed out)\b[^\n]{0,160}(api\.openai|openai\.azure|api\.anthropic|generativelanguage)\.|\bAPI(Connection|Status|Timeout|Response)?Error\b|encountered api error|\bApiError\b|(tokens|requests) per min|content_filter|content management policy|incorrect api key|ThrottlingException|resource has been exhausted \(e\.g\. check quota\)|maximum context length is",
     )

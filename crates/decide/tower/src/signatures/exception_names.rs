@@ -5,7 +5,10 @@ use trackway_core::TerminationReason::{
     NumericDivergence, Preempted, SchemaDrift, StorageError, Timeout,
 };
 
-use super::{Role, Signature};
+use super::{Role, RuleName, Signature};
+
+/// A class that is named after a network, or after a time that ran out.
+pub(crate) const NETWORK: RuleName = RuleName("exception_name.network");
 
 const fn named(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
     Signature::new(name, reason, Role::Exception, pattern)
@@ -67,10 +70,10 @@ pub(super) const SIGNATURES: &[Signature] = &[
     named(
         "exception_name.data",
         DataError,
-        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation|DataFiles\w*|Unpack|Avro|LZMA|XMLSyntax|Rasterio)\w*(Error|Exception)|OutOfRangeError|\b(struct|binascii|zlib|lzma|wave|aifc|audioop)\.[eE]rror)\b",
+        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation|DataFiles\w*|DatasetGeneration|Unpack|Avro|LZMA|XMLSyntax|Rasterio)\w*(Error|Exception)|OutOfRangeError|\b(struct|binascii|zlib|lzma|wave|aifc|audioop)\.[eE]rror)\b",
     ),
     named(
-        "exception_name.network",
+        NETWORK.as_str(),
         NetworkError,
         r"(?-i:\b\w+(Timeout|TimeOut|TimedOut)\w*(Error|Exception)|\b(Timeout|TimeOut|TimedOut)\w*Exception)\b|(?-i:\b\w*(Connect|Connection|Communicat|Network|Socket|Http|HTTP|Transport|Proxy|Disconnect|Dns|DNS|Unreachable|Rpc|RPC|Grpc)\w*(Error|Exception))\b",
     ),

@@ -16,8 +16,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Role::Handled,
         r"skipping (this |the |bad |corrupt\w* |batch|sample|step|file|record|image|epoch|row|line|update|broken)|\bretrying\b|will retry|\bretry \d+ ?(/|of)|trying again|\bignor(ing|ed)\b|\bcontinuing\b|falling back|fall ?back to|recovered|reconnected|entering retry|backing off|(resuming|restarting|restored|continuing) (training )?(from|with)|(reducing|halving)[^\n]{0,20}batch",
     )
-    // A tracker reports its uploads; what the interpreter ignores at its end is in the lines that follow.
-    .unless(r"^\W*wandb|ignored in\b"),
+    // A tracker reports its uploads; what the interpreter ignores at its end is in the lines that follow; TensorFlow counts errors that follow from
+    // others.
+    .unless(r"^\W*wandb|ignored in\b|derived errors ignored"),
     Signature::new(EXCEPTION_IGNORED.as_str(), Unknown, Role::Handled, r"exception ignored in\b|error in atexit\._run_exitfuncs"),
     Signature::new(
         RESUMED.as_str(),

@@ -6,6 +6,8 @@ use super::{RuleName, Signature, cause, hint};
 
 /// A scaler skipped an update: usual when it happens now and then.
 pub(crate) const OVERFLOW_SEEN: RuleName = RuleName("numeric.overflow_seen");
+/// A value that is NaN is printed.
+pub(crate) const NAN_PRINTED: RuleName = RuleName("numeric.nan_printed");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -23,7 +25,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.nan_found",
         NumericDivergence,
-        r"(found|detected|encountered|got|produced|returned|hit|has|had)[^\n]{0,40}\b(nans?|infs?|non-?finite)\b[^\n]{0,60}(grad|loss|weight|param|tensor|norm|output|activation|layer|step|train|model|value|th output|iteration|batch|forward|backward|logit|action|observation|reward|policy|advantage)|(?-i:\bNaN)s? (or Inf )?(found|detected|encountered)|\bnans? (or infs? )?(was |were |is |are )?(found|detected|encountered) (in|at|during|while) (the )?(loss|grad|forward|backward|step|epoch|iteration|train|weight|param|output|activation|layer|logit|model)|unexpected result \W?(tensor\()?(nan|inf)\b|invalid value \(?nan\)?|tensor had (nan|inf)|CheckNumerics|returned nan values in its \d+\w* output|FloatingPointError: (invalid|overflow|divide|nan|inf)|FloatingPointError\b|probability tensor contains either|found invalid values:|the parameter \w+ has invalid values|domainerror with nan|bad initial energy|initial evaluation of model at starting point failed|log probability evaluates to log\(0\)|matrix contains invalid numeric entries|must be (a )?finite|is not finite|isfinite\([^\n]*\)|cannot convert float (nan|infinity) to integer|nan in (summary )?histogram|array must not contain infs or nans|nan, inf or huge value|nan(s)? in (the )?(\w+ )?(loss|grad|weight|param|model|output|logit|polic|reward|action|observation)",
+        r"(found|detected|encountered|got|produced|returned|hit|has|had)[^\n]{0,40}\b(nans?|infs?|non-?finite)\b[^\n]{0,60}(grad|loss|weight|param|tensor|norm|output|activation|layer|step|train|model|value|th output|iteration|batch|forward|backward|logit|action|observation|reward|policy|advantage)|(?-i:\bNaN)s? (or Inf )?(found|detected|encountered)|\bnans? (or infs? )?(was |were |is |are )?(found|detected|encountered) (in|at|during|while) (the )?(loss|grad|forward|backward|step|epoch|iteration|train|weight|param|output|activation|layer|logit|model)|unexpected result \W?(tensor\()?(nan|inf)\b|invalid value \(?nan\)?|tensor had (nan|inf)|CheckNumerics|returned nan values in its \d+\w* output|FloatingPointError: (invalid|overflow|divide|nan|inf)|FloatingPointError\b|probability tensor contains either|cumdist\[size - 1\]|found invalid values:|the parameter \w+ has invalid values|domainerror with nan|bad initial energy|initial evaluation of model at starting point failed|log probability evaluates to log\(0\)|matrix contains invalid numeric entries|must be (a )?finite|is not finite|isfinite\([^\n]*\)|cannot convert float (nan|infinity) to integer|nan in (summary )?histogram|array must not contain infs or nans|nan, inf or huge value|nan(s)? in (the )?(\w+ )?(loss|grad|weight|param|model|output|logit|polic|reward|action|observation)",
     )
     .unless(r"\bno nan|nan_to_num|column|skipping|input (x |y )?contains|dataframe|csv|feature"),
     cause(
@@ -43,7 +45,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"overflow detected|gradient overflow|overflow! |reducing loss scale|OVERFLOW!",
     ),
     hint(
-        "numeric.nan_printed",
+        NAN_PRINTED.as_str(),
         NumericDivergence,
         r"(\b|_)(loss|grad_norm|gnorm|cost|objective|perplexity|ppl|accuracy|mse|mae|rmse|logloss|l[12]|error|reward|train|valid|test)\w*['\x22]?\]?\s*[:=|\s]\s*['\x22(\[]?\s*[+-]?nan\b|\bavg iou: -?nan|\bnan,? (avg|mean|train|total|average) loss",
     ),

@@ -38,6 +38,7 @@ pub enum DataCommand {
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
   trackway data drift --reference snapshot:train --current new.parquet   its data is not read
+  trackway data drift --reference train.parquet --current new.parquet --skip batch --skip source
   trackway data drift --reference train.parquet --current new.parquet --joint   multivariate drift
   trackway data drift --reference train.parquet --current new.parquet --fail-on warn")]
     Drift(DriftArgs),
@@ -127,6 +128,8 @@ Examples:
 pub struct InferArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Write to this file instead of stdout; an existing file is not overwritten
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -136,6 +139,8 @@ pub struct InferArgs {
 pub struct ValidateArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Schema file, as written by `trackway data infer`
     #[arg(long, value_name = "FILE")]
     pub schema: PathBuf,
@@ -148,6 +153,8 @@ pub struct ValidateArgs {
 pub struct CheckArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -178,7 +185,7 @@ pub struct CheckArgs {
 /// From which verdict on a comparison fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A column is gone or of another type, the label has new values, or half of the features drifted
+    /// A column is gone, of another type or empty, the label has new values, or half of the features drifted
     Block,
     /// Anything drifted
     Warn,
@@ -195,6 +202,9 @@ pub struct DriftArgs {
     /// Target column (label shift is reported separately)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+    /// Column not to compare; repeatable. Identifiers, times and free texts are set apart anyway
+    #[arg(long, value_name = "COLUMN")]
+    pub skip: Vec<String>,
     /// Train a domain classifier to detect multivariate drift; needs the rows of both data sets
     #[arg(long)]
     pub joint: bool,
@@ -206,6 +216,8 @@ pub struct DriftArgs {
     pub all_rows: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
 }
 
 #[derive(Debug, Args)]
@@ -236,6 +248,8 @@ pub struct LeakageArgs {
     pub skip: Vec<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +272,8 @@ pub struct SnapshotArgs {
     pub command: Option<SnapshotCommand>,
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Keep the bytes of the files in the home, each content once: reflinks where the file system can, copies elsewhere
     #[arg(long)]
     pub keep_bytes: bool,
@@ -368,6 +384,8 @@ pub(super) const SPLIT_METHODS: [Word<SplitMethod>; 5] = [
 pub struct SplitArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Split strategy [default: group with --group, time with --time, otherwise hash]
     #[arg(long, value_parser = one_of(&SPLIT_METHODS))]
     pub by: Option<SplitMethod>,
@@ -422,6 +440,8 @@ const PROTECTIONS: [Word<Protection>; 3] = [
 pub struct CleanArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Cleaned table (.parquet, .csv, .tsv, .jsonl)
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -485,6 +505,9 @@ pub struct AsOfArgs {
     pub out: PathBuf,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    /// Exit with 3 if anything is left out, cut, renamed or read otherwise than it is written (`--strict` elsewhere)
+    #[arg(long)]
+    pub strict_reading: bool,
 }
 
 #[derive(Debug, Args)]
@@ -509,6 +532,8 @@ pub struct SkewArgs {
     pub equal_min: f64,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
 }
 
 #[derive(Debug, Args)]
@@ -524,12 +549,16 @@ pub struct DiffArgs {
     pub label: Option<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
 }
 
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    #[command(flatten)]
+    pub strict: StrictArgs,
     /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -564,7 +593,24 @@ pub struct ReadingArgs {
     /// Field separator of CSV files [default: detected]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<char>,
+    /// Leave out lines of CSV files that begin with this character
+    #[arg(long, value_name = "CHAR")]
+    pub comment: Option<char>,
+    /// Leave out so many lines at the beginning of CSV files, such as a title
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub skip_lines: u64,
+    /// Rows of CSV files end with a separator
+    #[arg(long)]
+    pub trailing_separator: bool,
     /// String that marks a missing value; repeatable [default: ?, NA, null and similar]
     #[arg(long, value_name = "TEXT")]
     pub missing: Vec<String>,
+}
+
+/// Whether what is not read as it is written is an error.
+#[derive(Debug, Args)]
+pub struct StrictArgs {
+    /// Exit with 3 if anything is left out, cut, renamed or read otherwise than it is written
+    #[arg(long)]
+    pub strict: bool,
 }

@@ -50,8 +50,11 @@ pub struct SlicesArgs {
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,
     /// Report only the simplest of slices with identical rows
-    #[arg(long)]
+    #[arg(long, conflicts_with = "repeats")]
     pub distinct: bool,
+    /// List every slice by its score, also those that name the same rows, or 95 % of them, as one above
+    #[arg(long)]
+    pub repeats: bool,
     /// Maximum number of predicates per slice
     #[arg(long, value_name = "L", default_value_t = 3)]
     pub max_level: usize,

@@ -116,6 +116,9 @@ fn every_proposed_command_works_in_its_state() {
                 reads_checkpoints: is(3),
                 lacks_run_file: is(0) && kind == LaunchKind::Train,
                 needs_full_command: is(7),
+                instead_of_resume: (is(6) && is(1)).then(|| {
+                    format!("start a run from the weights of step 40: trackway run r.toml --set run.start_from={run_id}")
+                }),
             };
             let is_doubted = facts.health.is_some() && reason.is_some_and(TerminationReason::is_success);
             for action in next(&facts) {
@@ -161,7 +164,12 @@ fn works(command: &super::Command, facts: &trackway_inspect::explain::next::Next
 
     let is_training = facts.kind == LaunchKind::Train;
     match command {
-        Command::Resume(_) => may_resume(facts.kind, facts.state, facts.reason) && !facts.needs_full_command,
+        Command::Resume(_) => {
+            may_resume(facts.kind, facts.state, facts.reason)
+                && !facts.needs_full_command
+                && facts.instead_of_resume.is_none()
+        }
+        Command::Run(_) => facts.instead_of_resume.is_some(),
         Command::Watch(_) | Command::Stop(_) => facts.state == RunState::Running,
         Command::Diagnose(_) => is_training && facts.reason.is_some(),
         Command::Rollback(_) => is_training && facts.committed_step.is_some() && facts.state.is_final(),

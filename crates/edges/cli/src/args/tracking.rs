@@ -12,12 +12,14 @@ use trackway_ledger::ForeignTool;
   trackway runs
   trackway runs --where 'val_loss < 0.3 and param.optimizer = \"adam\"' --sort val_loss
   trackway runs --sort -max.val_accuracy --columns name,max.val_accuracy,param.lr --limit 5
+  trackway runs --sort -eval.accuracy --where 'eval.slice.older.recall > 0.8'
   trackway runs --where 'tag.sweep = \"august\"' --columns name,note,tag.sweep
   trackway runs --where 'state = \"failed\" and `train/loss` > 10' --json
   trackway runs --limit 100 --after 01kabc
 
 Names are columns of `runs` (docs/ledger.md), metrics (the last value; prefix `min.`, `max.` or `first.` for another one), \
-`param.NAME` and `tag.NAME`. Quote names with special characters in backticks.")]
+`eval.METRIC` and `eval.slice.NAME.METRIC` (of the newest completed evaluation that has it), `param.NAME` and `tag.NAME`. \
+Quote names with special characters in backticks.")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
     #[command(subcommand)]
@@ -25,14 +27,14 @@ pub struct RunsArgs {
     /// Show the health of each run: whether what it computed is worth something
     #[arg(long)]
     pub health: bool,
-    /// SQL condition on columns, metrics, parameters and tags
+    /// SQL condition on columns, metrics, evaluations, parameters and tags
     #[arg(long = "where", value_name = "CONDITION")]
     pub condition: Option<String>,
     /// Sort by this name, ascending; prefix `-` for descending
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     pub sort: Vec<String>,
     /// Columns to show
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES")]
     pub columns: Vec<String>,
     /// Maximum number of rows
     #[arg(long, default_value_t = 20, value_name = "N")]
@@ -174,13 +176,17 @@ pub struct RunExportArgs {
   trackway import neptune exports/data
 
 Every run of the store becomes a run with one sealed attempt, with its parameters, tags and metrics. Importing again adds only \
-new runs.")]
+new runs. What cannot be read is left out and named, with its place and number. Exit code 3: nothing could be imported, or --strict was \
+given and something would be left out or changed.")]
 pub struct ImportArgs {
     /// Tool that wrote the store
     #[arg(value_parser = words!(ForeignTool))]
     pub tool: ForeignTool,
     /// Store: a folder, or MLflow's SQLite file
     pub path: PathBuf,
+    /// Import nothing if anything would be left out or changed; exit code 3
+    #[arg(long)]
+    pub strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,10 @@ use crate::units::{duration, metric, timestamp};
 
 /// Characters of a note in the list; `trackway explain` shows all of it.
 const NOTE_CHARACTERS_MAX: usize = 60;
+/// A name with special characters is in a pair of these.
+const QUOTES: [char; 2] = ['`', '"'];
+/// Values of a run that the usual table shows anyway.
+const SHOWN_ANYWAY: [&str; 4] = ["run_id", "name", "state", "created_at"];
 
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
 
@@ -23,8 +27,8 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let search = RunSearch {
         condition: args.condition.clone(),
-        order: args.sort.iter().map(|key| sort_key(key)).collect(),
-        columns: args.columns.iter().map(|name| plain_name(name)).collect(),
+        order: names_in(&args.sort).map(sort_key).collect(),
+        columns: names_in(&args.columns).map(plain_name).collect(),
         with_hidden: args.all,
         page: Page { after, limit: args.limit as usize },
     };
@@ -57,9 +61,50 @@ fn sort_key(key: &str) -> (String, bool) {
     }
 }
 
-/// A name may be in quotes, as it is in a condition.
+/// The names of lists with commas; a comma in quotes is part of a name.
+fn names_in(lists: &[String]) -> impl Iterator<Item = &str> {
+    lists.iter().flat_map(|list| {
+        let mut quote = None;
+        list.split(move |letter: char| match quote {
+            Some(open) => {
+                quote = quote.filter(|_| letter != open);
+                false
+            }
+            None => {
+                quote = Some(letter).filter(|letter| QUOTES.contains(letter));
+                letter == ','
+            }
+        })
+    })
+}
+
+/// A name, or each of its parts between dots, may be in quotes, as it may in a condition.
 fn plain_name(name: &str) -> String {
-    name.trim().trim_matches(['`', '"']).into()
+    let mut plain = String::new();
+    let mut rest = name.trim();
+    while !rest.is_empty() {
+        let quoted = rest.strip_prefix(QUOTES).and_then(|inner| {
+            let quote = rest.chars().next()?;
+            inner.split_once(quote).filter(|(_, after)| after.is_empty() || after.starts_with('.'))
+        });
+        let part = match quoted {
+            Some((part, after)) => {
+                rest = after;
+                part
+            }
+            None => {
+                let (part, after) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                rest = after;
+                part
+            }
+        };
+        plain.push_str(part);
+        if let Some(after) = rest.strip_prefix('.') {
+            plain.push('.');
+            rest = after;
+        }
+    }
+    plain
 }
 
 /// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
@@ -81,7 +126,8 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printe
         true => usual.to_vec(),
         false => vec!["run"],
     };
-    let has = |name: &str| usual.contains(&name) || matches!(name, "run_id" | "created_at");
+    // What was sorted by, or was in the condition, is shown beside what is usual.
+    let has = |name: &String| SHOWN_ANYWAY.contains(&name.as_str());
     let shown: Vec<usize> =
         (0..found.names.len()).filter(|at| !args.columns.is_empty() || !has(&found.names[*at])).collect();
     header.extend(shown.iter().map(|at| found.names[*at].as_str()));
@@ -206,6 +252,28 @@ fn attempt_cells(attempt: &Attempt) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that names in lists are parted at commas outside of quotes, and that the quotes of a name, or of each of
+    /// its parts, are not part of it.
+    #[test]
+    fn names_may_be_in_quotes() {
+        let lists = ["-val_loss,`train/loss` desc".to_owned(), "eval.slice.\"old, men\".recall asc".into()];
+        let keys: Vec<(String, bool)> = names_in(&lists).map(sort_key).collect();
+        let expected = [("val_loss", true), ("train/loss", true), ("eval.slice.old, men.recall", false)];
+        assert_eq!(keys, expected.map(|(name, greatest_first)| (name.to_owned(), greatest_first)));
+        for (name, plain) in [
+            (" eval.slice.`v1.5`.f1 ", "eval.slice.v1.5.f1"),
+            ("\"eval.slice.old men.f1\"", "eval.slice.old men.f1"),
+            ("eval.slice.old men.f1", "eval.slice.old men.f1"),
+            ("5\" disk", "5\" disk"),
+            ("`open", "`open"),
+            ("a..b.", "a..b."),
+            ("", ""),
+        ] {
+            assert_eq!(plain_name(name), plain, "{name}");
+        }
+        assert_eq!(names_in(&[String::new()]).collect::<Vec<_>>(), [""]);
+    }
 
     /// Proves that a whole parameter is shown as one, and a fraction with the digits of a metric.
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use trackway_engine::Context;
-use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_engine::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};
 use trackway_flows::checkpoints::BytesProgress;
 use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
 use trackway_tower::decide::DecisionRule;
@@ -154,6 +154,8 @@ pub struct Live {
     searching: CandidatesBar,
     /// The script's last output did not end its line.
     mid_line: AtomicBool,
+    /// Which streams of the script are terminals.
+    terminal: TerminalStreams,
 }
 
 impl Live {
@@ -172,6 +174,7 @@ impl Live {
             fetching: BytesBar::new("downloading the checkpoint"),
             searching: CandidatesBar::default(),
             mid_line: AtomicBool::new(false),
+            terminal: TerminalStreams::default(),
         }
     }
 
@@ -203,8 +206,18 @@ impl Live {
 
 /// Does what launches a script: signals end it, and it is shown while it lasts.
 pub fn supervised<T>(context: &Context, printer: Printer, work: impl FnOnce(&Live) -> T) -> T {
+    supervised_in(TerminalStreams::default(), context, printer, work)
+}
+
+/// The same for a script some of whose streams are terminals.
+pub fn supervised_in<T>(
+    terminal: TerminalStreams,
+    context: &Context,
+    printer: Printer,
+    work: impl FnOnce(&Live) -> T,
+) -> T {
     signals::supervise(&context.cancel);
-    let live = Live::new(printer);
+    let live = Live { terminal, ..Live::new(printer) };
     let done = work(&live);
     live.finish();
     done
@@ -229,6 +242,10 @@ impl Reporter for Live {
             self.printer.note(&text);
         });
         self.set_mid_line(false);
+    }
+
+    fn terminal(&self) -> TerminalStreams {
+        self.terminal
     }
 
     fn output(&self, stream: Stream, bytes: &[u8]) {

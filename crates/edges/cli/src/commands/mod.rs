@@ -46,6 +46,7 @@ mod sections;
 pub mod shell;
 pub mod slices;
 pub mod sql;
+mod terminal;
 pub mod verify;
 pub mod watch;
 

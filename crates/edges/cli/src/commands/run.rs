@@ -15,6 +15,7 @@ use super::evaluate::{few_metrics, gate_summary, unmet_lines};
 use super::given_name;
 use super::live;
 use super::preflight::selection;
+use super::terminal;
 use crate::args::{FailOnHealth, ResumeArgs, RunArgs};
 use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
@@ -82,7 +83,7 @@ fn overrides(table: &str, pairs: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Exit {
-    let (report, printer) = supervised(context, (None, args.detached), printer, |reporter| {
+    let (report, printer) = supervised(context, None, (args.detached, args.no_tty), printer, |reporter| {
         train::run(context, request, reporter)
     });
     tell(&report?, (args.exit_with_child, args.fail_on), printer)
@@ -91,7 +92,8 @@ pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Prin
 /// Does the work of a supervisor, with a terminal or without.
 fn supervised<T>(
     context: &Context,
-    (run, detached): (Option<RunId>, bool),
+    run: Option<RunId>,
+    (detached, no_tty): (bool, bool),
     printer: Printer,
     work: impl FnOnce(&dyn PreflightReporter) -> T,
 ) -> (T, Printer) {
@@ -99,13 +101,15 @@ fn supervised<T>(
         let named = run.and_then(|run| context.run_by_id(run).ok()).map(|run| (run.run_id, run.name));
         return detach::supervise(context, named, printer, work);
     }
-    (live::supervised(context, printer, |live| work(live)), printer)
+    let terminal = terminal::streams(printer, no_tty);
+    (live::supervised_in(terminal, context, printer, |live| work(live)), printer)
 }
 
 pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let named = args.run.as_deref().unwrap_or("last");
     let run = context.resolve_run(named)?;
-    let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
+    let modes = (args.detached, args.no_tty);
+    let (report, printer) = supervised(context, Some(run), modes, printer, |reporter| {
         train::resume(context, run, args.accepts.why().as_deref(), reporter)
     });
     tell(&report?, (false, args.fail_on), printer)

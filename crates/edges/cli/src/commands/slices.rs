@@ -6,7 +6,8 @@ use trackway_api::models::SlicesReport;
 use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
-    ErrorSlice, ErrorSource, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict, SlicesRequest, find,
+    ErrorSlice, ErrorSource, MatchedClass, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict,
+    SlicesRequest, find,
 };
 
 use crate::args::SlicesArgs;
@@ -44,6 +45,7 @@ fn request(args: &SlicesArgs, read: &ReadContext) -> SlicesRequest {
             &args,
             [top, max_level, alpha, min_support, bins, seed],
             is_distinct: args.distinct,
+            merges_alike: !args.distinct && !args.repeats,
             holdout: (!args.no_holdout).then_some(args.holdout),
             false_discovery_rate: args.fdr,
         ),
@@ -57,6 +59,7 @@ fn print(printer: Printer, answer: &SlicesReport) {
         printer.line("no slice has a larger error than all rows together");
     } else {
         printer.table(&header(answer), found.slices.iter().map(|slice| cells(answer, slice)).collect());
+        found.slices.iter().filter_map(other_descriptions).for_each(|line| printer.line(line));
     }
     if !found.resolved.is_empty() {
         printer.line("");
@@ -115,6 +118,21 @@ fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
     cells
 }
 
+/// Other descriptions that are shown of one slice.
+const OTHERS_SHOWN: usize = 2;
+
+/// The other descriptions of the rows of a slice, if it has some.
+pub fn other_descriptions(slice: &ErrorSlice) -> Option<Shown> {
+    let others = &slice.also_described_by;
+    let listed = others.iter().take(OTHERS_SHOWN).map(|it| shown(&it.predicate));
+    let more = match others.len().saturating_sub(OTHERS_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let line = || shown(&slice.predicate) + " is also described by " + Shown::joined(listed, "; ") + more;
+    (!others.is_empty()).then(line)
+}
+
 /// `age [25, 31) · sector Private`.
 pub fn shown(predicate: &Predicate) -> Shown {
     let part = |(name, value): (&String, &Option<String>)| {
@@ -156,6 +174,21 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
         warnings.push(format!(
             "{} with the same rows as a slice above; --distinct omits such slices",
             counted(repeats as u64, "slice")
+        ));
+    }
+    if !answer.predicted_columns.is_empty() {
+        let columns: Vec<String> = answer.predicted_columns.iter().map(|name| format!("`{name}`")).collect();
+        warnings.push(format!(
+            "no slices of {}: by the name it is what the model said; --features takes it as a feature",
+            columns.join(", ")
+        ));
+    }
+    if !found.matched_classes.is_empty() {
+        let pair = |it: &MatchedClass| format!("`{}` is `{}`", it.prediction, it.label);
+        let pairs: Vec<String> = found.matched_classes.iter().take(5).map(pair).collect();
+        warnings.push(format!(
+            "predictions are written otherwise than labels and were matched: {}",
+            pairs.join(", ")
         ));
     }
     if !found.is_complete {

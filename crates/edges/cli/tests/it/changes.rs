@@ -1,5 +1,7 @@
 //! What changed since the last good run, as the commands show it.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::harness::{Home, answer};
@@ -314,6 +316,93 @@ fn outputs_and_docstrings_open_no_blocked_run() {
     assert!(opened.stderr.contains(": `rows.txt`)"), "{}", opened.stderr);
 }
 
+/// Proves that settings in a text which only the script opens are compared key by key, whether git tracks it, does not, or is not there.
+#[test]
+fn settings_in_a_plain_text_are_compared() {
+    let script =
+        "lr = dict(line.strip().split('=') for line in open('cfg.txt'))['lr']\nprint('step 1 loss', lr)\n";
+    let run_file = "[run]\nname = \"r\"\ncommand = [\"python3\", \"-B\", \"t.py\"]\n";
+    let files = [("t.py", script), ("r.toml", run_file), ("cfg.txt", "lr=0.02\n")];
+    let bare = Home::new();
+    files.iter().for_each(|(name, text)| drop(bare.write(name, text)));
+    run(&bare, 0);
+    let untracked = trained_in_git(&files[..2], 4);
+    untracked.write("cfg.txt", "lr=0.02\n");
+    run(&untracked, 0);
+    for (home, expected) in [
+        (bare, "file cfg.txt: lr 0.02 2.4"),
+        (untracked, "file cfg.txt: lr 0.02 2.4"),
+        (trained_in_git(&files, 0), "uncommitted cfg.txt as committed +1 −1 +1 −1"),
+    ] {
+        home.write("cfg.txt", "lr=2.4\n");
+        run(&home, 0);
+        assert_eq!(changes(&home.json(&["explain", "last"])["since_last_good"]), [expected]);
+    }
+}
+
+/// A training on `data/data.csv` whose label is out of range.
+const OUT_OF_RANGE: &str = "import csv\n\
+    for row in csv.DictReader(open('data/data.csv')):\n\
+    \x20   if int(row['label']) > 9: raise ValueError(f\"label {row['label']} out of range [0, 9] in data/data.csv\")\n\
+    print('step 1 loss 0.5')\n";
+
+/// The command of Trackway as a line of a shell, with what is behind it there.
+fn in_a_shell(home: &Home, line: &str) -> i32 {
+    let mut shell = std::process::Command::new("sh");
+    let trackway = home.command(&[]);
+    shell
+        .args(["-c", &format!("\"$0\" {line}"), crate::harness::BINARY])
+        .current_dir(home.path())
+        .env_clear();
+    let set = trackway.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    shell.envs(set).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().code().unwrap()
+}
+
+/// Proves that the file which a shell writes the output of a run to, by `>` and by `tee`, opens no run that its data blocked, in a repository and without one, and does not count as a change
+/// since the last good run; that the same bytes written again and a new file which a word of a message only resembles open it neither; and that repaired data does.
+#[test]
+fn a_redirected_output_is_no_change() {
+    for (has_git, redirect) in
+        [(true, "> train.txt 2>&1"), (true, "2>&1 | tee train.txt"), (false, "> train.txt")]
+    {
+        let home = Home::new();
+        let data = |label: u32| {
+            std::fs::create_dir_all(home.path().join("data")).unwrap();
+            home.write("data/data.csv", &format!("x,label\n1,{label}\n"));
+        };
+        home.write("t.py", OUT_OF_RANGE);
+        home.write(".gitignore", "/home\n/settings\n");
+        data(1);
+        if has_git {
+            let line =
+                "-q . && git add -A && git -c user.name=a -c user.email=a@example.com commit -qm first";
+            let made = std::process::Command::new("sh")
+                .current_dir(home.path())
+                .args(["-c", &format!("git init {line}")])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        in_a_shell(&home, "run -- python3 -B t.py > good.txt");
+        data(77);
+        in_a_shell(&home, &format!("run -- python3 -B t.py {redirect}"));
+        let page = home.json(&["explain", "last"]);
+        assert_eq!(page["run"]["state"], "blocked", "{page}");
+        let found = changes(&page["since_last_good"]);
+        assert!(found.len() == 1 && found[0].contains("data/data.csv"), "{redirect}: {found:?}");
+        let refused = home.trackway(&["resume", "last"]);
+        assert_eq!(refused.code, 2, "{redirect}: {}", refused.stderr);
+        data(77);
+        std::fs::create_dir(home.path().join("out")).unwrap();
+        home.write("out/metrics.json", "{}");
+        let refused = home.trackway(&["resume", "last"]);
+        assert_eq!(refused.code, 2, "{redirect}: {}", refused.stderr);
+        data(2);
+        let opened = home.trackway(&["resume", "last"]);
+        assert_eq!(opened.code, 0, "{redirect}: {}", opened.stderr);
+        assert!(opened.stderr.contains(": `data/data.csv`)"), "{}", opened.stderr);
+    }
+}
+
 /// Proves that after a data error neither a document nor the run file lets a new run on the same data through, and that code does.
 #[test]
 fn documents_and_settings_let_no_new_run_through() {
@@ -620,7 +709,7 @@ fn a_wrong_resume_is_said_at_its_first_step() {
 }
 
 /// Proves that a script which reads its checkpoint and begins again, and one that continues from a file which `adopt` does not name, are ended at their
-/// first steps, and that one which prints step 0 at each start and continues is not.
+/// first steps, and that one which continues is not: one that prints step 0 at each start, and one that counts the batches of an evaluation before.
 #[test]
 fn a_resume_is_judged_by_its_first_steps_whatever_was_read() {
     let script = r#"
@@ -629,7 +718,10 @@ load = lambda path: pickle.load(open(path, "rb"))["step"]
 again, s = os.path.exists("died"), 0
 if again and sys.argv[1] == "again": load("checkpoint.pkl")
 if again and sys.argv[1] == "elsewhere": s = load("own.bin")
-if again and sys.argv[1] == "continues": s = load("checkpoint.pkl")
+if again and sys.argv[1] in ("continues", "evaluates"): s = load("checkpoint.pkl")
+for batch in range(1, 14) if again and sys.argv[1] == "evaluates" else ():
+    print(f"[eval] step {batch} loss {0.5 / batch}", flush=True)
+    time.sleep(.5)
 if sys.argv[1] == "continues": print("step 0 val_loss 1.0", flush=True)
 while s < 120:
     s += 1
@@ -647,6 +739,7 @@ while s < 120:
         ("again", Some("and began again with step 1: it did not continue from it")),
         ("elsewhere", Some("the script began with step 45 and did not read the checkpoint of step")),
         ("continues", None),
+        ("evaluates", None),
     ] {
         let home = Home::new();
         home.write("s.py", script);

@@ -28,6 +28,91 @@ fn a_dirty_table_is_profiled() {
     assert!(home.path().join("kept.json").is_file());
 }
 
+/// Proves that a table of which every row is rejected ends with 3 and names the option that reads it, that this option reads it, and
+/// that lines which are left out on request are noted with their number.
+#[test]
+fn a_layout_is_read_with_the_option_that_is_named() {
+    let home = Home::new();
+    for (name, text, option, note) in [
+        (
+            "comment.csv",
+            "# made by x\nn,word\n1,a\n2,b\n3,c\n",
+            &["--comment", "#"][..],
+            Some(("comments", 1)),
+        ),
+        (
+            "title.csv",
+            "Report of May\n\nn,word\n1,a\n2,b\n3,c\n",
+            &["--skip-lines", "2"],
+            Some(("skipped_lines", 2)),
+        ),
+        ("trailing.csv", "n,word\n1,a,\n2,b,\n3,c,\n", &["--trailing-separator"], None),
+    ] {
+        home.write(name, text);
+        let refused = home.trackway(&["data", "profile", name]);
+        assert_eq!(refused.code, 3, "{name}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stdout.contains(option[0]), "{name}: {}", refused.stdout);
+        let read = [&["data", "profile", name, "--strict"], option].concat();
+        assert_eq!(home.trackway(&read).code, 0, "{name}");
+        let profile = home.json(&read);
+        assert_eq!(
+            (profile["rows"].as_u64(), profile["rows_rejected"].as_u64()),
+            (Some(3), Some(0)),
+            "{name}"
+        );
+        assert_eq!(
+            (profile["columns"][0]["type"].as_str(), profile["columns"][0]["max"].as_u64()),
+            (Some("int"), Some(3))
+        );
+        let notes = profile["reading"].as_array().unwrap();
+        let notes: Vec<_> =
+            notes.iter().map(|it| (it["kind"].as_str().unwrap(), it["count"].as_u64().unwrap())).collect();
+        assert_eq!(notes, Vec::from_iter(note), "{name}");
+    }
+}
+
+/// Proves that each thing which reading leaves out, cuts, renames or reads as something else is in the answer with its count and its first
+/// line, and that a strict reading ends with 3 because of it and writes nothing.
+#[test]
+fn what_reading_changed_is_said_and_strictly_an_error() {
+    let home = Home::new();
+    for (name, text, kind, count, line) in [
+        ("blanks.csv", "n,word\n1,a\n2, b\n3, c\n", "trimmed", 2, 3),
+        ("ragged.csv", "n,word\n1,a\n2\n3,c\n", "rejected_rows", 1, 3),
+        ("digits.csv", "n,word\n0.5,a\n0.1234567890123456789,b\n0.1234567890123456788,c\n", "rounded", 2, 3),
+        ("quotes.csv", "n,word\n1,\"a\"b\n2,c\n", "malformed_quotes", 1, 2),
+        ("lines.csv", "n,word\n1,a\n\n2,b\n", "empty_lines", 1, 3),
+    ] {
+        home.write(name, text);
+        let profile = home.json(&["data", "profile", name]);
+        let notes = profile["reading"].as_array().unwrap();
+        assert_eq!(notes.len(), 1, "{name}: {notes:?}");
+        let note = &notes[0];
+        assert_eq!(
+            (note["kind"].as_str(), note["count"].as_u64(), note["row"].as_u64(), note["file"].as_str()),
+            (Some(kind), Some(count), Some(line), Some(name)),
+            "{note}"
+        );
+        for command in [
+            &["data", "profile", name, "--strict"][..],
+            &["data", "check", name, "--strict"],
+            &["data", "clean", name, "--out", "clean.csv", "--strict"],
+            &["data", "infer", name, "--out", "schema.toml", "--strict"],
+            &["data", "split", name, "--by", "hash", "--parts", "a=0.5,b=0.5", "--out", "parts", "--strict"],
+        ] {
+            let refused = home.trackway(command);
+            assert_eq!(refused.code, 3, "{command:?}: {}{}", refused.stdout, refused.stderr);
+            assert!(refused.stderr.contains("--strict"), "{command:?}: {}", refused.stderr);
+        }
+        for written in ["clean.csv", "clean.quarantine.csv", "schema.toml", "parts"] {
+            assert!(!home.path().join(written).exists(), "{name}: {written}");
+        }
+    }
+    home.write("plain.csv", "n,word\n1,a\n2,b\n");
+    let plain = home.trackway(&["data", "profile", "plain.csv", "--strict"]);
+    assert_eq!((plain.code, plain.stderr.as_str()), (0, ""), "{}", plain.stdout);
+}
+
 /// Proves that a missing path is exit code 6, and a file that is not a table or lacks the label is exit code 2 with
 /// advice.
 #[test]
@@ -233,6 +318,51 @@ fn what_could_not_be_checked_blocks() {
     assert!(answer.stdout.contains("the order was not checked"), "{}", answer.stdout);
 }
 
+/// Proves that identifiers and times are set apart with the reason, that a column is left out on request, that the verdict names what
+/// blocks, that replaced categories drift with the fraction of unknown values, and that an unknown column is refused.
+#[test]
+fn drift_says_what_is_compared_and_what_blocks() {
+    let home = Home::new();
+    let table = |start: usize, plan: &str, spent: &str| {
+        let row = |row: usize| {
+            let (day, hour) = (1 + row / 24 % 28, row % 24);
+            format!(
+                "{row},2026-0{}-{day:02}T{hour:02}:00:00Z,{plan}{},{},{spent}\n",
+                1 + row / 672,
+                row % 40,
+                row % 7
+            )
+        };
+        format!("id,at,plan,n,spent\n{}", (start..start + 600).map(row).collect::<String>())
+    };
+    home.write("old.csv", &table(0, "old", "3"));
+    home.write("new.csv", &table(600, "new", "lots"));
+    let drift = |more: &[&str]| {
+        home.trackway(&[&["data", "drift", "--reference", "old.csv", "--current", "new.csv"], more].concat())
+    };
+    let shown = drift(&[]);
+    assert_eq!(shown.code, 3, "{}", shown.stderr);
+    assert!(shown.stdout.contains("set apart: `id`: every row has a different value"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("set apart: `at`: says when a row came about"), "{}", shown.stdout);
+    let replaced = "`plan`: 100 % of the current values are unknown to the reference, 0 % expected";
+    assert!(shown.stdout.contains(replaced), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("block: 1 column changed its type, 2 of 3 features drifted ("),
+        "{}",
+        shown.stdout
+    );
+    let skipped = drift(&["--skip", "spent", "--skip", "plan"]);
+    assert_eq!(skipped.code, 0, "{}", skipped.stdout);
+    assert!(skipped.stdout.contains("pass: 0 of 1 feature drifted"), "{}", skipped.stdout);
+    assert!(skipped.stdout.contains("set apart: `spent`: skipped on request"), "{}", skipped.stdout);
+    let unknown = drift(&["--skip", "spend"]);
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("neither side has the skipped column `spend`"),
+        "{}",
+        unknown.stderr
+    );
+}
+
 /// Proves that drift of texts lists a few beginnings of them, and of masked values one, with how many more there are.
 #[test]
 fn drift_of_texts_is_short() {
@@ -252,7 +382,7 @@ fn drift_of_texts_is_short() {
         let found = shown.lines().find(|line| line.contains(&format!("`{column}` has new values")));
         found.unwrap_or_else(|| panic!("{column}: {shown}")).to_owned()
     };
-    assert!(of("text").contains("` and 9 more and no longer `"), "{}", of("text"));
+    assert!(of("text").contains("` and 11 more and no longer `"), "{}", of("text"));
     assert!(of("text").contains('…') && !of("text").contains("read here"), "{}", of("text"));
     assert_eq!(
         of("mail").matches('`').count(),

@@ -71,6 +71,40 @@ fn a_table_is_cleaned_with_an_account_of_every_row() {
     assert_eq!((profile["rows"].as_u64(), profile["columns"].as_array().map(Vec::len)), (Some(102), Some(2)));
 }
 
+/// Proves that no row which differs from the earlier ones in a digit is left out, and that what is written has the digits of the file:
+/// whole numbers beyond 64 bits, codes with zeros in front, fractions with more digits than floats have.
+#[test]
+fn digits_are_what_they_are() {
+    let home = Home::new();
+    let rows = [
+        "18446744073709551617,007,0.1234567890123456789",
+        "18446744073709551616,007,0.1234567890123456789",
+        "18446744073709551616,7,0.1234567890123456789",
+        "18446744073709551616,7,0.1234567890123456788",
+        "18446744073709551616,7,0.50",
+        "18446744073709551616,7,0.5",
+    ];
+    let table = format!("id,code,share\n{}\n{}\n", rows.join("\n"), rows[2]);
+    home.write("a.csv", &table);
+    let answer = home.json(&["data", "clean", "a.csv", "--out", "clean.csv"]);
+    assert_eq!(
+        (answer["rows_written"].as_u64(), answer["duplicates_dropped"].as_u64()),
+        (Some(6), Some(1)),
+        "{answer:#}"
+    );
+    let written = std::fs::read_to_string(home.path().join("clean.csv")).unwrap();
+    assert_eq!(written, format!("id,code,share\n{}\n", rows.join("\n")));
+    let profile = home.json(&["data", "profile", "a.csv"]);
+    let column = |index: usize| {
+        let column = &profile["columns"][index];
+        let distinct = (column["distinct_estimate"].as_u64(), column["distinct_is_exact"].as_bool());
+        (column["type"].as_str().unwrap(), distinct)
+    };
+    assert_eq!(column(0), ("text", (Some(2), Some(true))));
+    assert_eq!(column(1), ("text", (Some(2), Some(true))));
+    assert_eq!(column(2), ("float", (Some(2), Some(false))), "two of the fractions are rounded to one");
+}
+
 /// Proves that an input is never overwritten, that hashing needs a key of some length which is not on the command line, and that
 /// a refused command leaves no file.
 #[test]

@@ -463,6 +463,34 @@ fn other_tools_logs_are_taken_over() {
     assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
 }
 
+/// Proves that an evaluator is what it imports, though its command names none of it and a module's name is computed: its files are seen
+/// opened, also by their compiled form; an unchanged one has the same digest again, and an edited module is another evaluator.
+#[test]
+fn an_evaluator_is_what_it_imports() {
+    let home = trained("python3 judge.py\n", "");
+    home.write(
+        "judge.py",
+        "import importlib, os\nhelper = importlib.import_module('help' + 'er')\n\
+         open(os.environ['TRACKWAY_EVALUATION_OUT'] + '/predictions.csv', 'w').write(helper.TABLE)\n",
+    );
+    let helper = |prediction: &str| format!("TABLE = 'id,label,prediction\\n1,a,a\\n2,b,{prediction}\\n'\n");
+    home.write("helper.py", &helper("b"));
+    home.write("unused.py", "");
+    let evaluated = || {
+        let (code, receipt) = evaluate(&home, &[]);
+        assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
+        receipt["evaluator"].clone()
+    };
+    let first = evaluated();
+    let files: Vec<&str> =
+        first["files"].as_array().unwrap().iter().filter_map(|it| it["path"].as_str()).collect();
+    assert_eq!(files, ["eval.sh", "helper.py", "judge.py"], "{first}");
+    assert_eq!(evaluated()["digest"], first["digest"]);
+    home.write("helper.py", &helper("a"));
+    let changed = evaluated();
+    assert!(changed["digest"].is_string() && changed["digest"] != first["digest"], "{changed}");
+}
+
 /// 400 rows of two sexes; the model of step 3 errs among women more often than that of step 1, which errs nowhere.
 const PEOPLE: &str = r#"
 python3 - "$TRACKWAY_CHECKPOINT_STEP" > "$TRACKWAY_EVALUATION_OUT/predictions.csv" <<'END'

@@ -89,6 +89,33 @@ fn what_completed_is_not_taken_for_good() {
     }
 }
 
+/// Proves that an accuracy which stays at the fraction of the largest class that pre-flight counted is that of a model that guesses, and that the data is
+/// named; and that at another one it is only a loss that does not fall.
+#[test]
+fn the_largest_class_of_the_data_is_known() {
+    for (of_fifty, found_by) in [(29, "chance_level"), (35, "plateau")] {
+        let home = Home::new();
+        let row = |number: usize| {
+            let label = if number % 50 < of_fifty { "a" } else { ["b", "c", "d"][number % 3] };
+            format!("{},{},{label}\n", number * 37 % 1000, number * 53 % 997)
+        };
+        home.write("train.csv", &("x,y,level\n".to_owned() + &(0..1000).map(row).collect::<String>()));
+        home.write(
+            "t.py",
+            &script(400, 1, "line = f'step {step} loss {1.08 + 0.003 * n:.4f} acc {0.58 + 0.01 * n:.4f}'"),
+        );
+        home.write("r.toml", "[run]\nname = \"r\"\ncommand = [\"python3\", \"t.py\"]\n[data.train]\npath = \"train.csv\"\nlabel = \"level\"\n");
+        let answer = home.trackway(&["run", "r.toml"]);
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        let page = home.json(&["explain", "last"]);
+        let found = findings(&page);
+        assert!(found.contains(&found_by.to_owned()), "{of_fifty}: {found:?}");
+        assert_eq!(found.contains(&"chance_level".to_owned()), of_fifty == 29, "{found:?}");
+        let said = "and the largest class of `train.csv` has 0.580 of its labels";
+        assert_eq!(page["health"].to_string().contains(said), of_fifty == 29, "{page}");
+    }
+}
+
 /// Proves that a training whose weights never change is broken also where the files around them do: the number of the step is in them.
 #[test]
 fn weights_that_never_move_are_found_in_changing_files() {

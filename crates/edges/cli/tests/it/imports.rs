@@ -133,3 +133,63 @@ fn what_is_no_store() {
         assert!(answer.stderr.contains("error:") && answer.stdout.is_empty(), "{tool}: {}", answer.stderr);
     }
 }
+
+/// A store of MLflow with a run without its file, a line that cannot be read, and a step below 0.
+fn damaged_store(home: &Home) -> PathBuf {
+    let store = home.path().join("mlruns");
+    for (path, text) in [
+        ("0/meta.yaml", "experiment_id: '0'\nname: Default\n"),
+        ("0/aaaa/meta.yaml", "experiment_id: '0'\nrun_id: aaaa\nrun_name: r\nstatus: 3\n"),
+        ("0/aaaa/metrics/loss", "1700000000000 0.9 -1\n17000\n1700000000001 0.5 0\n"),
+        ("0/bbbb/metrics/loss", "1700000000000 0.9 1\n"),
+    ] {
+        let path = store.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    store
+}
+
+/// Proves that what is left out of a store is named with its kind, place and number, each time, in the history of its run too; that a step
+/// below 0 does not become step 0; and that `--strict` imports nothing then, but imports a whole store.
+#[test]
+fn what_is_left_out_is_named() {
+    let home = Home::new();
+    let store = damaged_store(&home);
+    let arguments = ["import", "mlflow", store.to_str().unwrap()];
+    let strict = home.trackway(&[&arguments[..], &["--strict", "--json"]].concat());
+    assert_eq!(strict.code, 3, "{}", strict.stderr);
+    let refused: Value = serde_json::from_str(&strict.stdout).unwrap();
+    assert_eq!((&refused["is_refused"], &refused["runs"]), (&json!(true), &json!([])));
+    let report = import(&home, "mlflow", &store);
+    let left_out = |report: &Value| -> Vec<(String, u64)> {
+        let skipped = report["skipped"].as_array().unwrap().iter();
+        skipped.map(|it| (it["kind"].as_str().unwrap().to_owned(), it["count"].as_u64().unwrap())).collect()
+    };
+    let expected = [("value".to_owned(), 1), ("run".to_owned(), 1)];
+    assert_eq!((left_out(&report), left_out(&refused)), (expected.to_vec(), expected.to_vec()));
+    let steps = home.sql("select step, value from metrics order by step");
+    assert_eq!(steps, [json!({"step": -1, "value": 0.9}), json!({"step": 0, "value": 0.5})]);
+    let explained = home.trackway(&["explain", "r"]);
+    assert!(explained.stdout.contains("the first is line 2"), "{}", explained.stdout);
+
+    std::fs::remove_dir_all(store.join("0/bbbb")).unwrap();
+    std::fs::write(store.join("0/aaaa/metrics/loss"), "1700000000000 0.9 -1\n").unwrap();
+    let whole = home.trackway(&[&arguments[..], &["--strict"]].concat());
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+}
+
+/// Proves that a store of which nothing can be imported ends with 3, and says why.
+#[test]
+fn a_store_of_which_nothing_is_left() {
+    let home = Home::new();
+    let store = damaged_store(&home);
+    std::fs::write(store.join("0/aaaa/meta.yaml"), "").unwrap();
+    let answer = home.trackway(&["import", "mlflow", store.to_str().unwrap()]);
+    assert_eq!(answer.code, 3, "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("it names no run") && answer.stderr.contains("meta.yaml"),
+        "{}",
+        answer.stderr
+    );
+}

@@ -79,6 +79,45 @@ fn a_secret_leaves_through_no_channel() {
     assert_eq!(kept[0]["n"], 1);
 }
 
+/// Proves that the value of an option is hidden in the command and its parameters, that ordinary values of such options and of given parameters are kept,
+/// and that of a run whose parameter or tag had a secret no run file is proposed, as none can be written.
+#[test]
+fn options_and_parameters_keep_what_is_ordinary() {
+    let home = Home::new();
+    home.write("t.py", "print('step 1 loss 0.5')\n");
+    for (name, given, is_proposed) in [
+        ("plain", ["--param", "key=user_id"], true),
+        ("parameter", ["--param", "api_key=tulip-44"], false),
+        ("tag", ["--tag", "db_password=tulip-44"], false),
+    ] {
+        let command = ["python3", "t.py", "--token", "[MASK]", "--pass", "3", "--key", "col_name"];
+        let run = [&["run", "--name", name, given[0], given[1], "--"][..], &command].concat();
+        assert_eq!(home.trackway(&run).code, 0);
+        let explained = home.trackway(&["explain", name]).stdout;
+        assert_eq!(explained.contains("trackway init --from"), is_proposed, "{explained}");
+        let output = format!("{name}.toml");
+        let written = home.trackway(&["init", "--from", name, "--output", &output]);
+        assert_eq!(written.code == 0, is_proposed, "{}", written.stderr);
+        assert!(is_proposed || written.stderr.contains(&format!("a {name} of run")), "{}", written.stderr);
+    }
+    let kept = home.sql("select distinct name, value from parameters");
+    for (name, value) in
+        [("token", "[MASK]"), ("pass", "3"), ("key", "user_id"), ("api_key", "[redacted:named]")]
+    {
+        let is_kept = kept.iter().any(|row| row["name"] == name && row["value"] == value);
+        assert!(is_kept, "{name}: {kept:?}");
+    }
+    for value in ["Zq7-tulip-Kd4", "a8f3k2m9x1"] {
+        let line = format!("python3 t.py --key {value}");
+        for command in [&["python3", "t.py", "--token", value][..], &["sh", "-c", line.as_str()]] {
+            let run = [&["run", "--"][..], command].concat();
+            assert_eq!(home.trackway(&run).code, 0);
+        }
+        assert_no_file_holds(&home, &[value]);
+    }
+    assert_no_file_holds(&home, &["tulip-44"]);
+}
+
 /// What an evaluator of the test below reports about itself and its numbers, with a secret wherever a string may be.
 fn evaluator_of(secret: &str) -> String {
     let said = json!({

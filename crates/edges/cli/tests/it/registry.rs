@@ -153,8 +153,8 @@ fn a_version_reaches_production_through_its_evidence() {
     assert_eq!(home.trackway(&["registry", "register", "in/come", "--run", "last"]).code, 2);
 }
 
-/// Proves that gates which compare must have compared with what is in production; that production goes back one version at a time;
-/// and that what does not verify is not gone back to.
+/// Proves that gates which compare must have compared with what is in production; that production goes back one version at a time, and where
+/// nothing is left, that the refusal says what was in production when; and that what does not verify is not gone back to.
 #[test]
 fn production_goes_back_to_what_verifies() {
     let home = registered(
@@ -208,8 +208,20 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.damaged"]), "{}", refused.1);
     std::fs::write(&weights, whole).unwrap();
     assert_eq!(registry(&home, &["rollback", "income"]).1["version"], 1);
-    assert_eq!(home.trackway(&["registry", "rollback", "income"]).code, 6, "nothing is before the first");
+    let first = home.trackway(&["registry", "rollback", "income"]);
+    assert_eq!(first.code, 6, "nothing is before the first: {}", first.stderr);
+    for part in [
+        "in production were version 1 (since 20",
+        "version 3 (20",
+        "trackway registry rollback income --to 2",
+        "trackway registry promote income 2",
+    ] {
+        assert!(first.stderr.contains(part), "{part}: {}", first.stderr);
+    }
     assert_eq!(registry(&home, &["rollback", "income", "--to", "3"]).1["version"], 3);
+    let replaced = registry(&home, &["rollback", "income"]).1;
+    assert_eq!(replaced["version"], 1, "what version 3 replaced: {replaced}");
+    assert_eq!(home.trackway(&["registry", "rollback", "income"]).code, 6, "it does not go to and fro");
 }
 
 /// Proves that `--deploy` with a stage whose promotion copies nothing is refused before anything changes, with what to do instead, and that it copies what is in

@@ -144,6 +144,38 @@ fn plan_values_reach_the_script() {
     assert!(!stored[1]["changes_json"].to_string().contains("2048"), "{stored:?}");
 }
 
+/// Proves that a resume of a run whose hours are spent launches nothing and ends with 3, whatever its run file has by now, that no number of hours is below 0,
+/// and that `explain` proposes another run in the place of a resume; before, each resume launched an attempt, ended it at once and had -0.00 hours left.
+#[test]
+fn spent_hours_are_not_resumed() {
+    let home = Home::new();
+    let text = |hours: &str| {
+        let script = "trap 'kill $!; sleep 0.2; exit 1' TERM; sleep 60 & wait";
+        format!(
+            "[run]\nname = \"h\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[retry]\nmax_hours = {hours}\n"
+        )
+    };
+    home.write("h.toml", &text("0.0003"));
+    let run = home.trackway(&["run", "h.toml"]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    let attempts = || home.sql("select termination_reason from training_attempts");
+    assert_eq!(attempts()[0]["termination_reason"], "budget_exhausted");
+    for (hours, said) in
+        [("0.0003", "with a higher `retry.max_hours`, start a new run: "), ("1", "the run file has 1 now")]
+    {
+        home.write("h.toml", &text(hours));
+        let resumed = home.trackway(&["resume", "last"]);
+        assert_eq!(resumed.code, 3, "{}", resumed.stderr);
+        for part in ["of 0.00030 hours are spent (`retry.max_hours`)", said, "trackway run "] {
+            assert!(resumed.stderr.contains(part), "{part}: {}", resumed.stderr);
+        }
+        assert!(!resumed.stderr.contains("-0."), "{}", resumed.stderr);
+    }
+    assert_eq!(attempts().len(), 1, "nothing was launched");
+    let page = home.json(&["explain", "last"])["next_actions"].to_string();
+    assert!(page.contains("start a new run: trackway run ") && !page.contains("trackway resume"), "{page}");
+}
+
 /// Proves that a run whose stored plan cannot be read is not retried with default limits: its attempt is sealed, the
 /// decision names the column, and so do commands that need the plan.
 #[test]

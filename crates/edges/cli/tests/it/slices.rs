@@ -90,14 +90,19 @@ fn what_a_model_said_is_no_slice() {
     assert!(named.lines().nth(1).unwrap().starts_with("score [0.5"), "{named}");
 }
 
-/// Proves that slices with the rows of one above are reported, and left out on request.
+/// Proves that slices with the rows of one above are one finding with it, and that they are listed on request, or the exact ones left out.
 #[test]
 fn the_same_rows_in_other_words() {
     let home = Home::new();
     let twice = |line: &str| format!("{line},{}", line.split(',').nth(2).unwrap());
     let table: Vec<String> = predictions(4000).lines().map(twice).collect();
     home.write("predictions.csv", &table.join("\n").replacen("old,sector", "old,branch", 1));
-    let all = home.trackway(&[FIND.as_slice(), &["--top", "3"]].concat());
+    let merged = home.json(&[FIND.as_slice(), &["--top", "3", "--bins", "4"]].concat());
+    let first = &merged["slices"][0];
+    assert_eq!(first["also_described_by"][0]["overlap"], 1.0, "{first}");
+    let described = home.trackway(&[FIND.as_slice(), &["--top", "3", "--bins", "4"]].concat());
+    assert!(described.stdout.contains(" is also described by "), "{}", described.stdout);
+    let all = home.trackway(&[FIND.as_slice(), &["--top", "3", "--repeats"]].concat());
     assert!(all.stdout.contains("with the same rows as a slice above"), "{}", all.stdout);
     let distinct = home.json(&[FIND.as_slice(), &["--top", "3", "--distinct"]].concat());
     let slices = distinct["slices"].as_array().unwrap();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::evaluations::{evaluate, trained};
 use crate::harness::{Home, UNTIL_GO, eventually};
 
 /// A run that prints a falling loss.
@@ -67,6 +68,51 @@ fn runs_are_searched_and_sorted() {
         assert_eq!(answer.code, 2, "{condition}: {}", answer.stderr);
         assert!(answer.stderr.contains(expected), "{condition}: {}", answer.stderr);
     }
+}
+
+/// Proves that runs are sorted by, filtered by and shown with what their newest evaluations found, over all rows and over a slice
+/// whose name has a blank; that runs without it come last in either direction; and that what no evaluation has is refused with the
+/// nearest name.
+#[test]
+fn runs_are_sorted_by_what_evaluations_found() {
+    let reports = r#"echo "{\"grade\": 0.$TRACKWAY_CHECKPOINT_STEP, \"slices\": {\"old men\": {\"grade\": 0.9}}}" > "$TRACKWAY_EVALUATION_OUT/metrics.json""#;
+    let home = trained(reports, "");
+    let unknown = |arguments: &[&str], expected: &str| {
+        let answer = home.trackway(&[&["runs"], arguments].concat());
+        assert!(answer.code == 2 && answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
+    };
+    unknown(&["--sort", "-eval.grade"], "`trackway eval run RUN`");
+    let evaluated = |checkpoint: &str| {
+        let receipt = evaluate(&home, &["--checkpoint", checkpoint]).1;
+        assert_eq!(receipt["state"], "completed", "{receipt}");
+        receipt["run_id"].as_str().unwrap().to_owned()
+    };
+    let first = evaluated("3");
+    assert_eq!(evaluated("2"), first);
+    assert_eq!(home.json(&["run", "job.toml"])["state"], "completed");
+    let second = evaluated("1");
+    assert_eq!(home.run_script(&["--name", "plain"], "echo 'step 1: loss 0.5'").0, 0);
+    let found = |arguments: &[&str]| home.json(&[&["runs"], arguments].concat());
+    let grades = |found: &Value| -> Vec<Value> {
+        let rows = found.as_array().unwrap().iter();
+        rows.map(|run| json!([run["run_id"], run["values"]["eval.grade"]])).collect()
+    };
+    let plain = found(&["--where", "name = 'plain'"])[0]["run_id"].clone();
+    let [best, worst, none] = [json!([first, 0.2]), json!([second, 0.1]), json!([plain, null])];
+    assert_eq!(grades(&found(&["--sort", "-eval.grade"])), [best.clone(), worst.clone(), none.clone()]);
+    assert_eq!(grades(&found(&["--sort", "eval.grade"])), [worst, best.clone(), none]);
+    let condition = "eval.grade > 0.15 and eval.slice.\"old men\".grade = 0.9";
+    assert_eq!(grades(&found(&["--where", condition])), [best]);
+    let table =
+        home.trackway(&["runs", "--sort", "-eval.grade", "--columns", "name,eval.slice.`old men`.grade"]);
+    let lines: Vec<Vec<&str>> = table.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][1..], ["name", "eval.slice.old", "men.grade", "eval.grade"], "{}", table.stdout);
+    assert_eq!(lines[1][1..], ["judged", "0.9000", "0.2000"], "{}", table.stdout);
+    let usual = home.trackway(&["runs", "--sort", "-eval.grade", "--limit", "1"]).stdout;
+    assert!(usual.contains("eval.grade") && usual.contains("0.2000"), "{usual}");
+    unknown(&["--sort", "-eval.grde"], "did you mean `eval.grade`?");
+    unknown(&["--where", "grade > 0.1"], "did you mean `eval.grade`?");
+    unknown(&["--columns", "eval.slice.old man.grade"], "did you mean `eval.slice.old men.grade`?");
 }
 
 /// Proves that a comparison has figures and curves of every run, names what differs, and is one page without a script.

@@ -77,9 +77,52 @@ fn a_model_of_nameless_parameters_is_one() {
 fn a_name_decides_within_a_tick() {
     use crate::complete::named_in_tick;
     assert_eq!(named_in_tick("model-20.pt", Some(20), Some(21)), Some(20));
-    assert_eq!(named_in_tick("model-3.pt", Some(20), Some(21)), Some(21), "an epoch");
-    assert_eq!(named_in_tick("model.pt", Some(20), Some(21)), Some(21));
+    assert_eq!(named_in_tick("model-3.pt", Some(20), Some(21)), None, "an epoch");
+    assert_eq!(named_in_tick("model.pt", Some(20), Some(21)), None);
     assert_eq!(named_in_tick("model-20.pt", None, None), None);
+}
+
+/// Proves that a save right before or right after the record of its step has the step that continues the saves before it, and that those at other
+/// distances, and a window with several such steps or none, decide nothing.
+#[test]
+fn a_regular_save_has_the_step_of_its_distance() {
+    use crate::complete::regular_in_window;
+    let regular = |window, saved: &[u64]| regular_in_window(&window, &saved.iter().copied().collect());
+    assert_eq!(regular(59..=60, &[20, 40]), Some(60), "it is saved before it is recorded");
+    assert_eq!(regular(60..=61, &[20, 40]), Some(60), "the next one is recorded right after it");
+    assert_eq!(regular(79..=80, &[20, 40]), Some(80), "one was not saved");
+    assert_eq!(regular(59..=60, &[19, 39]), Some(59), "each is one behind");
+    assert_eq!(regular(39..=40, &[20]), Some(40));
+    assert_eq!(regular(3..=4, &[2, 3]), Some(4));
+    for (window, saved) in [
+        (59..=60, &[][..]),
+        (59..=60, &[40]),
+        (0..=1, &[0]),
+        (5..=6, &[1, 3]),
+        (60..=61, &[19, 40]),
+        (58..=59, &[20, 40]),
+        (39..=40, &[20, 40]),
+        (59..=80, &[20, 40]),
+        (4..=5, &[2, 3]),
+    ] {
+        assert_eq!(regular(window.clone(), saved), None, "{window:?} {saved:?}");
+    }
+}
+
+/// Proves that the step of a commit without one is by the saves before it, the same whether it was recorded a little before or a little after.
+#[test]
+fn a_save_beside_its_record_has_the_step_of_its_distance() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["ckpt.safetensors"]);
+    let path = world.work("ckpt.safetensors");
+    for (step, fill) in [(20, 1), (40, 2)] {
+        world.last_step = Some(step);
+        write(&path, &tensors(100, fill));
+        assert_eq!(world.follow(&mut adopter, 20).adopted[0].commit.step, step);
+    }
+    (world.last_step, world.next_step) = (Some(59), Some((path.clone(), 60)));
+    write(&path, &tensors(100, 3));
+    assert_eq!(world.follow(&mut adopter, 20).adopted[0].commit.step, 60);
 }
 
 /// Proves that a state of which a file is torn, or missing where those before had it, or is of the save before, is not committed, and that the one before

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 use trackway_adopt::{
-    Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, NotOwn, Steps, processor_time, yield_to_others,
+    Adopted, Adopter, AdopterSpec, DECIDED_NS, Facts, Look, NotAdopted, NotOwn, Steps, processor_time,
+    yield_to_others,
 };
 use trackway_core::boundary::contained;
 use trackway_core::{Clock, Step, Timestamp};
@@ -27,7 +28,7 @@ use trackway_system::SystemIds;
 use super::recorded::RecordedSteps;
 use super::saves::FinishedSaves;
 use super::side::{Records, SideThread};
-use super::writers::{EndedProcesses, Io, MainProcess, Writers};
+use super::writers::{EndedProcesses, Io, MainProcess, Sight, Writers};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -67,6 +68,7 @@ pub(super) struct Adopting {
     thread: SideThread<Follower>,
     main: MainProcess,
     ended: EndedProcesses,
+    sight: Sight,
 }
 
 impl Adopting {
@@ -91,7 +93,8 @@ impl Adopting {
         // The patterns were checked before the launch.
         let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
         let processes = (Arc::clone(&main), ended.clone());
-        let writers = Writers::begin(launch, &patterns, processes, Arc::clone(&records.clock));
+        let writers = Writers::begin(launch, patterns.region(), processes, Arc::clone(&records.clock));
+        let sight = writers.sight();
         let record = files.writers_json();
         let spec = AdopterSpec {
             patterns,
@@ -117,7 +120,12 @@ impl Adopting {
             contained(|| follower.follow(stopped)).ok();
             follower
         };
-        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main, ended })
+        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main, ended, sight })
+    }
+
+    /// What is seen of writers.
+    pub fn sight(&self) -> Sight {
+        self.sight.clone()
     }
 
     /// The script has started.
@@ -193,6 +201,7 @@ impl Follower {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
             saves,
             step_when_written: &|modified_ns| {
+                await_records(self.clock.now(), modified_ns);
                 // What was recorded before a file that was just seen is in the record by now.
                 read_recorded(&self.recorded, &self.steps);
                 self.steps.when_written(modified_ns)
@@ -254,6 +263,15 @@ impl Follower {
     fn record_refused(&mut self, one: &NotAdopted) {
         let fields = [("path", one.path.as_str()), ("why", one.why.as_str())];
         self.writer.event(EventKind::CheckpointNotAdopted.as_str(), None, &fields);
+    }
+}
+
+/// Waits for what may be recorded right after a file was written to, where that was just now.
+fn await_records(now: Timestamp, modified_ns: i64) {
+    let left_ns = modified_ns.saturating_add(DECIDED_NS).saturating_sub(now.as_nanos());
+    // A file may have a time that is yet to come.
+    if (1..=2 * DECIDED_NS).contains(&left_ns) {
+        std::thread::sleep(Duration::from_nanos(left_ns.unsigned_abs()));
     }
 }
 

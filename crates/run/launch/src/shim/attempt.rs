@@ -22,10 +22,12 @@ use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
 use super::adopting::{Adopting, ReachedSteps};
+use super::code::{CodeFiles, CodeWatch};
 use super::course::KeptCourse;
 use super::ending::{Ending, Step, Tree};
 use super::left::{Done, Work, recorded_bytes};
-use super::metrics::OutputMetrics;
+use super::metric_files::MetricFiles;
+use super::metrics::{OutputMetrics, PrintedCounts};
 use super::opened::{OpenedFiles, Watch};
 use super::output::Output;
 use super::reading::Reading;
@@ -39,6 +41,7 @@ use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };
 use crate::process::{PidFd, ProcessIdentity, ProcessStat, own_descendants};
+use crate::terminal::ShimSide;
 use crate::{Isolation, StoredLaunch};
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
@@ -61,10 +64,13 @@ pub(super) struct Attempt<'a> {
     outputs: [Output<'a>; 2],
     reading: Option<Reading>,
     event_files: Option<SideThread<u64>>,
+    metric_files: Option<MetricFiles>,
     telemetry: Option<SideThread>,
     opened_files: Option<OpenedFiles>,
+    code_files: Option<CodeFiles>,
     adopting: Option<Adopting>,
     steps: ReachedSteps,
+    printed: PrintedCounts,
     waking: Waking,
     ending: Ending,
     work: Work,
@@ -91,7 +97,7 @@ impl<'a> Attempt<'a> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
-        let steps = ReachedSteps::default();
+        let (steps, printed) = (ReachedSteps::default(), PrintedCounts::default());
         let records = Records {
             folder: files.records(),
             run_id: launch.run_id.to_string(),
@@ -99,10 +105,11 @@ impl<'a> Attempt<'a> {
             clock: Arc::clone(&clock),
         };
         let reading = {
-            let (steps, records, redactor) = (steps.clone(), records.clone(), Arc::clone(redactor));
+            let found = (steps.clone(), printed.clone());
+            let (records, redactor) = (records.clone(), Arc::clone(redactor));
             let kept = KeptCourse::of(&launch);
             Reading::begin(move || {
-                OutputMetrics::new(steps.clone(), kept.clone(), records.clone(), Arc::clone(&redactor))
+                OutputMetrics::new(found.clone(), kept.clone(), records.clone(), Arc::clone(&redactor))
             })
         };
         let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
@@ -123,10 +130,13 @@ impl<'a> Attempt<'a> {
             outputs,
             reading: Some(reading),
             event_files: None,
+            metric_files: None,
             telemetry: None,
             opened_files: None,
+            code_files: None,
             adopting: None,
             steps,
+            printed,
             waking: Waking::of_this_thread(),
             main: None,
             main_succeeded: None,
@@ -136,22 +146,31 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// Starts the script. If that fails the exit record has the reason.
-    pub fn start(&mut self, argv: &[OsString]) {
+    /// Starts the script, in the terminals that there are for it. If that fails the exit record has the reason.
+    pub fn start(&mut self, argv: &[OsString], terminal: ShimSide) {
         // First, since it reads what is there: what is read from then on is read by the script.
         self.adopting = Adopting::begin(&self.launch, &self.files, self.steps.clone(), self.records.clone());
+        let since = (self.shim.started_at, self.adopting.as_ref().map(Adopting::sight));
+        self.metric_files =
+            MetricFiles::begin(&self.launch, since, self.printed.clone(), self.records.clone());
         let watch = contained(|| Watch::of(&self.launch)).ok().flatten();
+        let code = contained(|| CodeWatch::of(&self.launch)).ok().flatten();
         let [stdout, stderr] = &mut self.outputs;
-        let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
-        let spawned = pipes.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {
+        let outputs =
+            stdout.connect(terminal.stdout).and_then(|out| Ok((out, stderr.connect(terminal.stderr)?)));
+        let spawned = outputs.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {
             let isolation = self.launch.isolation.as_ref();
-            script::spawn(argv, &self.launch.working_directory, isolation, out, err)
+            let streams = script::Streams { stdin: terminal.stdin, stdout: out, stderr: err };
+            script::spawn(argv, &self.launch.working_directory, isolation, streams)
         });
         match spawned {
             Ok(pid) => {
                 self.main = Some(pid);
                 if let Some(adopting) = &self.adopting {
                     adopting.started(pid);
+                }
+                if let Some(metric_files) = &self.metric_files {
+                    metric_files.started(pid);
                 }
                 self.any_left = true;
                 self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
@@ -165,6 +184,7 @@ impl<'a> Attempt<'a> {
                 self.telemetry = telemetry::begin(folder, devices, self.records.clone());
                 self.opened_files =
                     watch.and_then(|watch| OpenedFiles::begin(watch, pid, self.records.clone()));
+                self.code_files = code.and_then(|code| CodeFiles::begin(code, self.records.clone()));
             }
             Err((error, at)) => {
                 let program = argv.first().map(shown_word).unwrap_or_default();
@@ -196,6 +216,7 @@ impl<'a> Attempt<'a> {
                 Step::Done => break,
             }
         }
+        self.outputs.iter_mut().for_each(Output::hurry);
         // There is no writer left, but what was written may still be in the pipes.
         while self.read_outputs(&mut buffer) {}
     }
@@ -262,9 +283,7 @@ impl<'a> Attempt<'a> {
             PollTimeout::try_from(((at - now).max(0) + 999) / 1000).unwrap_or(PollTimeout::MAX)
         });
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        fds.extend(
-            self.outputs.iter().filter_map(|output| Some(PollFd::new(output.pipe()?, PollFlags::POLLIN))),
-        );
+        fds.extend(self.outputs.iter().flat_map(Output::waits_for));
         // An interrupted or failed wait only means that the loop looks again.
         poll(&mut fds, timeout).ok();
     }
@@ -367,6 +386,9 @@ impl<'a> Attempt<'a> {
         if let Some(opened_files) = self.opened_files.take() {
             opened_files.finish();
         }
+        if let Some(code_files) = self.code_files.take() {
+            code_files.finish();
+        }
         if let Some(container) = &self.launch.container {
             container.remove(self.launch.attempt_id);
         }
@@ -374,12 +396,13 @@ impl<'a> Attempt<'a> {
             adopting.finish();
         }
         let event_values = self.event_files.take().and_then(SideThread::finish).unwrap_or(0);
+        let file_values = self.metric_files.take().map_or(0, MetricFiles::finish);
         let [stdout, stderr] = &self.outputs;
         self.exit.stdout_bytes = stdout.bytes_read();
         self.exit.stderr_bytes = stderr.bytes_read();
         self.exit.lines = stdout.lines() + stderr.lines();
         self.exit.log_bytes_lost = stdout.lost_bytes() + stderr.lost_bytes();
-        self.exit.metric_values = printed_values + event_values;
+        self.exit.metric_values = printed_values + event_values + file_values;
         self.exit.killed_after_grace = self.ending.killed_after_grace();
         self.exit.error_file = self.take_error_file();
         self.exit.oom_kill_delta = oom_delta(self.oom_kills_before, oom::kill_count());

@@ -5,17 +5,20 @@
 //! outputs. An event file is the attempt's when the time in its name (every writer puts it there) is after the attempt
 //! began and its process, where the name holds one, is not a living process of another attempt.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use trackway_core::Timestamp;
+use trackway_core::{MetricStep, Step, Timestamp};
 use trackway_formats::EventKind;
-use trackway_formats::tensorboard::{EventItem, EventReader};
+use trackway_formats::record::EARLY_STEP;
+use trackway_formats::tensorboard::{
+    Damage, EventFolders, EventItem, EventReader, OF_SESSION, Scalar, is_time_stamp,
+};
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
 
@@ -27,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 /// A look that takes long is followed by a wait this many times as long.
 const REST_PER_LOOK: u32 = 20;
 /// Folders deeper than this below the working directory are not looked at.
-const DEPTH_MAX: usize = 8;
+pub(super) const DEPTH_MAX: usize = 8;
 /// At most so many entries are looked at in one look, those near the working directory first.
 const ENTRIES_MAX: usize = 20_000;
 /// At most so many event files are followed.
@@ -44,6 +47,10 @@ const PASSED_FOLDERS: [&str; 5] = ["node_modules", "site-packages", "__pycache__
 const MARK: &str = "tfevents.";
 /// At most so many metrics of one event file are remembered for a restart.
 const NAMES_MAX: usize = 1024;
+/// Of so many metrics and parameters it is remembered which folder they are of.
+const OWNERS_MAX: usize = 20_000;
+/// Of one file so many damaged parts are named one by one; the others are counted.
+const DAMAGE_NAMED_MAX: u64 = 3;
 
 /// Begins to follow the event files of one attempt. What is left is how many values were found in all.
 pub(super) fn follow(
@@ -51,17 +58,7 @@ pub(super) fn follow(
     started_at: Timestamp,
     records: Records,
 ) -> Option<SideThread<u64>> {
-    let follower = Follower {
-        root: working_directory,
-        records,
-        started_seconds: started_at.as_micros().div_euclid(1_000_000),
-        redactor: Redactor::of_this_process(),
-        files: BTreeMap::new(),
-        foreign: BTreeSet::new(),
-        first_folder: None,
-        writer: None,
-        values: 0,
-    };
+    let follower = Follower::new(working_directory, started_at, records);
     SideThread::begin("event-files", LAST_LOOK, |stopped| follower.run(stopped))
 }
 
@@ -73,8 +70,15 @@ struct Follower {
     files: BTreeMap<PathBuf, Followed>,
     /// Event files of other processes.
     foreign: BTreeSet<PathBuf>,
-    /// The folder of the first event file; the names of the others' values begin with where they are.
-    first_folder: Option<PathBuf>,
+    /// Event files that are too many.
+    beyond: BTreeSet<PathBuf>,
+    /// Whether a look ended before it had seen every folder.
+    is_cut: bool,
+    folders: EventFolders,
+    /// The folder of each metric.
+    owners: HashMap<String, PathBuf>,
+    /// The folder of each parameter.
+    parameters: HashMap<String, PathBuf>,
     writer: Option<SegmentWriter>,
     values: u64,
 }
@@ -85,11 +89,36 @@ struct Followed {
     read_bytes: u64,
     /// Precedes every name; empty, or ends in a slash.
     prefix: String,
+    /// Whether its folder is named by a time, as those of `add_hparams` are.
+    is_of_session: bool,
     /// The metrics that were found.
     names: BTreeSet<String>,
+    damage_count: u64,
+    /// Values whose names look like secrets.
+    secret_count: u64,
+    /// Why it could not be read at the last look.
+    error: Option<String>,
 }
 
 impl Follower {
+    fn new(root: PathBuf, started_at: Timestamp, records: Records) -> Self {
+        Self {
+            root,
+            records,
+            started_seconds: started_at.as_micros().div_euclid(1_000_000),
+            redactor: Redactor::of_this_process(),
+            files: BTreeMap::new(),
+            foreign: BTreeSet::new(),
+            beyond: BTreeSet::new(),
+            is_cut: false,
+            folders: EventFolders::default(),
+            owners: HashMap::new(),
+            parameters: HashMap::new(),
+            writer: None,
+            values: 0,
+        }
+    }
+
     fn run(mut self, stopped: &Receiver<()>) -> u64 {
         let mut rest = LOOK_EVERY;
         loop {
@@ -97,10 +126,7 @@ impl Follower {
             let begun = self.records.clock.monotonic_micros();
             self.look();
             if last {
-                if let Some(writer) = &mut self.writer {
-                    writer.finish();
-                }
-                return self.values;
+                return self.end();
             }
             let took = u64::try_from(self.records.clock.monotonic_micros() - begun).unwrap_or(0);
             rest = LOOK_EVERY.max(Duration::from_micros(took) * REST_PER_LOOK);
@@ -109,29 +135,82 @@ impl Follower {
 
     fn look(&mut self) {
         self.find_files();
-        let mut files = std::mem::take(&mut self.files);
+        let mut files: Vec<(PathBuf, Followed)> = std::mem::take(&mut self.files).into_iter().collect();
+        // The folder of a writer precedes those in it: of equal names its own stay as they are.
+        files.sort_by_key(|(path, _)| path.components().count());
         for (path, followed) in &mut files {
             // A file that cannot be read now is tried again at the next look.
-            self.read_more(path, followed).ok();
+            followed.error = self.read_more(path, followed).err().and_then(|error| {
+                // The script may delete what it wrote.
+                (error.kind() != ErrorKind::NotFound).then(|| error.to_string())
+            });
         }
-        self.files = files;
+        self.files = files.into_iter().collect();
+    }
+
+    /// Names what is left of the files, and ends the record in order. How many values were found.
+    fn end(&mut self) -> u64 {
+        for (path, mut followed) in std::mem::take(&mut self.files) {
+            let mut left = Vec::new();
+            followed.reader.finish(|item| left.push(item));
+            left.into_iter().for_each(|item| self.write(&path, &mut followed, item));
+            for why in left_out(&followed) {
+                self.skip(&path, &why, &[]);
+            }
+        }
+        if !self.beyond.is_empty() {
+            let count = self.beyond.len();
+            let why = format!("{count} event files were not read: the first {FILES_MAX} are");
+            self.skip(&self.root.clone(), &why, &[]);
+        }
+        if self.is_cut && self.writer.is_some() {
+            let why = format!(
+                "it has more than {ENTRIES_MAX} entries: event files beyond them were not searched for"
+            );
+            self.skip(&self.root.clone(), &why, &[]);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.finish();
+        }
+        self.values
     }
 
     fn find_files(&mut self) {
-        for path in event_files_below(&self.root, self.started_seconds - EARLY_SECONDS) {
-            if self.files.len() >= FILES_MAX || self.files.contains_key(&path) || self.foreign.contains(&path)
-            {
+        let (paths, is_cut) = event_files_below(&self.root, self.started_seconds - EARLY_SECONDS);
+        self.is_cut |= is_cut;
+        let mut own = Vec::new();
+        for path in paths {
+            if self.files.contains_key(&path) || self.foreign.contains(&path) {
                 continue;
             }
-            if is_foreign(&path) {
+            if self.files.len() + own.len() >= FILES_MAX {
+                self.beyond.insert(path);
+            } else if is_foreign(&path) {
                 self.foreign.insert(path);
-                continue;
+            } else {
+                own.push(path);
             }
-            let folder = path.parent().unwrap_or(&self.root).to_owned();
-            let first = self.first_folder.get_or_insert_with(|| folder.clone());
-            let prefix = prefix_of(&folder, first);
-            self.files.insert(path, Followed { prefix, ..Followed::default() });
         }
+        let ways: Vec<Vec<String>> = own.iter().map(|path| self.way_of(path)).collect();
+        for (path, way) in own.into_iter().zip(&ways) {
+            // Of folders that were found together, one that others are in is named before them.
+            let is_outer = |outer: &&Vec<String>| outer.len() < way.len() && way.starts_with(outer);
+            let mut outer: Vec<&Vec<String>> = ways.iter().filter(is_outer).collect();
+            outer.sort_by_key(|outer| outer.len());
+            for outer in outer {
+                self.folders.prefix_of(outer);
+            }
+            let prefix = self.folders.prefix_of(way);
+            let is_of_session = way.last().is_some_and(|name| is_time_stamp(name));
+            self.files.insert(path, Followed { prefix, is_of_session, ..Followed::default() });
+        }
+    }
+
+    /// The names of the folders from the working directory down to that of a file.
+    fn way_of(&self, file: &Path) -> Vec<String> {
+        let folder = file.parent().unwrap_or(file);
+        let way = folder.strip_prefix(&self.root).unwrap_or(folder);
+        way.iter().map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     fn read_more(&mut self, path: &Path, followed: &mut Followed) -> std::io::Result<()> {
@@ -147,42 +226,104 @@ impl Follower {
             followed.read_bytes += count as u64;
             let mut items = Vec::new();
             followed.reader.push(&bytes, |item| items.push(item));
-            items.into_iter().for_each(|item| self.write(&followed.prefix, &mut followed.names, item));
+            items.into_iter().for_each(|item| self.write(path, followed, item));
         }
     }
 
-    fn write(&mut self, prefix: &str, names: &mut BTreeSet<String>, item: EventItem) {
-        let writer = self.writer.get_or_insert_with(|| self.records.writer(Origin::TensorBoard));
+    fn writer(&mut self) -> &mut SegmentWriter {
+        self.writer.get_or_insert_with(|| self.records.writer(Origin::TensorBoard))
+    }
+
+    fn write(&mut self, path: &Path, followed: &mut Followed, item: EventItem) {
         match item {
-            EventItem::Scalar(scalar) => {
-                let name = format!("{prefix}{}", scalar.tag);
-                if self.redactor.text(&name) == name {
-                    self.values += 1;
-                    let at = Timestamp::from_micros((scalar.wall_seconds * 1e6) as i64);
-                    writer.metrics_at(at, scalar.step, &[(&name, scalar.value)]);
-                    if names.len() < NAMES_MAX {
-                        names.insert(name);
-                    }
-                }
-            }
-            EventItem::Restart { step, .. } => {
-                let names = serde_json::json!(names).to_string();
-                writer.event(
-                    EventKind::TensorboardRestart.as_str(),
-                    Some(step),
-                    &[("prefix", prefix), ("names", &names)],
-                );
-            }
+            EventItem::Scalar(scalar) => self.write_scalar(path, followed, &scalar),
+            EventItem::Restart { step, .. } => self.write_restart(followed, step),
             EventItem::Parameter { name, value } => {
                 let value = self.redactor.value(&name, &value).into_owned();
-                writer.param(&self.redactor.text(&format!("{prefix}{name}")), &value);
+                let name = self.parameter_name(path, followed, name);
+                let name = self.redactor.text(&name).into_owned();
+                self.writer().param(&name, &value);
+            }
+            EventItem::Damage(damage) => self.write_damage(path, followed, &damage),
+            EventItem::Object(_) => {}
+        }
+    }
+
+    fn write_scalar(&mut self, path: &Path, followed: &mut Followed, scalar: &Scalar) {
+        let folder = path.parent().unwrap_or(path);
+        let mut name = format!("{}{}", followed.prefix, scalar.tag);
+        let is_of_other = |owner: &PathBuf| followed.is_of_session && owner != folder;
+        if self.owners.get(&name).is_some_and(is_of_other) {
+            name = format!("{}{OF_SESSION}{}", followed.prefix, scalar.tag);
+        }
+        if self.redactor.text(&name) != name {
+            followed.secret_count += 1;
+            return;
+        }
+        if self.owners.len() < OWNERS_MAX && !self.owners.contains_key(&name) {
+            self.owners.insert(name.clone(), folder.to_owned());
+        }
+        self.values += 1;
+        let at = Timestamp::from_micros((scalar.wall_seconds * 1e6) as i64);
+        self.writer().metrics_at_any_step(at, scalar.step, &[(&name, scalar.value)]);
+        if followed.names.len() < NAMES_MAX {
+            followed.names.insert(name);
+        }
+    }
+
+    /// A parameter is one of the run: only where another folder has one of that name does its folder precede it.
+    fn parameter_name(&mut self, path: &Path, followed: &Followed, name: String) -> String {
+        let folder = path.parent().unwrap_or(path);
+        match self.parameters.get(&name) {
+            Some(owner) if owner != folder => format!("{}{name}", followed.prefix),
+            Some(_) => name,
+            None => {
+                if self.parameters.len() < OWNERS_MAX {
+                    self.parameters.insert(name.clone(), folder.to_owned());
+                }
+                name
             }
         }
+    }
+
+    fn write_restart(&mut self, followed: &Followed, step: MetricStep) {
+        let names = serde_json::json!(followed.names).to_string();
+        let (early, step) = (step.to_string(), Step::try_from(step).ok());
+        let fields = [("prefix", followed.prefix.as_str()), ("names", &names), (EARLY_STEP, &early)];
+        let fields = if step.is_some() { &fields[..2] } else { &fields[..] };
+        self.writer().event(EventKind::TensorboardRestart.as_str(), step, fields);
+    }
+
+    fn write_damage(&mut self, path: &Path, followed: &mut Followed, damage: &Damage) {
+        followed.damage_count += 1;
+        if followed.damage_count <= DAMAGE_NAMED_MAX {
+            let (offset, bytes) = (damage.offset.to_string(), damage.bytes.to_string());
+            let place = [("damage", damage.kind.as_str()), ("offset", &offset), ("bytes", &bytes)];
+            self.skip(path, &damage.to_string(), &place);
+        }
+    }
+
+    /// Records that something of a file or folder was not recorded.
+    fn skip(&mut self, path: &Path, why: &str, more: &[(&str, &str)]) {
+        let shown = path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned();
+        let fields = [&[("path", shown.as_str()), ("why", why)][..], more].concat();
+        self.writer().event(EventKind::EventFileSkipped.as_str(), None, &fields);
     }
 }
 
-/// The event files below a folder that were begun at `since_seconds` or later, the oldest first.
-fn event_files_below(root: &Path, since_seconds: i64) -> Vec<PathBuf> {
+/// What is known at the end of a file that was not all recorded.
+fn left_out(followed: &Followed) -> Vec<String> {
+    let damaged = followed.damage_count.saturating_sub(DAMAGE_NAMED_MAX);
+    let damaged = (damaged > 0).then(|| format!("{damaged} more damaged parts of it are left out"));
+    let secret = (followed.secret_count > 0)
+        .then(|| format!("{} values are left out: their names look like secrets", followed.secret_count));
+    let unread = followed.error.as_ref().map(|error| format!("it cannot be read: {error}"));
+    [damaged, secret, unread].into_iter().flatten().collect()
+}
+
+/// The event files below a folder that were begun at `since_seconds` or later, the oldest first; and whether there are more entries than
+/// are looked at.
+fn event_files_below(root: &Path, since_seconds: i64) -> (Vec<PathBuf>, bool) {
     let (mut found, mut folders, mut seen) = (Vec::new(), VecDeque::from([(root.to_owned(), 0)]), 0);
     while let Some((folder, depth)) = folders.pop_front() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -206,10 +347,10 @@ fn event_files_below(root: &Path, since_seconds: i64) -> Vec<PathBuf> {
         }
     }
     found.sort();
-    found.into_iter().map(|(_, path)| path).collect()
+    (found.into_iter().map(|(_, path)| path).collect(), seen > ENTRIES_MAX)
 }
 
-fn is_looked_into(folder: &str) -> bool {
+pub(super) fn is_looked_into(folder: &str) -> bool {
     !folder.starts_with('.') && !PASSED_FOLDERS.contains(&folder)
 }
 
@@ -237,19 +378,10 @@ fn is_foreign(path: &Path) -> bool {
     processes.iter().any(|process| process.pid == pid) && !own.iter().any(|process| process.pid == pid)
 }
 
-/// The prefix of the names of a folder's values: nothing in the first folder, the relative path below it, else the path
-/// from beside it.
-fn prefix_of(folder: &Path, first: &Path) -> String {
-    if folder == first {
-        return String::new();
-    }
-    let beside = first.parent().unwrap_or(first);
-    let way = folder.strip_prefix(first).or_else(|_| folder.strip_prefix(beside)).unwrap_or(folder);
-    format!("{}/", way.to_string_lossy().trim_matches('/'))
-}
-
 #[cfg(test)]
 mod tests {
+    use trackway_formats::record::Frame;
+
     use super::*;
 
     /// Proves how names of event files are parsed, of torch, TensorFlow 2 and tensorboardX.
@@ -267,16 +399,6 @@ mod tests {
         assert_eq!(begun_seconds("events.txt"), None);
     }
 
-    /// Proves that one folder's names stay as they are and others contain their folder.
-    #[test]
-    fn folders_keep_their_values_apart() {
-        let first = Path::new("/w/logs/train");
-        assert_eq!(prefix_of(first, first), "");
-        assert_eq!(prefix_of(Path::new("/w/logs/train/loss_a"), first), "loss_a/");
-        assert_eq!(prefix_of(Path::new("/w/logs/validation"), first), "validation/");
-        assert_eq!(prefix_of(Path::new("/w/other"), first), "w/other/");
-    }
-
     /// Proves that only new event files are found, and none in hidden folders or among installed programs.
     #[test]
     fn only_new_files_are_found() {
@@ -288,6 +410,170 @@ mod tests {
             std::fs::write(folder.join("events.out.tfevents.99.h.1.0"), "").unwrap();
         }
         let found = event_files_below(root.path(), 100);
-        assert_eq!(found, [root.path().join("a/b/events.out.tfevents.100.h.1.0")]);
+        assert_eq!(found, (vec![root.path().join("a/b/events.out.tfevents.100.h.1.0")], false));
+    }
+
+    fn framed(payload: &[u8]) -> Vec<u8> {
+        let check = |bytes: &[u8]| masked_crc32c(bytes).to_le_bytes();
+        let length = (payload.len() as u64).to_le_bytes();
+        [&length[..], &check(&length), payload, &check(payload)].concat()
+    }
+
+    /// Bit by bit: these are few bytes.
+    fn masked_crc32c(bytes: &[u8]) -> u32 {
+        let mut sum = u32::MAX;
+        for byte in bytes {
+            sum ^= u32::from(*byte);
+            for _ in 0..8 {
+                sum = if sum & 1 == 1 { sum >> 1 ^ 0x82f6_3b78 } else { sum >> 1 };
+            }
+        }
+        (!sum).rotate_right(15).wrapping_add(0xa282_ead8)
+    }
+
+    /// A field of few bytes.
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        assert!(content.len() < 128);
+        [&[number << 3 | 2, content.len() as u8][..], content].concat()
+    }
+
+    /// A record of a parameter as `add_hparams` writes it.
+    fn parameter(name: &str, value: f64) -> Vec<u8> {
+        let number = [&[2 << 3 | 1][..], &value.to_le_bytes()].concat();
+        let entry = [field(1, name.as_bytes()), field(2, &number)].concat();
+        let plugin = [field(1, b"hparams"), field(2, &field(3, &field(1, &entry)))].concat();
+        let value = [field(1, b"_hparams_/session_start_info"), field(9, &field(1, &plugin))].concat();
+        framed(&field(5, &field(1, &value)))
+    }
+
+    /// A record of a value at a step: `Event { step = 2, summary = 5 { value = 1 { tag = 1, simple_value = 2 } } }`.
+    fn record(tag: &str, step: i64, value: f32) -> Vec<u8> {
+        let value = [&field(1, tag.as_bytes())[..], &[2 << 3 | 5], &value.to_le_bytes()].concat();
+        let mut event = vec![2 << 3];
+        let mut left = step as u64;
+        while left >= 0x80 {
+            event.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        event.push(left as u8);
+        event.extend(field(5, &field(1, &value)));
+        framed(&event)
+    }
+
+    /// What a follower recorded.
+    #[derive(Default)]
+    struct Recorded {
+        values: Vec<(String, i64, f64)>,
+        parameters: Vec<(String, String)>,
+        skipped: Vec<String>,
+    }
+
+    /// What a follower records of a folder in which these files are written before each of its looks.
+    fn recorded(looks: &[&[(&str, Vec<u8>)]]) -> Recorded {
+        let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let clock = Arc::new(trackway_core::ManualClock::at(Timestamp::from_micros(1_000_000)));
+        let (run_id, attempt_id) = ("run".to_owned(), "attempt".to_owned());
+        let records = Records { folder: folder.path().to_owned(), run_id, attempt_id, clock };
+        let mut follower = Follower::new(root.path().to_owned(), Timestamp::from_micros(0), records);
+        for look in looks {
+            for (path, bytes) in *look {
+                let path = root.path().join(path).join("events.out.tfevents.100.host");
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                let mut file = File::options().append(true).create(true).open(path).unwrap();
+                std::io::Write::write_all(&mut file, bytes).unwrap();
+            }
+            follower.look();
+        }
+        follower.end();
+        let mut recorded = Recorded::default();
+        for entry in std::fs::read_dir(folder.path()).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let segment = trackway_formats::record::read_segment(&bytes).unwrap();
+            let points = segment.metric_points_of_any_step();
+            recorded.values.extend(points.map(|point| (point.name.to_string(), point.step, point.value)));
+            for located in &segment.frames {
+                match &located.frame {
+                    Frame::Param(param) => {
+                        recorded.parameters.push((param.name.clone(), param.value.clone()));
+                    }
+                    Frame::Event(event) if EventKind::EventFileSkipped.is(&event.kind) => {
+                        let [path, why] = ["path", "why"].map(|name| event.field(name).unwrap());
+                        recorded.skipped.push(format!("{path}: {why}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        recorded
+    }
+
+    fn names(looks: &[&[(&str, Vec<u8>)]]) -> Vec<String> {
+        recorded(looks).values.into_iter().map(|(name, ..)| name).collect()
+    }
+
+    /// Proves that the folder of a writer and that which `add_hparams` makes in it name their values alike, whichever is found first; that a
+    /// name which both have is not one curve; and that a sub-run has its prefix.
+    #[test]
+    fn a_folder_in_a_folder() {
+        let (outer, inner) = ("runs/ABC", "runs/ABC/1795851751.921718");
+        let loss = || record("loss", 0, 1.0);
+        let best = || record("hparam/best", 0, 0.5);
+        assert_eq!(names(&[&[(inner, best()), (outer, loss())]]), ["loss", "hparam/best"]);
+        assert_eq!(names(&[&[(inner, best())], &[(outer, loss())]]), ["hparam/best", "loss"]);
+        assert_eq!(names(&[&[(outer, loss())], &[(inner, best())]]), ["loss", "hparam/best"]);
+        assert_eq!(names(&[&[(inner, loss()), (outer, loss())]]), ["loss", "hparam/loss"]);
+        assert_eq!(names(&[&[("logs/train", loss()), ("logs/val", loss())]]), ["loss", "val/loss"]);
+        assert_eq!(names(&[&[("runs/x/Loss_a", loss()), ("runs/x", loss())]]), ["loss", "Loss_a/loss"]);
+    }
+
+    /// Proves that the parameters of `add_hparams` are those of the run, and that those of a second folder with the same names stay apart.
+    #[test]
+    fn parameters_are_of_the_run() {
+        let lr = |value| parameter("lr", value);
+        let found = recorded(&[&[
+            ("runs/a", lr(0.5)),
+            ("runs/a/tuned", parameter("depth", 3.0)),
+            ("runs/b", lr(0.25)),
+        ]]);
+        let expected = [("lr", "0.5"), ("b/lr", "0.25"), ("depth", "3")];
+        assert_eq!(found.parameters, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    /// Proves that a damaged record is named once with its file and place, that what follows it is recorded, that many are counted, and that
+    /// the rest of a file that ends within a record is named at the end.
+    #[test]
+    fn damage_is_named() {
+        let mut file: Vec<u8> = (0..3).flat_map(|step| record("loss", step, 0.5)).collect();
+        let (at, damaged) = (file.len(), file.len() - 1);
+        file[damaged] ^= 0xff;
+        file.extend(record("loss", 3, 0.25));
+        file.extend(&record("loss", 4, 0.25)[..20]);
+        let Recorded { values, skipped, .. } = recorded(&[&[("runs", file)]]);
+        let steps: Vec<i64> = values.iter().map(|(_, step, _)| *step).collect();
+        assert_eq!(steps, [0, 1, 3]);
+        let start = at - record("loss", 2, 0.5).len();
+        let [first, last] = &skipped[..] else { panic!("{skipped:?}") };
+        assert!(first.starts_with("runs/events.out.tfevents.100.host: "), "{first}");
+        assert!(first.contains(&format!("byte {start} ")) && first.contains("`loss` at step 2"), "{first}");
+        assert!(last.contains("its last 20 bytes"), "{last}");
+
+        let mut many: Vec<u8> = Vec::new();
+        for step in 0..10 {
+            many.extend(record("loss", step, 0.5));
+            if let Some(byte) = many.last_mut() {
+                *byte ^= 0xff;
+            }
+        }
+        let Recorded { values, skipped, .. } = recorded(&[&[("runs", many)]]);
+        assert_eq!((values.len(), skipped.len()), (0, 4));
+        assert!(skipped[3].contains("7 more damaged parts"), "{}", skipped[3]);
+    }
+
+    /// Proves that a value at a step below 0 is recorded at that step.
+    #[test]
+    fn steps_below_0_stay() {
+        let file = [record("loss", -1, 0.75), record("loss", 0, 0.5)].concat();
+        let Recorded { values, .. } = recorded(&[&[("runs", file)]]);
+        assert_eq!(values, [("loss".to_owned(), -1, 0.75), ("loss".to_owned(), 0, 0.5)]);
     }
 }

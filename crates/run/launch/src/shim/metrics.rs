@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Timestamp;
 use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
@@ -28,6 +28,35 @@ const KNOWN_NAMES_MAX: usize = 4096;
 /// Names of values that the recorder measures by itself begin so.
 const OWN_NAMES: &str = "trackway/";
 
+/// How many values of each name were printed, as another thread sees it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PrintedCounts(Arc<Mutex<HashMap<String, u64>>>);
+
+impl PrintedCounts {
+    /// Of these names the count of the one that was printed most often.
+    pub fn most_of<'n>(&self, names: impl Iterator<Item = &'n str>) -> u64 {
+        let counts = self.lock();
+        let count = |name: &str| counts.get(name).or_else(|| counts.get(&name.to_lowercase())).copied();
+        names.filter_map(count).max().unwrap_or(0)
+    }
+
+    /// These values were printed.
+    pub fn add(&self, values: &[(&str, f64)]) {
+        let mut counts = self.lock();
+        for (name, _) in values {
+            if let Some(count) = counts.get_mut(*name) {
+                *count += 1;
+            } else if counts.len() < KNOWN_NAMES_MAX {
+                counts.insert((*name).to_owned(), 1);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
 /// of them.
 pub(super) struct OutputMetrics {
@@ -35,6 +64,7 @@ pub(super) struct OutputMetrics {
     /// Of each name whether its values may be secret by it.
     suspicious: HashMap<String, bool>,
     steps: ReachedSteps,
+    printed: PrintedCounts,
     kept: KeptCourse,
     records: Records,
     reader: PrintedReader,
@@ -48,13 +78,19 @@ pub(super) struct OutputMetrics {
 
 impl OutputMetrics {
     /// Nothing is written before the first metric.
-    pub fn new(steps: ReachedSteps, kept: KeptCourse, records: Records, redactor: Arc<Redactor>) -> Self {
+    pub fn new(
+        (steps, printed): (ReachedSteps, PrintedCounts),
+        kept: KeptCourse,
+        records: Records,
+        redactor: Arc<Redactor>,
+    ) -> Self {
         let mut reader = PrintedReader::default();
         reader.count_on(kept.course());
         Self {
             redactor,
             suspicious: HashMap::new(),
             steps,
+            printed,
             kept,
             records,
             reader,
@@ -136,6 +172,7 @@ impl OutputMetrics {
         }
         self.values += values.len() as u64;
         self.steps.reached(at, metrics.step);
+        self.printed.add(&values);
         writer.metrics(metrics.step, &values);
     }
 
@@ -161,7 +198,7 @@ impl OutputMetrics {
 }
 
 /// Whether a recorder in the training process has named a metric.
-fn records_metrics(directory: &Path) -> bool {
+pub(super) fn records_metrics(directory: &Path) -> bool {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     entries
         .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))

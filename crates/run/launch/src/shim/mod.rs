@@ -14,11 +14,14 @@
 
 mod adopting;
 mod attempt;
+mod code;
 mod course;
+mod display;
 mod ending;
 mod events;
 mod left;
 mod log;
+mod metric_files;
 mod metrics;
 mod oom;
 mod opened;
@@ -26,6 +29,7 @@ mod output;
 mod readers;
 mod reading;
 mod recorded;
+mod redrawn;
 mod reserve;
 mod saves;
 mod script;
@@ -39,6 +43,7 @@ mod writers;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,6 +59,7 @@ use trackway_system::SystemClock;
 use crate::StoredLaunch;
 use crate::files::read_json;
 use crate::process::{MachineIdentity, ProcessIdentity};
+use crate::terminal::ShimSide;
 use attempt::Attempt;
 pub use course::{printed_course, steps_are};
 pub use log::BACKLOG_BYTES_MAX;
@@ -139,6 +145,7 @@ pub fn run(directory: &Path, argv: &[OsString]) -> i32 {
 
 fn run_attempt(directory: &Path, argv: &[OsString]) -> Result<(), ShimError> {
     close_inherited();
+    let terminal = take_terminal();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signals = signals::open().doing("block signals")?;
     // A terminal's Ctrl-C and its end must not reach the attempt. A session leader already is what it should be.
@@ -165,7 +172,7 @@ fn run_attempt(directory: &Path, argv: &[OsString]) -> Result<(), ShimError> {
     };
     let redactor = Redactor::of_this_process();
     let mut attempt = Attempt::prepare(clock, files, launch, record, signals, &redactor)?;
-    attempt.start(argv);
+    attempt.start(argv, terminal);
     tell_launcher(READY_LINE);
     attempt.supervise();
     attempt.finish()
@@ -177,6 +184,15 @@ fn close_inherited() {
     // SAFETY: this process has opened nothing yet but its standard descriptors (the contract of `run`), so no
     // descriptor in use is closed. A kernel without the call (before 5.9) leaves them open, as before.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+}
+
+/// Takes the terminals of the script, where the launcher has any for it. Standard input is empty from then on.
+fn take_terminal() -> ShimSide {
+    let terminal = ShimSide::receive(io::stdin().as_fd());
+    if let Ok(null) = OpenOptions::new().read(true).open("/dev/null") {
+        nix::unistd::dup2_stdin(&null).ok();
+    }
+    terminal
 }
 
 fn lock(files: &AttemptLayout) -> Result<Flock<File>, ShimError> {

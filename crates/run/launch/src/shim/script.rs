@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,14 +15,20 @@ use super::signals;
 use crate::Isolation;
 use crate::exit_record::SpawnError;
 
-/// Starts the script in a new process group, with an empty standard input and signals as a fresh process has them. Its
-/// environment is the shim's.
+/// The script's ends of its streams.
+pub(super) struct Streams {
+    /// None: an empty standard input.
+    pub stdin: Option<OwnedFd>,
+    pub stdout: File,
+    pub stderr: File,
+}
+
+/// Starts the script in a new process group, with signals as a fresh process has them. Its environment is the shim's.
 pub(super) fn spawn(
     argv: &[OsString],
     working_directory: &Path,
     isolation: Option<&Isolation>,
-    stdout: File,
-    stderr: File,
+    streams: Streams,
 ) -> Result<Pid, (io::Error, FailedAt)> {
     let Some((program, arguments)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
         return Err((io::Error::from_raw_os_error(libc::ENOENT), FailedAt::EmptyCommand));
@@ -35,9 +42,9 @@ pub(super) fn spawn(
     command
         .args(arguments)
         .current_dir(working_directory)
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(stderr)
+        .stdin(streams.stdin.map_or_else(Stdio::null, Stdio::from))
+        .stdout(streams.stdout)
+        .stderr(streams.stderr)
         .process_group(0);
     trackway_files::restore_umask(&mut command);
     // Before the signals are reset: what runs last in the child runs as the script will.

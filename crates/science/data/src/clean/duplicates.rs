@@ -1,6 +1,7 @@
 //! Rows that equal an earlier row in every cell.
 //!
-//! Rows are compared by 128 bits of BLAKE3 over their cells: two different rows of 10¹⁰ are taken for equal with a probability
+//! Cells are compared as the files have them: the strings of text files, the types of Parquet files. Rows are compared by 128
+//! bits of BLAKE3 over their cells: two different rows of 10¹⁰ are taken for equal with a probability
 //! of 10⁻¹⁹. Only rows that are not set aside are compared: a row never counts as a duplicate of one in the quarantine.
 
 use std::collections::HashSet;
@@ -11,10 +12,9 @@ use arrow::row::{RowConverter, SortField};
 use super::CleanError;
 use super::judge::Judge;
 use crate::hashed::digest;
-use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
-use crate::write::{fitted, schema_of};
+use crate::write::{Forms, TableFormat, fitted};
 
 /// The most digests of rows in memory, 16 bytes each: at most about 300 MiB with the table that holds them.
 pub const DIGESTS_MAX: usize = 8 << 20;
@@ -31,7 +31,7 @@ impl Found {
     }
 }
 
-/// Reads the source as often as it takes.
+/// Reads the source, which keeps its originals, as often as it takes.
 pub(super) fn find(
     source: &mut Source,
     judge: &Judge,
@@ -46,11 +46,10 @@ pub(super) fn find_within(
     digests_max: usize,
     watch: &PassObserver<'_>,
 ) -> Result<Found, CleanError> {
-    let kinds = |source: &Source| source.columns().iter().map(|column| column.kind).collect::<Vec<_>>();
     let make = |part: u64, parts: u64| {
         move |source: &Source| Finder {
             judge,
-            kinds: kinds(source),
+            forms: Forms::of(source, TableFormat::Separated(',')),
             part,
             parts,
             digests_max,
@@ -74,7 +73,8 @@ pub(super) fn find_within(
 /// The digests of one part of all rows: those whose digest leaves this rest.
 struct Finder<'j> {
     judge: &'j Judge,
-    kinds: Vec<ColumnType>,
+    /// Strings or stored types.
+    forms: Forms,
     part: u64,
     /// Doubled while the first part is read, whenever it has too many digests.
     parts: u64,
@@ -90,7 +90,7 @@ struct Finder<'j> {
 impl Finder<'_> {
     fn digests(&self, chunk: &Chunk) -> Result<Vec<Option<u128>>, String> {
         let reasons = self.judge.reasons(chunk)?;
-        let digests = digests(&chunk.batch, &self.kinds).map_err(|error| error.to_string())?;
+        let digests = digests(&self.forms.cells(chunk), &self.forms).map_err(|error| error.to_string())?;
         let kept = |(row, digest)| (!reasons.contains_key(&row)).then_some(digest);
         Ok(digests.into_iter().enumerate().map(kept).collect())
     }
@@ -136,9 +136,9 @@ impl Pass for Finder<'_> {
     }
 }
 
-/// A digest of every row of a batch.
-fn digests(batch: &RecordBatch, kinds: &[ColumnType]) -> Result<Vec<u128>, arrow::error::ArrowError> {
-    let batch = fitted(batch, &schema_of(batch, kinds))?;
+/// A digest of every row of cells.
+fn digests(cells: &RecordBatch, forms: &Forms) -> Result<Vec<u128>, arrow::error::ArrowError> {
+    let batch = fitted(cells, &forms.schema(cells))?;
     let fields =
         batch.schema().fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
     let rows = RowConverter::new(fields)?.convert_columns(batch.columns())?;

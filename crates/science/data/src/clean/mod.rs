@@ -1,6 +1,9 @@
 //! A table without what makes it unfit: exact duplicates, rows that break a rule or cannot be read, personal data. Every row is
 //! accounted for: it is written, a duplicate, or in the quarantine with the reasons. What is not cleaned is written as it was.
 //!
+//! A duplicate equals an earlier row in every cell as the files have it, not only in what was read of it: `1` and `1.0`, `01` and
+//! `1`, or two numbers that a float rounds to one, are not equal. No row that differs is left out.
+//!
 //! The data is read twice: to find duplicates, and to write. Of more than [`DIGESTS_MAX`] rows, duplicates are looked for in
 //! parts, one more reading each, so that memory stays bounded.
 
@@ -18,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
 use crate::pass::PassObserver;
-use crate::read::{RejectKind, Source};
+use crate::read::{ReadNote, RejectKind, Source};
 use crate::schema::{RowRule, Schema, SchemaError, SqlRule};
 use crate::write::WriteError;
 pub use duplicates::DIGESTS_MAX;
@@ -118,11 +121,20 @@ pub enum CleanError {
     Account { rows: u64, written: u64, duplicates: u64, quarantined: u64 },
 }
 
+/// A table that was cleaned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleaned {
+    /// What became of every row.
+    pub account: Account,
+    /// What reading did to what the files hold.
+    pub reading: Vec<ReadNote>,
+}
+
 /// Cleans a table into two files, each there whole or not at all.
 ///
 /// # Errors
 /// [`CleanError`]. Neither file is there then, or is what it was.
-pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) -> Result<Account, CleanError> {
+pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) -> Result<Cleaned, CleanError> {
     for (column, _) in &plan.protected {
         source.index_of(column, "protected")?;
     }
@@ -135,11 +147,12 @@ pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) ->
         return Err(CleanError::NoColumns);
     }
     let judge = Judge::new(source, plan)?;
-    let mut source = judge.typed(source.clone().with_strings_as_misfits())?;
+    let mut source = judge.typed(source.clone().with_strings_as_misfits())?.with_originals();
     let found = duplicates::find(&mut source, &judge, watch)?;
+    let reading = source.reading();
     // The types are known: with a guess, a wider value would begin the reading, and the files, again.
-    let source = source.clone().with_columns(source.columns().to_vec())?.with_originals();
-    write::write(source, &judge, plan, &found, watch)
+    let source = source.clone().with_columns(source.columns().to_vec())?;
+    Ok(Cleaned { account: write::write(source, &judge, plan, &found, watch)?, reading })
 }
 
 /// Why a row cannot be read, as the quarantine says it.

@@ -78,7 +78,7 @@ fn every_row_is_accounted_for() {
     let toml = "version = 1\n[table]\nrows_min = 3\n[[column]]\nname = \"a\"\ntype = \"int\"\nmax = 60\nunique = true\n\
                 [[rule]]\nsql = \"0\"\nname = \"positive\"\n";
     let schema = Schema::from_toml(toml).unwrap();
-    let account = clean(&source, &plan(folder.path(), Some(&schema), &[]), &UNWATCHED).unwrap();
+    let account = clean(&source, &plan(folder.path(), Some(&schema), &[]), &UNWATCHED).unwrap().account;
     assert_eq!((account.rows, account.rows_written), (49, 43));
     assert_eq!((account.duplicates_dropped, account.rows_quarantined, account.rows_unreadable), (2, 4, 1));
     assert_eq!(account.rows, account.rows_written + account.duplicates_dropped + account.rows_quarantined);
@@ -107,7 +107,7 @@ fn a_wrong_cell_of_a_small_table_is_quarantined() {
     let folder = tempfile::tempdir().unwrap();
     let check = |extension: &str, text: &str, written: &str, aside: &[&str]| {
         let source = source(folder.path(), extension, text);
-        let account = clean(&source, &plan(folder.path(), None, &[]), &UNWATCHED).unwrap();
+        let account = clean(&source, &plan(folder.path(), None, &[]), &UNWATCHED).unwrap().account;
         assert_eq!(read(folder.path(), "out.csv"), written);
         let quarantine = read(folder.path(), "out.quarantine.csv");
         assert_eq!(account.rows_quarantined, aside.len() as u64, "{quarantine}");
@@ -133,17 +133,17 @@ fn strings_come_out_as_they_were() {
     let csv = source(folder.path(), "csv", text);
     let written = |source: &Source, name: &str| {
         let plan = CleanPlan { out: folder.path().join(name), ..plan(folder.path(), None, &[]) };
-        let account = clean(source, &plan, &UNWATCHED).unwrap();
+        let account = clean(source, &plan, &UNWATCHED).unwrap().account;
         assert_eq!((account.rows, account.rows_written), (4, 4));
     };
     written(&csv, "out.csv");
     assert_eq!(read(folder.path(), "out.csv"), text);
     written(&csv, "out.jsonl");
     let lines = [
-        r#"{"day":"2024-01-03","amount":900,"code":7,"flag":true}"#,
-        r#"{"day":"2024-01-04 10:00","amount":12.50,"code":8,"flag":false}"#,
-        r#"{"day":null,"amount":null,"code":9,"flag":null}"#,
-        r#"{"day":"2024-01-05","amount":1e3,"code":10,"flag":true}"#,
+        r#"{"day":"2024-01-03","amount":900,"code":"007","flag":true}"#,
+        r#"{"day":"2024-01-04 10:00","amount":12.50,"code":"+8","flag":false}"#,
+        r#"{"day":null,"amount":null,"code":"9","flag":null}"#,
+        r#"{"day":"2024-01-05","amount":1e3,"code":"10","flag":true}"#,
     ];
     assert_eq!(read(folder.path(), "out.jsonl").lines().collect::<Vec<_>>(), lines);
     let json = "{\"day\":\"2024-01-03\",\"amount\":900,\"tags\":[1,\"a\"]}\n{\"day\":null,\"amount\":12.5,\"tags\":null}\n\
@@ -153,7 +153,7 @@ fn strings_come_out_as_they_were() {
     written(&csv, "out.parquet");
     let kinds: Vec<ColumnType> =
         opened(folder.path(), "out.parquet").columns().iter().map(|it| it.kind).collect();
-    assert_eq!(kinds, [ColumnType::Timestamp, ColumnType::Float, ColumnType::Int, ColumnType::Bool]);
+    assert_eq!(kinds, [ColumnType::Timestamp, ColumnType::Float, ColumnType::Text, ColumnType::Bool]);
 }
 
 /// Proves that the columns of a Parquet file keep their types in Parquet, and that a date or a short float is not written as
@@ -204,7 +204,7 @@ fn duplicates_can_be_kept() {
     let folder = tempfile::tempdir().unwrap();
     let source = source(folder.path(), "jsonl", "{\"a\":1}\n{\"a\":1}\n{broken\n{\"a\":2,\"b\":\"x\"}\n");
     let plan = CleanPlan { duplicates: Duplicates::Keep, ..plan(folder.path(), None, &[]) };
-    let account = clean(&source, &plan, &UNWATCHED).unwrap();
+    let account = clean(&source, &plan, &UNWATCHED).unwrap().account;
     assert_eq!((account.rows, account.rows_written, account.duplicates_kept), (4, 3, 1));
     assert_eq!((account.rows_quarantined, account.rows_unreadable), (1, 1));
     assert_eq!(read(folder.path(), "out.csv"), "a,b\n1,\n1,\n2,x\n");
@@ -221,7 +221,7 @@ fn protected_columns_are_nowhere_in_the_clear() {
     (10..50).for_each(|number| text.push_str(&format!("x{number}@example.org,Xi,{number},{number}\n")));
     let source = source(folder.path(), "csv", &text);
     let protected = [("mail", Protection::Hash), ("name", Protection::Mask), ("phone", Protection::Drop)];
-    let account = clean(&source, &plan(folder.path(), None, &protected), &UNWATCHED).unwrap();
+    let account = clean(&source, &plan(folder.path(), None, &protected), &UNWATCHED).unwrap().account;
     assert_eq!((account.rows_written, account.rows_quarantined), (43, 2));
     let (written, aside) = (read(folder.path(), "out.csv"), read(folder.path(), "out.quarantine.csv"));
     for text in [&written, &aside] {
@@ -272,4 +272,57 @@ fn what_cannot_be_checked_is_an_error() {
         assert!(matches!(error, CleanError::Rule(_)), "{error}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the input alone");
+}
+
+/// Proves that no row that differs is left out: codes with zeros in front, numbers beyond 64 bits, decimals, floats that round to one,
+/// numbers in several notations, and nanoseconds; and that rows which are equal in every cell are.
+#[test]
+fn no_row_that_differs_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        "01,18446744073709551617,0.1234567890123456789,1",
+        "1,18446744073709551617,0.1234567890123456789,1",
+        "01,18446744073709551618,0.1234567890123456789,1",
+        "01,18446744073709551617,0.1234567890123456788,1",
+        "01,18446744073709551617,0.1234567890123456789,1.0",
+        "01,18446744073709551617,0.1234567890123456789,NA",
+        "01,18446744073709551617,0.1234567890123456789,",
+    ];
+    let text = format!("code,id,x,n\n{}\n{}\n", rows.join("\n"), rows[0]);
+    let csv = source(folder.path(), "csv", &text);
+    let cleaned = |source: &Source, name: &str| {
+        let plan = CleanPlan { out: folder.path().join(name), ..plan(folder.path(), None, &[]) };
+        let account = clean(source, &plan, &UNWATCHED).unwrap().account;
+        (account.rows_written, account.duplicates_dropped)
+    };
+    assert_eq!(cleaned(&csv, "out.csv"), (7, 1));
+    assert_eq!(read(folder.path(), "out.csv"), format!("code,id,x,n\n{}\n", rows.join("\n")));
+    let json: String = [1_u64, 2, 1].map(|end| format!("{{\"id\":1844674407370955161{end}00}}\n")).concat();
+    assert_eq!(cleaned(&source(folder.path(), "jsonl", &json), "out.jsonl"), (2, 1));
+    assert_eq!(
+        read(folder.path(), "out.jsonl"),
+        "{\"id\":1844674407370955161100}\n{\"id\":1844674407370955161200}\n"
+    );
+
+    let decimal = |digits: Vec<i128>, scale: i8| -> ArrayRef {
+        Arc::new(Decimal128Array::from(digits).with_precision_and_scale(38, scale).unwrap())
+    };
+    let long = 9_007_199_254_740_992;
+    let batch = RecordBatch::try_from_iter([
+        ("id", decimal(vec![long, long + 1, long, long], 0)),
+        ("wei", decimal(vec![long, long, long + 1, long], 18)),
+        ("at", Arc::new(TimestampNanosecondArray::from(vec![1, 1, 1, 1])) as ArrayRef),
+    ])
+    .unwrap();
+    let write = |name: &str, batch: &RecordBatch| {
+        let mut file =
+            TableFile::create(&folder.path().join(name), TableFormat::Parquet, &batch.schema()).unwrap();
+        file.write(batch).unwrap();
+        file.finish().unwrap();
+    };
+    write("in.parquet", &batch);
+    assert_eq!(cleaned(&opened(folder.path(), "in.parquet"), "out.parquet"), (3, 1));
+    let nanos = Arc::new(TimestampNanosecondArray::from(vec![1, 2, 1]));
+    write("nanos.parquet", &RecordBatch::try_from_iter([("at", nanos as ArrayRef)]).unwrap());
+    assert_eq!(cleaned(&opened(folder.path(), "nanos.parquet"), "out.parquet"), (2, 1));
 }

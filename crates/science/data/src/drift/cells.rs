@@ -8,6 +8,7 @@ use trackway_statistics::{
 };
 
 use super::distance::{Distances, DriftTest, Judged};
+use super::unknown::UnknownValues;
 use super::{CRAMERS_V_MIN, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN, SMALL_SAMPLE_ROWS};
 use crate::profile::{ColumnProfile, Value, ValueCount};
 
@@ -30,12 +31,23 @@ pub(super) struct Cells {
     after: Vec<f64>,
     /// Whether every value of both sides is known.
     pub(super) is_exact: bool,
-    pub(super) new_values: Vec<ValueCount>,
-    pub(super) removed_values: Vec<ValueCount>,
+    pub(super) new: Different,
+    pub(super) removed: Different,
+    /// Where every value of both sides is known.
+    pub(super) unknown: Option<UnknownValues>,
+}
+
+/// Values that only one side has.
+#[derive(Default)]
+pub(super) struct Different {
+    /// All of them.
+    pub(super) count: u64,
+    /// The most frequent ones.
+    pub(super) listed: Vec<ValueCount>,
 }
 
 impl Cells {
-    /// `None` where a side has no values.
+    /// `None` where a side has no values that can be distinguished.
     pub(super) fn of(before: &ColumnProfile, after: &ColumnProfile) -> Option<Self> {
         let (one, other) = (Counts::of(before)?, Counts::of(after)?);
         let mut names: Vec<&str> =
@@ -55,12 +67,15 @@ impl Cells {
         let (listed, other_listed) = (before.iter().sum::<f64>(), after.iter().sum::<f64>());
         before.push((one.rows - listed).max(0.0));
         after.push((other.rows - other_listed).max(0.0));
+        let is_exact = one.is_exact && other.is_exact;
+        let unknown = is_exact.then(|| UnknownValues::exact(&one.by_value, &other.by_value)).flatten();
         Some(Self {
             before,
             after,
-            is_exact: one.is_exact && other.is_exact,
-            new_values: if one.is_exact { other.without(&one) } else { Vec::new() },
-            removed_values: if other.is_exact { one.without(&other) } else { Vec::new() },
+            is_exact,
+            new: if one.is_exact { other.without(&one) } else { Different::default() },
+            removed: if other.is_exact { one.without(&other) } else { Different::default() },
+            unknown,
         })
     }
 }
@@ -78,16 +93,21 @@ impl Counts {
         let by_value = listed.iter().map(|it| (key(&it.value), it.count as f64)).collect();
         let rows = column.value_count() as f64;
         let is_exact = column.values_are_exact();
-        (rows > 0.0 && !listed.is_empty()).then_some(Self { by_value, listed, rows, is_exact })
+        // Of very many values none may be frequent enough to be listed.
+        let has_values = !listed.is_empty() || column.summary().distinct_estimate > 0;
+        (rows > 0.0 && has_values).then_some(Self { by_value, listed, rows, is_exact })
     }
 
     fn count(&self, value: &str) -> f64 {
         self.by_value.get(value).copied().unwrap_or(0.0)
     }
 
-    fn without(&self, other: &Self) -> Vec<ValueCount> {
+    fn without(&self, other: &Self) -> Different {
         let missing = self.listed.iter().filter(|it| !other.by_value.contains_key(&key(&it.value)));
-        missing.take(VALUES_LISTED).cloned().collect()
+        Different {
+            count: missing.clone().count() as u64,
+            listed: missing.take(VALUES_LISTED).cloned().collect(),
+        }
     }
 }
 

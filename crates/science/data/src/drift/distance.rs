@@ -16,6 +16,8 @@ closed_list!(
         JensenShannon = "jensen_shannon",
         /// The largest change of a value's fraction.
         LInfinity = "l_infinity",
+        /// The change of the fraction of missing values: a side has no value.
+        MissingFraction = "missing_fraction",
     }
 );
 

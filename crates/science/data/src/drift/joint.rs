@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::{Interval, student_t_p_value};
 
+use super::{KnownColumns, SetApart};
 use crate::error::DataError;
 use crate::identifier;
 use crate::model::{
@@ -86,24 +87,25 @@ pub enum JointError {
     TooLittle(String),
 }
 
-/// Compares rows of two data sets. `label` is left out: its shift is reported separately. So is a column that names rows on both sides.
+/// Compares rows of two data sets. The label is left out: its shift is reported separately. So is a column that names rows on both
+/// sides, and one that is known to say something else than what a row is like.
 ///
 /// # Errors
 /// [`JointError`]: data that cannot be read, too few rows, no common column.
 pub fn joint_drift(
     reference: &mut Source,
     current: &mut Source,
-    label: Option<&str>,
+    known: KnownColumns<'_>,
     watch: &PassObserver<'_>,
 ) -> Result<JointDrift, JointError> {
     let sample =
         |source: &mut Source| Frame::sample(source, None, (ROWS_MAX, SEED), watch).map(|(frame, _)| frame);
-    let roles: Vec<&str> = label.into_iter().collect();
+    let roles: Vec<&str> = known.label.into_iter().collect();
     let mut identifiers = identifier::candidates(reference, &roles);
     let of_current = identifier::candidates(current, &roles);
     identifiers.retain(|name| of_current.contains(name));
     let (before, after) = (sample(reference)?, sample(current)?);
-    joint_drift_of(&before, &after, label, &identifiers)
+    joint_drift_of(&before, &after, known, &identifiers)
 }
 
 /// As [`joint_drift`], of rows at hand. `identifiers`: columns that name a row; they are left out too.
@@ -113,7 +115,7 @@ pub fn joint_drift(
 pub fn joint_drift_of(
     before: &Frame,
     after: &Frame,
-    label: Option<&str>,
+    known: KnownColumns<'_>,
     identifiers: &[String],
 ) -> Result<JointDrift, JointError> {
     if before.rows().min(after.rows()) < ROWS_MIN {
@@ -125,7 +127,11 @@ pub fn joint_drift_of(
     let mut left_out = both.left_out().to_vec();
     let mut columns = Vec::new();
     for (index, column) in both.columns().iter().enumerate() {
-        if label == Some(column.name.as_str()) {
+        if known.label == Some(column.name.as_str()) || known.skip.contains(&column.name) {
+            continue;
+        }
+        if let Some(apart) = SetApart::known(&column.name, known) {
+            left_out.push(format!("`{}` is {}", apart.name, apart.why));
             continue;
         }
         if identifiers.contains(&column.name) {

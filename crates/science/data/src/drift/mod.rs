@@ -14,27 +14,36 @@
 //! | | more, few values | Jensen–Shannon distance |
 //! | | more, over [`FEW_CELLS_MAX`] values | L-infinity over the frequent ones |
 //!
-//! The other distances are reported beside the chosen one. Missing values are compared separately.
+//! The other distances are reported beside the chosen one. Missing values are compared separately, and so is [how many rows
+//! have a value that the reference does not have](UnknownValues): where every value was replaced, none of them may have changed much.
+//!
+//! What names a row, when it came about, and what differs in nearly every row has other values in any other data: such
+//! columns are [set apart](SetApart), with the reason.
 //!
 //! Columns that are each unchanged may still depend on each other in another way. [`joint_drift`] trains the [quick
 //! model](crate::model) to separate rows of the two sides; unlike all else here it needs the rows themselves.
 
+mod apart;
 mod cells;
 mod column;
 mod distance;
 mod joint;
 mod number;
+mod unknown;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Verdict;
 use trackway_statistics::benjamini_hochberg;
 
+use crate::counted;
 use crate::infer::ColumnType;
-use crate::profile::Profile;
+use crate::profile::{ColumnProfile, Profile};
+pub use apart::{ApartReason, SetApart};
 pub(crate) use cells::{only_spelling, plain_spelling};
 pub use column::{ColumnDrift, MissingDrift, Role};
 pub use distance::{Distances, DriftTest};
 pub use joint::{ColumnImportance, JointDrift, JointError, joint_drift, joint_drift_of};
+pub use unknown::UnknownValues;
 
 /// From more effective rows (`n × m / (n + m)`) on, the Wasserstein distance is taken for numbers.
 pub const LARGE_SAMPLE_ROWS: f64 = 10_000.0;
@@ -65,6 +74,8 @@ const JENSEN_SHANNON_MIN: f64 = 0.1;
 const L_INFINITY_MIN: f64 = 0.05;
 /// The least change of the fraction of missing values that matters.
 const MISSING_SHARE_MIN: f64 = 0.02;
+/// The least fraction of rows with a value that the reference does not have, above what is expected, that matters.
+pub const UNKNOWN_FRACTION_MIN: f64 = 0.05;
 
 /// Two data sets compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -81,10 +92,16 @@ pub struct DriftReport {
     /// Rows of the current data whose numbers were compared, where it was a sample.
     #[serde(default)]
     pub current_rows_sampled: Option<u64>,
-    /// Columns of both sides, in the reference's order; the label is among them with its role.
+    /// Columns of both sides that were compared, in the reference's order; the label is among them with its role.
     pub columns: Vec<ColumnDrift>,
+    /// Columns of both sides that were not compared, with the reason.
+    #[serde(default)]
+    pub set_apart: Vec<SetApart>,
     /// Columns that only one side has, or whose type changed, other than between whole numbers and numbers.
     pub schema_changes: Vec<SchemaChange>,
+    /// What blocks, a sentence for each kind; empty if nothing does.
+    #[serde(default)]
+    pub blocked_by: Vec<String>,
     /// Features that drifted.
     pub drifted_features: usize,
     /// Whether the label drifted; `None` without one on both sides.
@@ -92,6 +109,19 @@ pub struct DriftReport {
     /// Whether a model separates the rows of the sides; `None` if that was not requested: it needs rows of both.
     #[serde(default)]
     pub joint: Option<JointDrift>,
+}
+
+/// What is known of the columns of two data sets beside their values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KnownColumns<'k> {
+    /// The target column, if there is one: its shift is reported separately from that of the features.
+    pub label: Option<&'k str>,
+    /// The column that says when a row came about.
+    pub time: Option<&'k str>,
+    /// The column that says which rows belong together.
+    pub group: Option<&'k str>,
+    /// Columns that are not compared.
+    pub skip: &'k [String],
 }
 
 /// A column that is not the same column any more: missing on a side, or of another type.
@@ -118,29 +148,49 @@ impl SchemaChange {
 /// separately from that of the features.
 #[must_use]
 pub fn compare(reference: &Profile, current: &Profile, label: Option<&str>) -> DriftReport {
-    let mut columns = Vec::new();
-    let mut schema_changes = Vec::new();
+    compare_known(reference, current, KnownColumns { label, ..KnownColumns::default() })
+}
+
+/// As [`compare`], with more that is known of the columns.
+#[must_use]
+pub fn compare_known(reference: &Profile, current: &Profile, known: KnownColumns<'_>) -> DriftReport {
+    let is_raw = reference.masked_with.is_none() && current.masked_with.is_none();
+    let is_skipped = |name: &str| known.skip.iter().any(|skip| skip == name);
+    let (mut columns, mut set_apart, mut schema_changes) = (Vec::new(), Vec::new(), Vec::new());
     for before in &reference.columns {
         let after = current.column(&before.name);
-        let role = if label == Some(before.name.as_str()) { Role::Label } else { Role::Feature };
-        let compared = after.and_then(|after| column::compare(before, after, role));
-        if compared.is_none() || after.is_some_and(|after| is_another_type(before.kind, after.kind)) {
-            schema_changes.push(SchemaChange {
-                name: before.name.clone(),
-                reference: Some(before.kind),
-                current: after.map(|after| after.kind),
-            });
+        if is_skipped(&before.name) {
+            set_apart.push(SetApart::skipped(&before.name));
+            continue;
         }
-        columns.extend(compared);
+        if let Some(after) = after.filter(|after| !is_another_type(before, after)) {
+            match compared(before, after, known, is_raw) {
+                Ok(compared) => columns.push(compared),
+                Err(apart) => set_apart.push(apart),
+            }
+            continue;
+        }
+        schema_changes.push(SchemaChange {
+            name: before.name.clone(),
+            reference: Some(before.kind),
+            current: after.map(|after| after.kind),
+        });
+        columns.extend(
+            after.and_then(|after| column::compare(before, after, (known.role_of(before), is_raw)).ok()),
+        );
     }
-    let new = current.columns.iter().filter(|after| reference.column(&after.name).is_none());
-    schema_changes.extend(new.map(|after| SchemaChange {
-        name: after.name.clone(),
-        reference: None,
-        current: Some(after.kind),
-    }));
+    for after in current.columns.iter().filter(|after| reference.column(&after.name).is_none()) {
+        match is_skipped(&after.name) {
+            true => set_apart.push(SetApart::skipped(&after.name)),
+            false => schema_changes.push(SchemaChange {
+                name: after.name.clone(),
+                reference: None,
+                current: Some(after.kind),
+            }),
+        }
+    }
     decide(&mut columns);
-    let report = DriftReport {
+    DriftReport {
         verdict: Verdict::Pass,
         reference_rows: reference.rows,
         current_rows: current.rows,
@@ -149,58 +199,113 @@ pub fn compare(reference: &Profile, current: &Profile, label: Option<&str>) -> D
         drifted_features: columns.iter().filter(|it| it.role == Role::Feature && it.drifted).count(),
         label_drifted: columns.iter().find(|it| it.role == Role::Label).map(|it| it.drifted),
         columns,
+        set_apart,
         schema_changes,
+        blocked_by: Vec::new(),
         joint: None,
-    };
-    DriftReport { verdict: report.judged(), ..report }
+    }
+    .judged()
+}
+
+/// A column of both sides with values of one type, compared or set apart.
+fn compared(
+    before: &ColumnProfile,
+    after: &ColumnProfile,
+    known: KnownColumns<'_>,
+    is_raw: bool,
+) -> Result<ColumnDrift, SetApart> {
+    let role = known.role_of(before);
+    let apart = || SetApart::known(&before.name, known).or_else(|| SetApart::seen(before, after));
+    match Some(role).filter(|role| *role == Role::Feature).and_then(|_| apart()) {
+        Some(apart) => Err(apart),
+        None => column::compare(before, after, (role, is_raw)),
+    }
+}
+
+impl KnownColumns<'_> {
+    fn role_of(&self, column: &ColumnProfile) -> Role {
+        if self.label == Some(column.name.as_str()) { Role::Label } else { Role::Feature }
+    }
 }
 
 impl DriftReport {
     /// With the answer of a model that separates the rows of the sides.
     #[must_use]
     pub fn with_joint(self, joint: JointDrift) -> Self {
-        let report = Self { joint: Some(joint), ..self };
-        Self { verdict: report.judged(), ..report }
+        Self { joint: Some(joint), ..self }.judged()
     }
 
-    fn judged(&self) -> Verdict {
+    fn judged(self) -> Self {
         let joint = self.joint.as_ref().is_some_and(|joint| joint.drifted);
         let is_changed = !self.schema_changes.is_empty() || self.columns.iter().any(|column| column.drifted);
-        match self.blocks() {
-            true => Verdict::Block,
-            false if joint || is_changed => Verdict::Warn,
-            false => Verdict::Pass,
-        }
+        let blocked_by = self.what_blocks();
+        let verdict = match blocked_by.is_empty() {
+            false => Verdict::Block,
+            true if joint || is_changed => Verdict::Warn,
+            true => Verdict::Pass,
+        };
+        Self { verdict, blocked_by, ..self }
     }
 
-    /// Whether a model of the reference does not fit the current data: a column that it has is gone or of another type,
-    /// its label has other values, or at least [`DRIFTED_SHARE_BLOCKS`] of its features drifted.
+    /// Whether a model of the reference does not fit the current data: a column that it has is gone, of another type or without
+    /// a value, its label has other values, or at least [`DRIFTED_SHARE_BLOCKS`] of its features drifted.
     #[must_use]
     pub fn blocks(&self) -> bool {
-        let is_lost = self.schema_changes.iter().any(SchemaChange::blocks);
+        !self.what_blocks().is_empty()
+    }
+
+    /// The compared columns that are features.
+    #[must_use]
+    pub fn feature_count(&self) -> usize {
+        self.columns.iter().filter(|column| column.role == Role::Feature).count()
+    }
+
+    /// How many of the features drifted, such as `2 of 3 features drifted`.
+    #[must_use]
+    pub fn drifted_of_features(&self) -> String {
+        format!("{} of {} drifted", self.drifted_features, counted(self.feature_count() as u64, "feature"))
+    }
+
+    fn what_blocks(&self) -> Vec<String> {
+        let lost = self.schema_changes.iter().filter(|change| change.blocks());
+        let (gone, changed): (Vec<_>, Vec<_>) = lost.partition(|change| change.current.is_none());
+        let emptied = self.columns.iter().filter(|column| column.is_emptied()).count();
+        let of = |count: usize, one: &str, more: &str| {
+            let verb = if count == 1 { one } else { more };
+            (count > 0).then(|| format!("{} {verb}", counted(count as u64, "column")))
+        };
         let label = self.columns.iter().find(|column| column.role == Role::Label);
-        let has_other_labels = label.is_some_and(|label| label.drifted && !label.new_values.is_empty());
-        let features = self.columns.iter().filter(|column| column.role == Role::Feature).count();
+        let other_labels = label.filter(|label| label.drifted && label.has_unknown_labels());
         let have_drifted = self.drifted_features > 0
-            && self.drifted_features as f64 >= features as f64 * DRIFTED_SHARE_BLOCKS;
-        is_lost || has_other_labels || have_drifted
+            && self.drifted_features as f64 >= self.feature_count() as f64 * DRIFTED_SHARE_BLOCKS;
+        let sentences = [
+            of(gone.len(), "is gone", "are gone"),
+            of(changed.len(), "changed its type", "changed their type"),
+            of(emptied, "lost all its values", "lost all their values"),
+            other_labels.map(|_| "the label has values that the reference does not have".to_owned()),
+            have_drifted.then(|| self.drifted_of_features()),
+        ];
+        sentences.into_iter().flatten().collect()
     }
 }
 
 /// Whether the values are of another type now. Whole numbers and numbers are one type here: which of them a file has
-/// depends on its rows.
-fn is_another_type(before: ColumnType, now: ColumnType) -> bool {
+/// depends on its rows. A side without a value shows no type.
+fn is_another_type(before: &ColumnProfile, now: &ColumnProfile) -> bool {
     let is_number = |kind: ColumnType| matches!(kind, ColumnType::Int | ColumnType::Float);
-    before != now && !(is_number(before) && is_number(now))
+    let have_values = column::has_values(before) && column::has_values(now);
+    have_values && before.kind != now.kind && !(is_number(before.kind) && is_number(now.kind))
 }
 
 /// Corrects the p-values for their number, then decides which columns drifted.
 fn decide(columns: &mut [ColumnDrift]) {
-    let p_values: Vec<f64> =
-        columns.iter().flat_map(|column| [column.p_value, column.missing.p_value]).collect();
-    let adjusted = benjamini_hochberg(&p_values);
-    for (column, adjusted) in columns.iter_mut().zip(adjusted.chunks(2)) {
-        column.decide(adjusted[0], adjusted[1]);
+    let p_values: Vec<Vec<f64>> = columns.iter().map(ColumnDrift::p_values).collect();
+    let adjusted = benjamini_hochberg(&p_values.concat());
+    let mut left = adjusted.as_slice();
+    for (column, tests) in columns.iter_mut().zip(&p_values) {
+        let of_column;
+        (of_column, left) = left.split_at(tests.len());
+        column.decide(of_column);
     }
 }
 

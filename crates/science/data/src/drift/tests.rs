@@ -186,8 +186,8 @@ fn labels() {
     assert!(report.columns[1].only_spelling && report.columns[1].role == Role::Label);
 }
 
-/// Proves that columns of one side only, and of another type, are reported; and that numbers that are not whole are no
-/// other type.
+/// Proves that columns of one side only, and of another type, are reported; and that neither numbers that are not whole nor
+/// a side without a value are another type.
 #[test]
 fn changed_schemas() {
     let before = profile("a,b,c,e\n1,x,,1\n2,y,,2\n");
@@ -195,8 +195,139 @@ fn changed_schemas() {
     let report = compare(&before, &after, None);
     let summary: Vec<_> =
         report.schema_changes.iter().map(|it| (it.name.as_str(), it.reference, it.current)).collect();
-    let (text, int, null) = (Some(ColumnType::Text), Some(ColumnType::Int), Some(ColumnType::Null));
-    assert_eq!(summary, [("a", int, text), ("b", text, None), ("c", null, int), ("d", None, int)]);
+    let (text, int) = (Some(ColumnType::Text), Some(ColumnType::Int));
+    assert_eq!(summary, [("a", int, text), ("b", text, None), ("d", None, int)]);
+    let came = report.columns.iter().find(|column| column.name == "c").unwrap();
+    assert_eq!((came.test, came.statistic), (DriftTest::MissingFraction, 1.0));
+    assert_eq!(report.blocked_by, ["1 column is gone", "1 column changed its type"]);
+}
+
+/// Proves that a column without a value on both sides is unchanged, whatever its type, that one that lost all its values
+/// has drifted and blocks, and that one that got some has only drifted: none of them changed its type.
+#[test]
+fn columns_without_values() {
+    let table = |empty: &str, lost: &str| -> Profile {
+        let row = |row: usize| format!("{},{empty},{lost}\n", row % 7);
+        profile(&format!("a,empty,lost\n{}", (0..200).map(row).collect::<String>()))
+    };
+    for nothing in ["", "NaN"] {
+        let (one, other) = (table(nothing, "x"), table(nothing, "x"));
+        let report = compare(&one, &other, None);
+        assert_eq!((report.verdict, report.schema_changes.len()), (trackway_core::checks::Verdict::Pass, 0));
+        let apart: Vec<_> = report.set_apart.iter().map(|it| (it.name.as_str(), it.reason)).collect();
+        assert_eq!(apart, [("empty", ApartReason::NoValues)], "{nothing}");
+    }
+    let (with, without) = (table("", "x"), table("", ""));
+    let lost = compare(&with, &without, None);
+    assert_eq!(lost.blocked_by[0], "1 column lost all its values", "{lost:?}");
+    assert!(lost.schema_changes.is_empty());
+    let found = lost.columns.iter().find(|column| column.name == "lost").unwrap();
+    assert!(found.is_emptied() && found.drifted && !found.values_drifted(), "{found:?}");
+    let got = compare(&without, &with, None);
+    let found = got.columns.iter().find(|column| column.name == "lost").unwrap();
+    assert!(found.drifted && !found.is_emptied() && got.schema_changes.is_empty(), "{found:?}");
+}
+
+/// Proves that categories that were all replaced drift, few or many, in few or many rows, with the fraction of rows and how many
+/// values there are; and that a fifth that was replaced does too, where no single fraction changed much.
+#[test]
+fn replaced_categories() {
+    let of = |name: &'static str, values: u64| {
+        move |rng: &mut SplitMix64| format!("{name}{}", rng.next_u64() % values)
+    };
+    for (values, before, after) in [(30, 300, 100), (60, 5_000, 5_000), (150, 4_000, 4_000)] {
+        let found = drift(&column(1, before, of("old", values)), &column(2, after, of("new", values)));
+        let unknown = found.unknown.unwrap();
+        assert!(found.drifted && unknown.drifted && unknown.fraction == 1.0, "{found:?}");
+        assert!(found.new_value_count > 10 && found.new_values.len() == 10, "{found:?}");
+        let same = drift(&column(1, before, of("old", values)), &column(2, after, of("old", values)));
+        assert!(!same.drifted, "{same:?}");
+    }
+    let partly = |seed| {
+        column(seed, 5_000, move |rng| match rng.next_unit() < 0.2 {
+            true => format!("new{}", rng.next_u64() % 40),
+            false => format!("old{}", rng.next_u64() % 60),
+        })
+    };
+    let found = drift(&column(1, 5_000, of("old", 60)), &partly(2));
+    assert!(found.unknown_drifted() && (0.18..0.22).contains(&found.unknown.unwrap().fraction), "{found:?}");
+}
+
+/// Proves that more values than are kept are found to be replaced too, by sketches of which there are, and that the same
+/// values are not.
+#[test]
+fn very_many_replaced_categories() {
+    let of = |name: &'static str| move |rng: &mut SplitMix64| format!("{name}{}", rng.next_u64() % 2_500);
+    let before = column(1, 40_000, of("old"));
+    let found = drift(&before, &column(2, 40_000, of("new")));
+    let unknown = found.unknown.unwrap();
+    assert!(found.drifted && !unknown.is_exact && unknown.fraction > 0.9, "{found:?}");
+    let same = drift(&before, &column(3, 40_000, of("old")));
+    assert!(!same.drifted && same.unknown.is_none(), "{same:?}");
+}
+
+/// Proves that identifiers, times and free texts are set apart with the reason, that nothing of them blocks, and that a
+/// birth date and prices are compared.
+#[test]
+fn what_is_set_apart() {
+    let table = |seed: u64, start: usize, rows: usize| -> Profile {
+        let mut rng = SplitMix64::new(seed);
+        let mut text = "id,code,customer_id,seen,born_on,note,price,x\n".to_owned();
+        for row in start..start + rows {
+            let (year, day) = (1950 + rng.next_u64() % 50, 1 + rng.next_u64() % 28);
+            let customer = start / 2 + (rng.next_u64() % 80) as usize;
+            let price = 1_000 + (row * 7_919) % 100_003 * 11;
+            writeln!(
+                text,
+                "{row},K-{:05},{customer},2026-{:02}-{:02}T{:02}:00:00Z,{year}-06-{day:02},a text {} of {seed},{price},{}",
+                row * 3,
+                1 + row / 300,
+                1 + row % 300 / 12,
+                row % 12,
+                rng.next_u64(),
+                rng.next_u64() % 5
+            )
+            .unwrap();
+        }
+        profile(&text)
+    };
+    let report = compare(&table(1, 0, 600), &table(2, 600, 600), None);
+    let apart: Vec<_> = report.set_apart.iter().map(|it| (it.name.as_str(), it.reason)).collect();
+    let expected = [
+        ("id", ApartReason::Identifier),
+        ("code", ApartReason::Identifier),
+        ("customer_id", ApartReason::Identifier),
+        ("seen", ApartReason::Time),
+        ("note", ApartReason::FreeText),
+    ];
+    assert_eq!(apart, expected, "{:#?}", report.set_apart);
+    assert_eq!(report.verdict, trackway_core::checks::Verdict::Pass, "{report:#?}");
+    let compared: Vec<&str> = report.columns.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(compared, ["born_on", "price", "x"]);
+    let why = |name: &str| &report.set_apart.iter().find(|it| it.name == name).unwrap().why;
+    assert_eq!(why("id"), "every row has a different value (its name, numbers without gaps, its order)");
+    assert!(
+        why("seen").contains("its order") && why("customer_id").starts_with("named like an identifier"),
+        "{report:?}"
+    );
+}
+
+/// Proves that columns are left out on request, on whichever side they are, and by their role in a run file.
+#[test]
+fn columns_that_are_known() {
+    let rows = |shift: usize| {
+        (0..300).map(|row| format!("{},{},{}\n", row % 50 + shift, row % 9, row % 4)).collect::<String>()
+    };
+    let (before, after) = (profile(&format!("a,b,c\n{}", rows(0))), profile(&format!("a,b,d\n{}", rows(40))));
+    let skip = ["a".to_owned(), "c".to_owned(), "d".to_owned()];
+    let known = KnownColumns { skip: &skip, ..KnownColumns::default() };
+    let report = compare_known(&before, &after, known);
+    assert_eq!(report.verdict, trackway_core::checks::Verdict::Pass, "{report:?}");
+    assert_eq!(report.set_apart.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a", "c", "d"]);
+    let timed = compare_known(&before, &after, KnownColumns { time: Some("a"), ..KnownColumns::default() });
+    assert_eq!((timed.set_apart[0].name.as_str(), timed.set_apart[0].reason), ("a", ApartReason::Time));
+    assert_eq!(timed.blocked_by, ["1 column is gone"]);
+    assert_eq!(compare(&before, &after, None).blocked_by, ["1 column is gone", "1 of 2 features drifted"]);
 }
 
 /// Proves that of columns that did not change at most one in a hundred is called drifted: 1,200 columns of several
@@ -260,7 +391,7 @@ fn rows_of(seed: u64, rows: usize, together: f64, start: i64) -> Frame {
 }
 
 fn joint(before: &Frame, after: &Frame) -> JointDrift {
-    joint_drift_of(before, after, None, &[]).unwrap()
+    joint_drift_of(before, after, KnownColumns::default(), &[]).unwrap()
 }
 
 /// Proves that a change in how columns depend on each other is found though each column is as before, that the columns
@@ -293,7 +424,7 @@ fn identifiers_are_no_joint_shift() {
         Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap()
     };
     let (mut before, mut after) = (source("a.csv", 1, &["ax", "bx"]), source("b.csv", 2, &["bx", "cx"]));
-    let found = joint_drift(&mut before, &mut after, None, &UNWATCHED).unwrap();
+    let found = joint_drift(&mut before, &mut after, KnownColumns::default(), &UNWATCHED).unwrap();
     assert!(!found.drifted, "{found:?}");
     assert_eq!(found.skipped, ["`order` is different in each row"]);
 }
@@ -307,7 +438,7 @@ fn equal_distributions_do_not_drift() {
         let found = joint(&rows_of(100 + seed, rows, 0.5, 0), &rows_of(200 + seed, rows, 0.5, rows as i64));
         assert!(!found.drifted, "{seed}: {found:?}");
     }
-    let few = joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), None, &[]);
+    let few = joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), KnownColumns::default(), &[]);
     assert!(matches!(few, Err(JointError::TooLittle(_))));
 }
 

@@ -70,7 +70,7 @@ pub fn columns(evidence: &TableEvidence) -> CheckResult {
 
 /// A column that the header calls like an earlier one.
 fn renamed((given, name): &(String, String)) -> Finding {
-    let message = format!("the header names several columns `{given}`: one of them is read as `{name}`");
+    let message = format!("the file names several columns `{given}`: one of them is read as `{name}`");
     let action = "give each column a name, or name them with `columns`";
     about("columns.repeated_name", Severity::Warn, name, message, action)
 }

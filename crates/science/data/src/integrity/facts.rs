@@ -11,7 +11,7 @@ use super::repeats::{RowKinds, Thinning};
 use super::zeros::ZeroRows;
 use super::{Reading, masked};
 use crate::hashed::{AlreadyHashed, scrambled};
-use crate::infer::{ColumnType, trim, type_of};
+use crate::infer::{Form, form_of, trim};
 use crate::leakage::DuplicateCounts;
 use crate::merge::{Found, merge_option};
 use crate::pass::Pass;
@@ -38,10 +38,10 @@ impl TextKind {
     pub(super) const ALL: [Self; 4] = [Self::Number, Self::Truth, Self::Time, Self::Word];
 
     fn of(text: &str) -> Self {
-        match type_of(trim(text.as_bytes())) {
-            ColumnType::Int | ColumnType::Float => Self::Number,
-            ColumnType::Bool => Self::Truth,
-            ColumnType::Timestamp => Self::Time,
+        match form_of(trim(text.as_bytes())) {
+            form if form.is_numeric() => Self::Number,
+            form if form.is_date() => Self::Time,
+            Form::Bool => Self::Truth,
             _ => Self::Word,
         }
     }

@@ -13,12 +13,12 @@ use arrow::datatypes::{Field, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::keys::{Keys, Times};
-use super::right::Right;
+use super::right::{Right, Written};
 use super::{JoinError, content, kinds, settled};
 use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
-use crate::write::{TableFile, fitted, schema_of};
+use crate::read::{Chunk, ReadNote, Source};
+use crate::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 
 /// Behind the name of a right column whose name a left column has.
 pub const RIGHT_SUFFIX: &str = "_right";
@@ -76,6 +76,9 @@ pub struct AsOfReport {
     pub leaking_rows: u64,
     /// Columns of the right side, with what would have leaked.
     pub columns: Vec<ColumnLeak>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    #[serde(default)]
+    pub reading: Vec<ReadNote>,
 }
 
 /// What a plain join would have leaked in a column.
@@ -88,36 +91,47 @@ pub struct ColumnLeak {
     pub rows_leaking: Option<u64>,
 }
 
-/// Joins two tables into a file that is there whole or not at all. The rows of the left side keep their order.
+/// Joins two tables into a file that is there whole or not at all. The rows of the left side keep their order, and each value is
+/// written as it is in its file where the format can hold that: the strings of a text file, the types of a Parquet file.
 pub fn as_of(
     left: Source,
     right: Source,
     plan: &AsOfPlan,
     watch: &PassObserver<'_>,
 ) -> Result<AsOfReport, JoinError> {
-    let (mut left, mut right) = (settled(left, watch)?, settled(right, watch)?);
+    let format = TableFormat::of(&plan.out)?;
+    let (left, right) = settled(left, right, &plan.on, watch)?;
+    let (mut left, mut right) = (left.with_originals(), right.with_originals());
     let [left_keys, right_keys] = Keys::of(&left, &right, &plan.on)?;
     let (left_times, right_times) = times_of(&left, &right, plan)?;
     let tolerance = tolerance(plan.tolerance, left_times.is_timestamp())?;
     let right_names: Vec<String> = right.columns().iter().map(|column| column.name.clone()).collect();
-    let held = Right::read(&mut right, "right", watch)?;
+    let (left_forms, right_forms) = (Forms::of(&left, format), Forms::of(&right, format));
+    let needed = [right_keys.places(), &[right_times.place()]].concat();
+    let written = Written { forms: &right_forms, needed: &needed };
+    let held = Right::read(&mut right, "right", Some(written), watch)?;
     let history = History::of(&held, &right_keys, right_times)?;
     let kept: Vec<usize> =
         (0..right_names.len()).filter(|place| !right_keys.places().contains(place)).collect();
     let names = result_names(&left, kept.iter().map(|place| right_names[*place].as_str()))?;
+    let cells = held.cells.as_ref();
     let join = Join {
         plan,
         tolerance,
         keys: left_keys,
         times: left_times,
         kinds: kinds(&left),
-        columns: kept.iter().filter_map(|place| held.columns.get(*place).cloned()).collect(),
+        forms: &left_forms,
+        columns: kept
+            .iter()
+            .filter_map(|place| cells.map(|cells| ArrayRef::clone(cells.column(*place))))
+            .collect(),
         fields: kept
             .iter()
             .zip(&names)
             .filter_map(|(place, name)| {
-                let field = held.schema.fields().get(*place)?;
-                Some(Field::new(name, field.data_type().clone(), true))
+                let field = cells.map(|cells| Field::clone(cells.schema_ref().field(*place)));
+                Some(field?.with_name(name).with_nullable(true))
             })
             .collect(),
         history: &history,
@@ -140,6 +154,7 @@ pub fn as_of(
         None => TableFile::by_extension(&plan.out, &join.empty_schema(&left, &names))?,
     }
     .finish()?;
+    let reading = [left.reading(), right.reading()].concat();
     Ok(AsOfReport {
         left_rows: coverage.rows_read,
         left_rows_rejected: coverage.rows_rejected,
@@ -157,6 +172,7 @@ pub fn as_of(
             .zip(counts.columns)
             .map(|(column, rows_leaking)| ColumnLeak { column, rows_leaking })
             .collect(),
+        reading,
     })
 }
 
@@ -261,6 +277,8 @@ struct Join<'j> {
     keys: Keys,
     times: Times,
     kinds: Vec<ColumnType>,
+    /// How the left side is written.
+    forms: &'j Forms,
     /// Right columns that are not keys, and their fields in the result.
     columns: Vec<ArrayRef>,
     fields: Vec<Field>,
@@ -301,9 +319,11 @@ impl Join<'_> {
             latest.push(later.or(of_row));
         }
         let (found, latest) = (UInt32Array::from(found), UInt32Array::from(latest));
-        let mut columns = left.columns().to_vec();
+        let cells = self.forms.cells(chunk);
+        let cells = fitted(&cells, &self.forms.schema(&cells))?;
+        let mut columns = cells.columns().to_vec();
         let mut fields: Vec<Field> =
-            left.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+            cells.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
         for ((column, field), leaking) in self.columns.iter().zip(&self.fields).zip(&mut counts.columns) {
             let (is, would_be) = (take(column, &found, None)?, take(column, &latest, None)?);
             *leaking = match (*leaking, distinct(&is, &would_be)) {

@@ -1,8 +1,8 @@
 //! The keys of rows as digests that are equal for equal keys on both sides, and their times.
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, Int64Array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Int64Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
@@ -25,7 +25,7 @@ impl Keys {
         for name in names {
             let places = [left.index_of(name, "key")?, right.index_of(name, "key")?];
             let kinds = [left.columns()[places[0]].kind, right.columns()[places[1]].kind];
-            let common = common_type(kinds[0], kinds[1]).ok_or_else(|| JoinError::Types {
+            let common = key_type(kinds[0], kinds[1]).ok_or_else(|| JoinError::Types {
                 column: name.clone(),
                 left: kinds[0],
                 right: kinds[1],
@@ -45,7 +45,11 @@ impl Keys {
 
     /// A digest per row. None for a row without a value in a key column.
     pub(super) fn digests(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<Option<u128>>, ArrowError> {
-        let cast = |(place, to): (&usize, &DataType)| as_type(&columns[*place], to);
+        let cast = |(place, to): (&usize, &DataType)| match to {
+            // Only numbers have such a key.
+            DataType::Binary => number_keys(&columns[*place]),
+            to => as_type(&columns[*place], to),
+        };
         let keys: Vec<ArrayRef> = self.places.iter().zip(&self.types).map(cast).collect::<Result<_, _>>()?;
         let fields = self.types.iter().map(|to| SortField::new(to.clone())).collect();
         let encoded = RowConverter::new(fields)?.convert_columns(&keys)?;
@@ -55,11 +59,19 @@ impl Keys {
     }
 }
 
-/// A type that holds the values of both, if they can be equal.
+/// A type in which equal values of both are equal, and different ones are not.
+fn key_type(one: ColumnType, other: ColumnType) -> Option<DataType> {
+    use ColumnType::{Float, Int, Null};
+    match (one, other) {
+        (Int | Float, Int | Float) | (Int | Float, Null) | (Null, Int | Float) => Some(DataType::Binary),
+        _ => common_type(one, other),
+    }
+}
+
+/// A type that holds the values of both, if they can be equal; numbers as floats.
 pub(super) fn common_type(one: ColumnType, other: ColumnType) -> Option<DataType> {
     use ColumnType::{Bool, Float, Int, Mixed, Null, Text, Timestamp};
     Some(match (one, other) {
-        (Int, Int) => DataType::Int64,
         (Int | Float, Int | Float) => DataType::Float64,
         (Bool, Bool) => DataType::Boolean,
         (Timestamp, Timestamp) => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -69,6 +81,54 @@ pub(super) fn common_type(one: ColumnType, other: ColumnType) -> Option<DataType
         (Null, Null) => DataType::Utf8,
         _ => return None,
     })
+}
+
+/// A number: whole ones are exact, whatever they are stored as.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    Whole(i128),
+    Other(f64),
+}
+
+impl Number {
+    /// The number in a row that has one.
+    pub(super) fn at(array: &ArrayRef, row: usize) -> Option<Self> {
+        /// Whole floats below this are exact in 128 bits.
+        const WHOLE_END: f64 = 1e30;
+        Some(match array.data_type() {
+            _ if array.is_null(row) => return None,
+            DataType::Int64 => Self::Whole(i128::from(array.as_primitive::<Int64Type>().value(row))),
+            DataType::UInt64 => Self::Whole(i128::from(array.as_primitive::<UInt64Type>().value(row))),
+            DataType::Float64 => match array.as_primitive::<Float64Type>().value(row) {
+                number if number.abs() < WHOLE_END && number.fract() == 0.0 => Self::Whole(number as i128),
+                number => Self::Other(number),
+            },
+            _ => return None,
+        })
+    }
+
+    pub(super) fn as_float(self) -> f64 {
+        match self {
+            Self::Whole(number) => number as f64,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+/// Bytes that are equal for equal numbers and for them only.
+fn number_keys(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    const KEY_BYTES: usize = 16;
+    let mut keys = BinaryBuilder::with_capacity(array.len(), array.len() * (KEY_BYTES + 1));
+    for row in 0..array.len() {
+        match Number::at(array, row) {
+            None => keys.append_null(),
+            Some(Number::Whole(number)) => keys.append_value(number.to_le_bytes()),
+            // All NaN are one value.
+            Some(Number::Other(number)) if number.is_nan() => keys.append_value(b"NaN"),
+            Some(Number::Other(number)) => keys.append_value(number.to_bits().to_le_bytes()),
+        }
+    }
+    Ok(std::sync::Arc::new(keys.finish()))
 }
 
 /// An array as another type; a value that it does not hold is an error.
@@ -103,6 +163,11 @@ impl Times {
     /// Whether times of both sides can be compared.
     pub(super) fn fits(self, other: Self) -> bool {
         self.is_open || other.is_open || self.is_timestamp == other.is_timestamp
+    }
+
+    /// Where the column is.
+    pub(super) fn place(self) -> usize {
+        self.place
     }
 
     /// Whether they are timestamps.

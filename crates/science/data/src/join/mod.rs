@@ -14,7 +14,7 @@ mod tests;
 use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::pass::{PassObserver, scan};
-use crate::read::Source;
+use crate::read::{Source, agree};
 use crate::write::WriteError;
 
 /// The most bytes of the side that is held in memory, decoded.
@@ -47,14 +47,25 @@ pub enum JoinError {
     Content(String),
 }
 
-/// The source with the types that all its rows need, so that no later reading begins again.
-fn settled(mut source: Source, watch: &PassObserver<'_>) -> Result<Source, DataError> {
-    // The footers of Parquet files say it all.
-    if source.rows().is_none() {
-        scan(&mut source, &|_| (), watch)?;
+/// The sources with the types that all their rows need, so that no later reading begins again, and with one type of each key
+/// on both sides.
+fn settled(
+    mut one: Source,
+    mut other: Source,
+    keys: &[String],
+    watch: &PassObserver<'_>,
+) -> Result<(Source, Source), DataError> {
+    for source in [&mut one, &mut other] {
+        if source.may_widen() {
+            scan(source, &|_| (), watch)?;
+        }
     }
-    let columns = source.columns().to_vec();
-    source.with_columns(columns)
+    agree(&mut one, &mut other, &|name| keys.iter().any(|key| key == name));
+    let fixed = |source: Source| {
+        let columns = source.columns().to_vec();
+        source.with_columns(columns)
+    };
+    Ok((fixed(one)?, fixed(other)?))
 }
 
 fn content(error: arrow::error::ArrowError) -> JoinError {

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::take;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
-use super::keys::{Keys, as_type, common_type};
+use super::keys::{Keys, Number, as_type, common_type};
 use super::right::Right;
 use super::{JoinError, content, kinds, settled};
 use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
+use crate::read::{Chunk, ReadNote, Source};
 use crate::write::{fitted, schema_of};
 
 /// How to compare.
@@ -51,6 +51,9 @@ pub struct SkewReport {
     pub columns_only_in_serve: Vec<String>,
     /// Columns of types that cannot be compared.
     pub not_compared: Vec<String>,
+    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
+    #[serde(default)]
+    pub reading: Vec<ReadNote>,
 }
 
 /// A column on both sides.
@@ -89,14 +92,15 @@ pub fn skew(
     plan: &SkewPlan,
     watch: &PassObserver<'_>,
 ) -> Result<SkewReport, JoinError> {
-    let (mut train, mut serve) = (settled(train, watch)?, settled(serve, watch)?);
+    let shared: Vec<String> = train.columns().iter().map(|column| column.name.clone()).collect();
+    let (mut train, mut serve) = settled(train, serve, &shared, watch)?;
     let [train_keys, serve_keys] = Keys::of(&train, &serve, &plan.on)?;
     let names = |source: &Source, other: &Source| -> Vec<String> {
         let is_lost = |name: &&String| other.columns().iter().all(|column| column.name != **name);
         source.columns().iter().map(|column| &column.name).filter(is_lost).cloned().collect()
     };
     let (columns_only_in_train, columns_only_in_serve) = (names(&train, &serve), names(&serve, &train));
-    let held = Right::read(&mut serve, "serving", watch)?;
+    let held = Right::read(&mut serve, "serving", None, watch)?;
     let known = by_key(&serve_keys.digests(&held.columns, held.rows).map_err(content)?);
     let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
     for (place, column) in
@@ -151,6 +155,7 @@ pub fn skew(
         columns_only_in_train,
         columns_only_in_serve,
         not_compared,
+        reading: [train.reading(), serve.reading()].concat(),
     })
 }
 
@@ -227,47 +232,53 @@ impl SkewComparison<'_> {
         counts.compared += here.len() as u64;
         let (here, there) = (UInt32Array::from(here), UInt32Array::from(there));
         for (pair, counts) in self.pairs.iter().zip(&mut counts.columns) {
-            let one = as_type(&take(train.column(pair.place), &here, None)?, &pair.common)?;
-            let other = as_type(&take(&self.held.columns[pair.there], &there, None)?, &pair.common)?;
-            self.compare(&one, &other, counts)?;
+            let one = take(train.column(pair.place), &here, None)?;
+            let other = take(&self.held.columns[pair.there], &there, None)?;
+            match pair.common.is_numeric() {
+                true => self.compare_numbers(&one, &other, counts),
+                false => compare(&as_type(&one, &pair.common)?, &as_type(&other, &pair.common)?, counts)?,
+            }
         }
         Ok(())
     }
 
-    fn compare(&self, one: &ArrayRef, other: &ArrayRef, counts: &mut ColumnCounts) -> Result<(), ArrowError> {
+    /// Numbers are equal within the tolerance; whole ones are compared as such.
+    fn compare_numbers(&self, one: &ArrayRef, other: &ArrayRef, counts: &mut ColumnCounts) {
         for row in 0..one.len() {
-            match (one.is_null(row), other.is_null(row)) {
-                (false, true) => counts.only_in_train += 1,
-                (true, false) => counts.only_in_serve += 1,
-                _ => {}
-            }
-        }
-        if !one.data_type().is_numeric() {
-            counts.equal += not_distinct(one, other)?.true_count() as u64;
-            return Ok(());
-        }
-        let floats = [as_type(one, &DataType::Float64)?, as_type(other, &DataType::Float64)?];
-        let [one, other] = floats.each_ref().map(|array| array.as_primitive::<Float64Type>());
-        for row in 0..one.len() {
-            match (one.is_valid(row), other.is_valid(row)) {
-                (false, false) => counts.equal += 1,
-                (true, true) => {
-                    let (a, b) = (one.value(row), other.value(row));
-                    let difference = (a - b).abs();
-                    let is_equal = a == b
-                        || (a.is_nan() && b.is_nan())
-                        || difference <= self.plan.tolerance * a.abs().max(b.abs());
-                    counts.equal += u64::from(is_equal);
-                    if difference.is_finite() {
-                        counts.difference_max =
-                            Some(counts.difference_max.map_or(difference, |most| most.max(difference)));
-                    }
+            let (one, other) = match (Number::at(one, row), Number::at(other, row)) {
+                (Some(one), Some(other)) => (one, other),
+                (one, other) => {
+                    counts.equal += u64::from(one.is_none() && other.is_none());
+                    counts.only_in_train += u64::from(one.is_some());
+                    counts.only_in_serve += u64::from(other.is_some());
+                    continue;
                 }
-                _ => {}
+            };
+            let (a, b) = (one.as_float(), other.as_float());
+            let difference = match (one, other) {
+                (Number::Whole(one), Number::Whole(other)) => (one - other).unsigned_abs() as f64,
+                _ => (a - b).abs(),
+            };
+            let is_equal = one == other
+                || (a.is_nan() && b.is_nan())
+                || difference <= self.plan.tolerance * a.abs().max(b.abs());
+            counts.equal += u64::from(is_equal);
+            if difference.is_finite() {
+                counts.difference_max =
+                    Some(counts.difference_max.map_or(difference, |most| most.max(difference)));
             }
         }
-        Ok(())
     }
+}
+
+/// Other values are equal or not.
+fn compare(one: &ArrayRef, other: &ArrayRef, counts: &mut ColumnCounts) -> Result<(), ArrowError> {
+    for row in 0..one.len() {
+        counts.only_in_train += u64::from(one.is_valid(row) && other.is_null(row));
+        counts.only_in_serve += u64::from(one.is_null(row) && other.is_valid(row));
+    }
+    counts.equal += not_distinct(one, other)?.true_count() as u64;
+    Ok(())
 }
 
 impl Pass for Compared<'_> {

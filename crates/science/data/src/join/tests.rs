@@ -140,3 +140,77 @@ fn features_of_one_key_are_compared() {
     let apart = compared("user,age\na,1\n", "user,age\nb,1\n");
     assert!(apart.blocks() && apart.columns[0].equal_fraction.is_none(), "nothing was compared: {apart:?}");
 }
+
+/// Proves that keys are equal only where they are the same number or the same code, however long they are and in whatever type each
+/// side has them, and that what is joined is written as its file has it.
+#[test]
+fn keys_are_never_equal_by_rounding() {
+    for (left, right, matched) in [
+        ("user,at\n18446744073709551617,9\n7,9\n", "user,since,v\n18446744073709551618,1,x\n7,1,y\n", 1),
+        ("user,at\n9007199254740993,9\n2,9\n", "user,since,v\n9007199254740992.0,1,x\n2.0,1,y\n", 1),
+        (
+            "user,at\n18446744073709551615,9\n",
+            "user,since,v\n18446744073709551615,1,x\n18446744073709551614,2,y\n",
+            1,
+        ),
+        ("user,at\n007,9\n7,9\n", "user,since,v\n7,1,x\n8,1,y\n", 1),
+    ] {
+        let (report, table) = joined(left, right, |_| ());
+        assert_eq!(report.matched, matched, "{table}");
+    }
+    let (_, table) = joined(
+        "user,at,price\na,2026-01-02 03:04:05 UTC,1.50\n",
+        "user,since,code\na,2026/01/01,007\n",
+        |_| (),
+    );
+    assert_eq!(table, "user,at,price,since,code\na,2026-01-02 03:04:05 UTC,1.50,2026/01/01,007\n");
+}
+
+/// Proves that decimal numbers of Parquet keep their type and their digits through a join.
+#[test]
+fn decimals_keep_their_type_through_a_join() {
+    use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Decimal128Type};
+
+    use crate::write::{TableFile, TableFormat};
+
+    let folder = tempfile::tempdir().unwrap();
+    let decimal = |digits: Vec<i128>| -> ArrayRef {
+        std::sync::Arc::new(Decimal128Array::from(digits).with_precision_and_scale(38, 0).unwrap())
+    };
+    let write = |name: &str, time: &str, keys: Vec<i128>, values: Vec<i128>| {
+        let times: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![5; keys.len()]));
+        let columns = [("k", decimal(keys)), (time, times), ("v", decimal(values))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let path = folder.path().join(name);
+        let mut file = TableFile::create(&path, TableFormat::Parquet, &batch.schema()).unwrap();
+        file.write(&batch).unwrap();
+        file.finish().unwrap();
+        let spec = DataSpec { path: name.into(), ..DataSpec::default() };
+        Source::open(folder.path(), name, &spec, &ReadContext::default()).unwrap()
+    };
+    let long = 9_007_199_254_740_993;
+    let left = write("left.parquet", "at", vec![long, i128::from(u64::MAX) + 1], vec![1, 2]);
+    let right = write("right.parquet", "since", vec![long - 1, long], vec![long - 1, long]);
+    let out = folder.path().join("out.parquet");
+    let plan = AsOfPlan {
+        on: vec!["k".into()],
+        left_time: "at".into(),
+        right_time: "since".into(),
+        strict: false,
+        tolerance: None,
+        out: out.clone(),
+    };
+    assert_eq!(as_of(left, right, &plan, &UNWATCHED).unwrap().matched, 1);
+    let file = fs::File::open(out).unwrap();
+    let mut rows = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
+        .unwrap()
+        .build()
+        .unwrap();
+    let batch = rows.next().unwrap().unwrap();
+    for (column, digits) in [("k", long), ("v_right", long)] {
+        let array = batch.column_by_name(column).unwrap();
+        assert_eq!(array.data_type(), &DataType::Decimal128(38, 0), "{column}");
+        assert_eq!(array.as_primitive::<Decimal128Type>().value(0), digits);
+    }
+}

@@ -5,7 +5,7 @@ use crate::identifier;
 use crate::infer::ColumnType;
 use crate::read::{Chunk, Source};
 use crate::rows::RowHashes;
-use crate::sampled::{keys, numbers};
+use crate::sampled::{ExactNumber, exact_numbers, keys};
 
 /// What columns mean. Each is optional and switches on what needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) struct Read {
     /// 0 for a row without a group.
     pub(super) groups: Vec<u64>,
     /// NaN for a row without a timestamp.
-    pub(super) moments: Vec<f64>,
+    pub(super) moments: Vec<ExactNumber>,
 }
 
 /// Fingerprints of rows without and with the label.
@@ -146,7 +146,7 @@ impl Places {
                 .map(|columns| self.row_keys(chunk, columns)),
             labels: self.label.map_or_else(Vec::new, |index| keys(column(index))),
             groups: self.group.map_or_else(Vec::new, |index| keys(column(index))),
-            moments: self.time.map_or_else(Vec::new, |index| numbers(column(index))),
+            moments: self.time.map_or_else(Vec::new, |index| exact_numbers(column(index))),
         }
     }
 

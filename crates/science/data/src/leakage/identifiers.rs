@@ -10,7 +10,7 @@ use super::columns::Columns;
 use super::sample::Sample;
 use super::target::TargetPower;
 pub use crate::identifier::IdentifierEvidence;
-use crate::identifier::{ROWS_MIN, evidence, filled, is_identifier_name, is_unique, is_varied};
+use crate::identifier::{ROWS_MIN, because, evidence, filled, is_identifier_name, is_unique, is_varied};
 use crate::infer::ColumnType;
 
 /// An identifier that predicts the label so well carries it.
@@ -92,19 +92,9 @@ impl Identifiers {
 impl Identifier {
     fn finding(&self, label: Option<&str>) -> Finding {
         let column = &self.column;
-        let because = |evidence: &IdentifierEvidence| match evidence {
-            IdentifierEvidence::Name => "its name".to_owned(),
-            IdentifierEvidence::Form => "the form of its values".to_owned(),
-            IdentifierEvidence::Dense => match self.filled.unwrap_or_default() {
-                filled if filled >= 1.0 => "numbers without gaps".to_owned(),
-                filled => format!("whole numbers, {:.0} % of those in their range", filled * 100.0),
-            },
-            IdentifierEvidence::Ordered => "its order".to_owned(),
-        };
-        let because: Vec<String> = self.evidence.iter().map(because).collect();
         let names = format!(
             "`{column}` looks like an identifier: every row has a different value ({})",
-            because.join(", ")
+            because(&self.evidence, self.filled)
         );
         let (severity, message) = match (self.power, label) {
             (Some(power), Some(label)) if power >= POWER_WARNS => (

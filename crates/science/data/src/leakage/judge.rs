@@ -4,6 +4,7 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use super::columns::Roles;
 use super::duplicates::Duplicates;
+use super::expected::{Expected, explains};
 use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::{
     ALL_ROWS, CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, NO_ROWS, ROWS, SAME_FILE, TARGET, TIME,
@@ -57,7 +58,8 @@ impl Leakage {
             Finding::new("leakage.not_compared", Severity::Note, format!("{why}; it was not compared"))
         };
         let overlap = &self.overlap;
-        let shared = shared_rows(&overlap.rows, overlap.train.rows_read, roles, (train, test));
+        let sides = (overlap.train.rows_read, self.expected.unwrap_or_default());
+        let shared = shared_rows(&overlap.rows, sides, roles, (train, test));
         let mut findings: Vec<Finding> = shared.into_iter().collect();
         let sides = [("training", overlap.train.rows_read), ("test", overlap.test.rows_read)];
         findings.extend(sides.into_iter().filter(|(_, rows)| *rows == 0).map(|(side, _)| {
@@ -109,9 +111,15 @@ impl Leakage {
             return CheckResult::not_applicable(CONFLICTS, "no column is named as the label");
         };
         let shared = &self.overlap.rows;
-        let mut findings: Vec<Finding> = conflicting_labels(shared, label).into_iter().collect();
-        findings.extend(conflicts_within(&shared.train_duplicates, &shared.without, label, "training"));
-        findings.extend(conflicts_within(&shared.test_duplicates, &shared.without, label, "test"));
+        let expected = self.expected.unwrap_or_default();
+        let mut findings: Vec<Finding> =
+            conflicting_labels(shared, label, expected.conflicting).into_iter().collect();
+        for (side, duplicates, expected) in [
+            ("training", &shared.train_duplicates, expected.conflicting_in_train),
+            ("test", &shared.test_duplicates, expected.conflicting_in_test),
+        ] {
+            findings.extend(conflicts_within(duplicates, &shared.without, (label, side), expected));
+        }
         CheckResult::of_rows(CONFLICTS, rows, findings)
     }
 }
@@ -136,9 +144,20 @@ fn is_no_coincidence(rows: &RowOverlap, train_rows: u64) -> bool {
     rows.test_rows as f64 * -expected.log2() >= CERTAIN_BITS
 }
 
+/// What independent columns explain, in a message.
+fn coincidence(expected: f64, fraction: f64) -> String {
+    match explains(expected, fraction) {
+        true => {
+            let expected = expected * 100.0;
+            format!("; {expected:.2} % are expected with independent columns, so this means little")
+        }
+        false => String::new(),
+    }
+}
+
 fn shared_rows(
     rows: &RowOverlap,
-    train_rows: u64,
+    (train_rows, independent): (u64, Expected),
     roles: &Roles,
     (train, test): (&Source, &Source),
 ) -> Option<Finding> {
@@ -149,10 +168,11 @@ fn shared_rows(
     let sides =
         Shared { test: rows.test_rows, shared: rows.shared_rows, train: train_rows, repeated: expected };
     let explanation = sides.explanation();
+    let is_coincidence = explains(independent.shared, sides.fraction());
     let severity = match explanation {
         _ if sides.blocks() => Severity::Block,
-        // Without identifiers, rows that are not copies may be equal.
-        Explanation::Repetition if !rows.without.is_empty() => Severity::Note,
+        // Without identifiers, or with few values in few columns, rows that are not copies may be equal.
+        Explanation::Repetition if !rows.without.is_empty() || is_coincidence => Severity::Note,
         _ => Severity::Warn,
     };
     let is_all = severity == Severity::Block
@@ -160,6 +180,7 @@ fn shared_rows(
         && is_no_coincidence(rows, train_rows);
     let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
     let expectation = match explanation {
+        Explanation::Repetition if is_coincidence => coincidence(independent.shared, sides.fraction()),
         Explanation::Repetition => format!(
             "; {:.2} % of the training rows are duplicates themselves, so a random split would overlap about as much",
             expected * 100.0
@@ -189,29 +210,39 @@ fn shared_rows(
     )
 }
 
-fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
+fn conflicting_labels(rows: &RowOverlap, label: &str, expected: f64) -> Option<Finding> {
     let conflicting = rows.shared_rows - rows.shared_with_label;
+    let fraction = conflicting as f64 / rows.test_rows.max(1) as f64;
+    let severity = if explains(expected, fraction) { Severity::Note } else { Severity::Warn };
     (conflicting > 0).then(|| {
         let message = format!(
-            "{conflicting} test rows have the same features{} as training rows but a different `{label}`",
-            identifier::without(&rows.without)
+            "{conflicting} test rows have the same features{} as training rows but a different `{label}`{}",
+            identifier::without(&rows.without),
+            coincidence(expected, fraction)
         );
         let action = "check that both sides encode the label the same way, then whether the features determine it \
                       at all";
-        Finding::new(CONFLICTS, Severity::Warn, message).about(label).action(action).count(conflicting)
+        Finding::new(CONFLICTS, severity, message).about(label).action(action).count(conflicting)
     })
 }
 
 /// Equal features with different labels within a side: no model is right on all of these.
-fn conflicts_within(duplicates: &Duplicates, without: &[String], label: &str, side: &str) -> Option<Finding> {
+fn conflicts_within(
+    duplicates: &Duplicates,
+    without: &[String],
+    (label, side): (&str, &str),
+    expected: f64,
+) -> Option<Finding> {
     let share = duplicates.conflicting_share;
-    let severity = if share >= CONFLICTING_SHARE_WARNS { Severity::Warn } else { Severity::Note };
+    let is_much = share >= CONFLICTING_SHARE_WARNS && !explains(expected, share);
+    let severity = if is_much { Severity::Warn } else { Severity::Note };
     (share > 0.0).then(|| {
         let message = format!(
-            "{}{:.2} % of the {side} rows have the same features{} as another row but a different `{label}`",
+            "{}{:.2} % of the {side} rows have the same features{} as another row but a different `{label}`{}",
             if duplicates.exact { "" } else { "about " },
             share * 100.0,
-            identifier::without(without)
+            identifier::without(without),
+            coincidence(expected, share)
         );
         let action =
             "no model can be right on all of them: check the labels, or add a feature that separates them";

@@ -5,6 +5,7 @@
 
 mod columns;
 mod duplicates;
+mod expected;
 mod golden;
 #[cfg(test)]
 mod identified;
@@ -21,11 +22,12 @@ mod target;
 
 use crate::error::DataError;
 use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{self, Chunk, Source};
+use crate::read::{self, Chunk, Source, agree};
 use columns::Columns;
 pub use columns::Roles;
 pub(crate) use duplicates::DuplicateCounts;
 pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
+pub use expected::Expected;
 pub use golden::GoldenFeature;
 pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
@@ -64,6 +66,8 @@ pub struct Leakage {
     pub wanted: Vec<&'static str>,
     /// What both sides have. It is always looked for.
     pub overlap: Overlap,
+    /// What they would have if their columns were independent; `None` where neither rows nor labels of equal rows are wanted.
+    pub expected: Option<Expected>,
     /// Files of the training side, and files of the test side that have their very bytes.
     pub same_files: Vec<(String, String)>,
     /// Near-duplicate rows and texts of both sides.
@@ -93,20 +97,32 @@ pub fn examine(
 ) -> Result<Leakage, DataError> {
     let wanted: Vec<&'static str> = CHECKS.into_iter().filter(|name| is_wanted(name)).collect();
     let wants = Wants::of(&wanted);
+    agree(train, test, &|_| true);
     let mut columns = Columns::of(train, test, roles)?;
     columns.identifiers = columns.candidates(train);
     let (mut progress, Sides { overlap, train: train_side, test: test_side, .. }) = loop {
         let mut progress = Progress::new(watch, test, train, if wants.near { 2 } else { 1 });
         let sides = read_sides(train, test, &columns, wants, &mut progress)?;
+        if agree(train, test, &|_| true) {
+            // One side turned out to be kept as it is written: its values are not those that the other side was read as.
+            columns = Columns::of(train, test, roles)?;
+            columns.identifiers = columns.candidates(train);
+            continue;
+        }
         if sides.refuted.is_empty() {
             break (progress, sides);
         }
         // Fewer are left, so it ends; values that begin to repeat after thousands of rows are rare.
         columns.identifiers.retain(|name| !sides.refuted.contains(name));
     };
+    let expected = wants.equal.then(|| {
+        let rows = (overlap.train.rows_read, overlap.test.rows_read);
+        train_side.sample.as_ref().map(|sample| expected_of(sample, &columns, &overlap, rows))
+    });
     let mut leakage = Leakage {
         wanted,
         overlap,
+        expected: expected.flatten(),
         same_files: read::same_files(train, test)?,
         near: None,
         target: None,
@@ -121,7 +137,9 @@ pub fn examine(
         if wants.power {
             leakage.target = target::measure(&columns.features, train, test);
         }
-        leakage.identifiers = identifiers::find(&columns, train, leakage.target.as_ref());
+        if wants.near || wants.power {
+            leakage.identifiers = identifiers::find(&columns, train, leakage.target.as_ref());
+        }
     }
     if wants.near {
         let identifiers = &leakage.identifiers;
@@ -133,18 +151,33 @@ pub fn examine(
     Ok(leakage)
 }
 
+/// What independent columns would show, of the columns by which rows were compared.
+fn expected_of(sample: &Sample, columns: &Columns, overlap: &Overlap, rows: (u64, u64)) -> Expected {
+    let counts = |name: &String| !columns.ignored.contains(name) && !overlap.rows.without.contains(name);
+    let features = columns.features.iter().zip(&sample.features).filter(|(name, _)| counts(name));
+    let features: Vec<_> = features.map(|(_, values)| values).collect();
+    expected::expected(&features, sample.label.as_ref(), rows)
+}
+
 /// What has to be collected for the checks that are wanted.
 #[derive(Clone, Copy)]
 struct Wants {
     near: bool,
     power: bool,
     scales: bool,
+    /// Rows that are equal, and their labels.
+    equal: bool,
 }
 
 impl Wants {
     fn of(wanted: &[&str]) -> Self {
         let any = |names: &[&str]| wanted.iter().any(|name| names.contains(name));
-        Self { near: any(&[NEAR]), power: any(&[TARGET, IDENTIFIERS]), scales: any(&[PREPROCESSING]) }
+        Self {
+            near: any(&[NEAR]),
+            power: any(&[TARGET, IDENTIFIERS]),
+            scales: any(&[PREPROCESSING]),
+            equal: any(&[ROWS, CONFLICTS]),
+        }
     }
 }
 
@@ -159,7 +192,8 @@ impl Side {
     fn new(wants: Wants, columns: &Columns, source: &Source, (rows_max, bytes_max): (usize, usize)) -> Self {
         let places = || columns.places_in(source);
         Self {
-            sample: (wants.near || wants.power).then(|| Sample::new(places(), source, rows_max)),
+            sample: (wants.near || wants.power || wants.equal)
+                .then(|| Sample::new(places(), source, rows_max)),
             scales: wants.scales.then(|| Scales::new(places(), source)),
             prints: wants.near.then(|| Prints::new(places(), source, bytes_max)),
         }

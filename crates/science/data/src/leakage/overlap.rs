@@ -12,7 +12,7 @@ use crate::limits::EXAMPLES_MAX;
 use crate::merge::merge_option;
 use crate::pass::Pass;
 use crate::read::{Chunk, Coverage, Place};
-use crate::sampled::keys;
+use crate::sampled::{ExactNumber, keys};
 
 /// What both sides have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ pub(super) struct Seen {
     rows: SeenRows,
     without_identifiers: Option<SeenRows>,
     groups: Vec<u64>,
-    moments: Vec<f64>,
+    moments: Vec<ExactNumber>,
     row_places: Vec<Place>,
 }
 
@@ -194,12 +194,14 @@ impl Seen {
     }
 
     fn time_shared(&self, met: &Met<'_>) -> Option<TimeOverlap> {
-        let timed = || self.moments.iter().copied().filter(|moment| !moment.is_nan());
-        let (train_last, test_first) = (met.last_moment?, timed().reduce(f64::min)?);
-        let count = |holds: &dyn Fn(f64) -> bool| timed().filter(|moment| holds(*moment)).count() as u64;
+        let timed = || self.moments.iter().copied().filter(|moment| !moment.nearest.is_nan());
+        let earlier = |one: ExactNumber, other: ExactNumber| if other < one { other } else { one };
+        let (train_last, test_first) = (met.last_moment?, timed().reduce(earlier)?);
+        let count =
+            |holds: &dyn Fn(ExactNumber) -> bool| timed().filter(|moment| holds(*moment)).count() as u64;
         Some(TimeOverlap {
-            train_last,
-            test_first,
+            train_last: train_last.nearest,
+            test_first: test_first.nearest,
             test_rows_not_after: count(&|moment| moment <= train_last),
             test_rows_equal: count(&|moment| moment == train_last),
             test_rows_timed: count(&|_| true),
@@ -226,6 +228,11 @@ impl Pass for Seen {
         self.moments.extend(later.moments);
         self.row_places.extend(later.row_places);
     }
+}
+
+/// The later one of two moments.
+fn later_of(one: ExactNumber, other: ExactNumber) -> ExactNumber {
+    if other > one { other } else { one }
 }
 
 /// What the training side is looked up in.
@@ -296,7 +303,7 @@ pub(super) struct Met<'l> {
     /// How often the values of each identifier repeat.
     identifiers: Vec<DuplicateCounts>,
     groups: Keys,
-    last_moment: Option<f64>,
+    last_moment: Option<ExactNumber>,
 }
 
 impl<'l> Met<'l> {
@@ -332,8 +339,8 @@ impl Pass for Met<'_> {
         }
         let shared = read.groups.iter().filter(|group| **group != 0 && self.lookup.groups.contains(*group));
         self.groups.extend(shared);
-        let moments = read.moments.into_iter().filter(|moment| !moment.is_nan());
-        self.last_moment = moments.chain(self.last_moment).reduce(f64::max);
+        let moments = read.moments.into_iter().filter(|moment| !moment.nearest.is_nan());
+        self.last_moment = moments.chain(self.last_moment).reduce(later_of);
     }
 
     fn merge(&mut self, later: Self) {
@@ -341,6 +348,6 @@ impl Pass for Met<'_> {
         merge_option(&mut self.without_identifiers, later.without_identifiers, MetRows::merge);
         self.identifiers.iter_mut().zip(later.identifiers).for_each(|(known, more)| known.merge(more));
         self.groups.extend(later.groups);
-        self.last_moment = later.last_moment.into_iter().chain(self.last_moment).reduce(f64::max);
+        self.last_moment = later.last_moment.into_iter().chain(self.last_moment).reduce(later_of);
     }
 }

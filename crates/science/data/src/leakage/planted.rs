@@ -518,6 +518,71 @@ fn labels_that_conflict() {
     assert_eq!((conflicts.verdict, counts.as_slice()), (Verdict::Warn, [1, 2].as_slice()));
 }
 
+/// Proves that groups and rows are compared by what the files have: ids beyond 64 bits and codes are never equal by rounding, the same
+/// codes are found where one side alone shows that they are codes, and times in whole numbers are not rounded.
+#[test]
+fn sides_are_compared_by_what_the_files_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = |train: &str, test: &str| {
+        let rows = |values: &str| -> String { values.split(' ').map(|it| format!("{it},{it}\n")).collect() };
+        std::fs::write(folder.path().join("a.csv"), format!("g,v\n{}", rows(train))).unwrap();
+        std::fs::write(folder.path().join("b.csv"), format!("g,v\n{}", rows(test))).unwrap();
+        let roles = Roles { group: Some("g".into()), time: Some("v".into()), ..Roles::default() };
+        let (leakage, _) = look_in(folder.path(), ["a.csv", "b.csv"], &roles);
+        let overlap = leakage.overlap;
+        let later = overlap.time.map(|time| (time.test_rows_not_after, time.test_rows_equal));
+        (overlap.groups.unwrap().shared_groups, overlap.rows.shared_rows, later)
+    };
+    let long = "18446744073709551617 18446744073709551618";
+    assert_eq!(shared(long, "18446744073709551619 18446744073709551620"), (0, 0, None));
+    assert_eq!(shared(long, "7 18446744073709551618"), (1, 1, None));
+    assert_eq!(shared("18446744073709551617 7", "7 8"), (1, 1, None));
+    assert_eq!(shared("007 10", "10 11"), (1, 1, None));
+    assert_eq!(shared("007 10", "7 11"), (0, 0, None));
+    assert_eq!(shared("9007199254740992 1", "9007199254740993 2"), (0, 0, Some((1, 0))));
+}
+
+/// Proves that equal rows, and other labels of them, are a note where columns of few values show as many if they are independent, and
+/// a warning where they show more.
+#[test]
+fn what_independent_columns_explain_is_a_note() {
+    let few = |seed: u64, rows: usize, values: u64, is_copied: bool| {
+        let mut rng = SplitMix64::new(seed);
+        let mut column =
+            |count: u64| -> Vec<i64> { (0..rows).map(|_| below(&mut rng, count) as i64).collect() };
+        let columns: Vec<Vec<i64>> = (0..4).map(|_| column(values)).collect();
+        // The label of a row is that of the row 20 before, whose features it has where they are copied.
+        let label = column(2);
+        let copied = |values: &[i64]| -> Vec<i64> {
+            (0..rows)
+                .map(|row| values[if is_copied && row >= 20 && row % 3 == 0 { row - 20 } else { row }])
+                .collect()
+        };
+        let table = Table::default().with("y", Column::Whole(label));
+        (0..4).fold(table, |table, index| {
+            table.with(["a", "b", "c", "d"][index], Column::Whole(copied(&columns[index])))
+        })
+    };
+    let severities = |train: &Table, test: &Table| -> Vec<Severity> {
+        let (_, results) = look(train, test, &y());
+        let wanted =
+            results.iter().filter(|it| matches!(it.name.as_str(), "leakage.rows" | "leakage.conflicts"));
+        let findings = wanted.flat_map(|it| &it.findings);
+        findings
+            .filter(|it| matches!(it.check.as_str(), "leakage.rows" | "leakage.conflicts"))
+            .map(|it| it.severity)
+            .collect()
+    };
+    let found = severities(&few(1, 3_000, 5, false), &few(2, 600, 5, false));
+    assert_eq!(
+        found,
+        [Severity::Note; 4],
+        "rows, and labels across, within the training and within the test side"
+    );
+    let copied = severities(&few(3, 3_000, 40, true), &few(4, 600, 40, true));
+    assert!(copied.contains(&Severity::Warn), "{copied:?}");
+}
+
 /// Proves on the Adult files as published that the two halves of an honest split raise no alarm about near rows,
 /// features, identifiers and scales.
 #[test]

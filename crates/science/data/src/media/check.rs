@@ -51,8 +51,11 @@ pub struct MediaChecks {
     pub masks: Option<MediaCount>,
     /// Images by format.
     pub formats: BTreeMap<String, u64>,
-    /// Images by mode (`gray8`, `rgb8` …).
+    /// Images by the mode of their pixels in the file (`gray8`, `rgb8`, `cmyk8`, `palette8` …).
     pub modes: BTreeMap<String, u64>,
+    /// Images that their EXIF orientation turns or mirrors.
+    #[serde(default)]
+    pub turned: u64,
     /// The most frequent sizes.
     pub sizes: Vec<SizeCount>,
     /// How many different sizes there are.
@@ -109,6 +112,7 @@ pub fn check(
         masks: masks.as_deref().map(MediaCount::of),
         formats: counted(&files, |image| image.format.to_owned()),
         modes: counted(&files, |image| image.mode.to_owned()),
+        turned: images(&files).filter(|(_, image)| image.orientation != 1).count() as u64,
         different_sizes: sizes.len(),
         sizes: sizes.into_iter().take(SIZES_LISTED).collect(),
         checks,
@@ -212,10 +216,26 @@ fn sizes(files: &[MediaFile]) -> CheckResult {
             format!("{count} of {all} images are not {} × {}", most.width, most.height)
         }));
     }
+    findings.extend(turned(files, all));
     CheckResult::of_rows("media.sizes", all, findings).because(why)
 }
 
-/// `media.modes`: where nearly all have one mode, the others are named: a batch of gray and colour images fails.
+/// Images that are shown otherwise than their pixels are stored: some loaders follow the EXIF orientation, others do not.
+fn turned(files: &[MediaFile], all: u64) -> Option<Finding> {
+    let found: Vec<_> = images(files)
+        .filter(|(_, image)| image.orientation != 1)
+        .map(|(file, image)| (file, format!("EXIF orientation {}", image.orientation)))
+        .collect();
+    let finding = about_files("media.sizes", Severity::Note, &found, |count| {
+        format!(
+            "{count} of {all} images are turned or mirrored by their EXIF orientation; sizes are of the stored pixels"
+        )
+    });
+    finding.map(|finding| finding.action("check that training and serving load them alike"))
+}
+
+/// `media.modes`: where nearly all have one mode, or others have another number of channels, those are named: a batch of gray
+/// and colour images fails.
 fn modes(files: &[MediaFile]) -> CheckResult {
     let modes = counted(files, |image| image.mode.to_owned());
     let all: u64 = modes.values().sum();
@@ -227,15 +247,34 @@ fn modes(files: &[MediaFile]) -> CheckResult {
     if *count < all {
         let odd: Vec<_> = images(files)
             .filter(|(_, image)| image.mode != most)
-            .map(|(file, image)| (file, image.mode.to_owned()))
+            .map(|(file, image)| (file, shown_mode(image)))
             .collect();
+        let channels = images(files).map(|(_, image)| image.channels).collect::<BTreeSet<_>>();
         let is_rule = *count as f64 >= all as f64 * RULE_SHARE;
-        let severity = if is_rule { Severity::Warn } else { Severity::Note };
+        let severity = if is_rule || channels.len() > 1 { Severity::Warn } else { Severity::Note };
+        let kinds = counted(files, shown_mode);
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .filter(|(mode, _)| mode.split(' ').next() != Some(most.as_str()))
+            .map(|(mode, count)| format!("{count} {mode}"))
+            .collect();
         findings.extend(about_files("media.modes", severity, &odd, |count| {
-            format!("{count} of {all} images are not {most}")
+            let are = if count == 1 { "is" } else { "are" };
+            format!("{count} of {all} images {are} not {most}: {}", kinds.join(", "))
         }));
     }
     CheckResult::of_rows("media.modes", all, findings).because(listed.join(", "))
+}
+
+/// A mode with its channels, which its name does not always say.
+fn shown_mode(image: &ImageFacts) -> String {
+    let channels = crate::counted(u64::from(image.channels), "channel");
+    match image.mode {
+        mode if mode.starts_with("cmyk") => format!("{mode} ({channels}, CMYK)"),
+        mode if mode.starts_with("palette") => format!("{mode} ({channels}: indexes into a palette)"),
+        mode if image.channels == 0 => mode.to_owned(),
+        mode => format!("{mode} ({channels})"),
+    }
 }
 
 /// `media.constant`: images of one colour.
@@ -374,17 +413,31 @@ fn labelled(
     let spec = DataSpec { path: path.to_owned(), ..DataSpec::default() };
     let mut source = Source::open(base, "labels", &spec, context)?;
     let (account, coverage) = labels::account(&mut source, files, watch)?;
-    let LabelAccount { column, rows, missing, unlabelled, repeated } = match account {
-        Ok(account) => account,
-        Err(why) => return Ok(CheckResult::not_run(NAME, why)),
-    };
-    let mut findings = Vec::new();
-    if missing.count > 0 {
-        let example = |(place, name): &(crate::read::Place, String)| Example {
-            file: Some(source.files()[place.file].path.clone()),
-            row: Some(place.row),
-            value: Some(name.clone()),
+    let LabelAccount { column, rows, missing, ambiguous, without_extension, unlabelled, repeated } =
+        match account {
+            Ok(account) => account,
+            Err(why) => return Ok(CheckResult::not_run(NAME, why)),
         };
+    let mut findings = Vec::new();
+    let example = |(place, name): &(crate::read::Place, String)| Example {
+        file: Some(source.files()[place.file].path.clone()),
+        row: Some(place.row),
+        value: Some(name.clone()),
+    };
+    if ambiguous.count > 0 {
+        let message = format!(
+            "{} of {rows} rows have a name of several files, and were matched with none",
+            ambiguous.count
+        );
+        findings.push(
+            Finding::new(NAME, Severity::Warn, message)
+                .about(&column)
+                .action("write the files' folders and extensions")
+                .count(ambiguous.count)
+                .examples(ambiguous.examples.iter().map(example)),
+        );
+    }
+    if missing.count > 0 {
         findings.push(
             Finding::new(
                 NAME,
@@ -414,6 +467,13 @@ fn labelled(
         let message = format!("{} rows could not be read", coverage.rows_rejected);
         findings.push(Finding::new(NAME, Severity::Warn, message));
     }
-    let why = format!("{rows} rows by `{column}` against {} files", files.len());
+    let without = match without_extension {
+        0 => String::new(),
+        rows => format!(
+            "; {} the file without its extension, which is the name of one file each",
+            if rows == 1 { "1 row names".to_owned() } else { format!("{rows} rows name") }
+        ),
+    };
+    let why = format!("{rows} rows by `{column}` against {} files{without}", files.len());
     Ok(CheckResult::of_rows(NAME, rows, findings).because(why))
 }

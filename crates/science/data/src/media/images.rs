@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
+use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 use trackway_core::boundary::contained;
 
 use super::reading::{Format, Refusal, read_within, too_large};
+use super::stored::{channels, decoded_mode, stored_mode};
 use super::{Content, ImageFacts, Look};
 use crate::read_context::ReadContext;
 
@@ -36,9 +38,14 @@ pub(super) fn read(
         Format::Bmp => ImageFormat::Bmp,
         Format::WebP => ImageFormat::WebP,
     };
-    let pixel_bytes = read_within(path, length, 0, context, |bytes| header(bytes, promised, context))??;
+    let (pixel_bytes, orientation) =
+        read_within(path, length, 0, context, |bytes| header(bytes, promised, context))??;
     let needed = pixel_bytes.saturating_mul(COPIES);
-    read_within(path, length, needed, context, |bytes| image(bytes, promised, needed, context))
+    let found = read_within(path, length, needed, context, |bytes| image(bytes, promised, needed, context))?;
+    Ok(match found {
+        Content::Image(facts) => Content::Image(ImageFacts { orientation, ..facts }),
+        other => other,
+    })
 }
 
 /// The format according to the first bytes; it counts, as it does for every program that opens the file.
@@ -65,14 +72,18 @@ fn decoded<T>(context: &ReadContext, step: impl FnOnce() -> Result<T, ImageError
     }
 }
 
-/// How many bytes the pixels will take, from the header.
-fn header(bytes: &[u8], promised: ImageFormat, context: &ReadContext) -> Result<u64, Refusal> {
+/// How many bytes the pixels will take, from the header, and the EXIF orientation; 1 if none can be read.
+fn header(bytes: &[u8], promised: ImageFormat, context: &ReadContext) -> Result<(u64, u8), Refusal> {
     let format = format_of(bytes, promised);
     if format == ImageFormat::Jpeg && !jpeg_ends(bytes) {
         return Err(Refusal::Broken("it is cut off: the end of the JPEG is missing".into()));
     }
     let reader = reader(bytes, format, context.limits().media_bytes_max);
-    decoded(context, || Ok(reader.into_decoder()?.total_bytes()))
+    decoded(context, || {
+        let mut decoder = reader.into_decoder()?;
+        let orientation = decoder.orientation().map_or(1, Orientation::to_exif);
+        Ok((decoder.total_bytes(), orientation))
+    })
 }
 
 fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64, context: &ReadContext) -> Content {
@@ -80,7 +91,7 @@ fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64, context: &ReadCont
     // A small image may need more than its pixels.
     let reader = reader(bytes, format, bytes_max.max(SMALL_BYTES));
     match decoded(context, || reader.decode()) {
-        Ok(image) => Content::Image(facts(&image, format, promised)),
+        Ok(image) => Content::Image(facts(bytes, &image, format, promised)),
         Err(refusal) => refusal.into(),
     }
 }
@@ -105,13 +116,16 @@ fn jpeg_ends(bytes: &[u8]) -> bool {
     false
 }
 
-fn facts(image: &DynamicImage, format: ImageFormat, promised: ImageFormat) -> ImageFacts {
+fn facts(bytes: &[u8], image: &DynamicImage, format: ImageFormat, promised: ImageFormat) -> ImageFacts {
     let values = values(image);
     let soft_edges = if values.is_some() { soft_edges(image) } else { 0 };
+    let mode = stored_mode(bytes, format, image.color());
     ImageFacts {
         width: image.width(),
         height: image.height(),
-        mode: mode(image.color()),
+        mode,
+        channels: channels(mode),
+        orientation: 1,
         format: name(format),
         misnamed: format != promised,
         is_constant: is_constant(image),
@@ -119,22 +133,6 @@ fn facts(image: &DynamicImage, format: ImageFormat, promised: ImageFormat) -> Im
         soft_edges,
         pixels: fingerprint(image),
         look: look(image),
-    }
-}
-
-fn mode(color: ColorType) -> &'static str {
-    match color {
-        ColorType::L8 => "gray8",
-        ColorType::La8 => "gray_alpha8",
-        ColorType::Rgb8 => "rgb8",
-        ColorType::Rgba8 => "rgba8",
-        ColorType::L16 => "gray16",
-        ColorType::La16 => "gray_alpha16",
-        ColorType::Rgb16 => "rgb16",
-        ColorType::Rgba16 => "rgba16",
-        ColorType::Rgb32F => "rgb_float",
-        ColorType::Rgba32F => "rgba_float",
-        _ => "other",
     }
 }
 
@@ -206,7 +204,7 @@ fn soft_edges(image: &DynamicImage) -> u32 {
 fn fingerprint(image: &DynamicImage) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&image.width().to_le_bytes()).update(&image.height().to_le_bytes());
-    hasher.update(mode(image.color()).as_bytes()).update(image.as_bytes());
+    hasher.update(decoded_mode(image.color()).as_bytes()).update(image.as_bytes());
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     u64::from_le_bytes(bytes)

@@ -16,6 +16,8 @@ mod near;
 mod pairs;
 pub mod probe;
 mod reading;
+#[cfg(feature = "media")]
+mod stored;
 #[cfg(test)]
 #[cfg(feature = "media")]
 mod tests;
@@ -71,8 +73,12 @@ pub struct ImageFacts {
     pub width: u32,
     /// In pixels.
     pub height: u32,
-    /// How a pixel is stored: `gray8`, `rgb8`, `rgba16` …
+    /// How a pixel is stored in the file, whatever a decoder makes of it: `gray8`, `rgb8`, `rgba16`, `cmyk8`, `palette8` …
     pub mode: &'static str,
+    /// The channels of a stored pixel, of a palette's index 1; 0 where that is not known.
+    pub channels: u8,
+    /// The EXIF orientation, 1 to 8: how an image is to be turned and mirrored. 1: not at all, or there is none.
+    pub orientation: u8,
     /// The format that its bytes have, such as `png`.
     pub format: &'static str,
     /// The format that its name promises, where that is another one.
@@ -84,7 +90,7 @@ pub struct ImageFacts {
     /// Of the pixels at edges, those in thousand that are a step between their neighbours: hardly any in a mask, most in
     /// one that was interpolated. 0 where `values` is `None`.
     pub soft_edges: u32,
-    /// A fingerprint of size, mode and pixels.
+    /// A fingerprint of size and decoded pixels.
     pub pixels: u64,
     /// What it looks like.
     pub look: Look,

@@ -111,6 +111,55 @@ fn images_that_are_unlike_the_others() {
     assert_eq!((checks.different_sizes, checks.sizes[0].count), (2, 42));
 }
 
+/// Proves that the mode of an image is that of its file: a palette, 16 bits, gray with alpha and few bits are named with their
+/// channels though decoders give RGB; and that an image that its EXIF orientation turns is named.
+#[test]
+fn modes_are_those_of_the_files() {
+    let folder = folder();
+    let images = folder.path().join("images");
+    fs::create_dir_all(&images).unwrap();
+    for index in 0..5 {
+        picture(index, 16, 16).save(images.join(format!("{index}.jpg"))).unwrap();
+    }
+    // One pixel of a palette of two colours: zlib with a stored block, and what the checksums of its chunks are.
+    let chunk = |kind: &[u8; 4], data: &[u8]| {
+        let checked = [kind.as_slice(), data].concat();
+        let crc = !checked.iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 }
+            })
+        });
+        let length = (data.len() as u32).to_be_bytes();
+        [length.as_slice(), checked.as_slice(), crc.to_be_bytes().as_slice()].concat()
+    };
+    let parts = [
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        chunk(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, 3, 0, 0, 0]),
+        chunk(b"PLTE", &[255, 0, 0, 0, 255, 0]),
+        chunk(b"IDAT", &[0x78, 1, 1, 2, 0, 0xfd, 0xff, 0, 1, 0, 3, 0, 2]),
+        chunk(b"IEND", &[]),
+    ];
+    fs::write(images.join("indexed.png"), parts.concat()).unwrap();
+    let gray_alpha = DynamicImage::from(picture(7, 16, 16)).to_luma_alpha16();
+    gray_alpha.save(images.join("deep.png")).unwrap();
+    // A JPEG whose APP1 segment says that it is to be turned by 90 degrees.
+    let plain = fs::read(images.join("0.jpg")).unwrap();
+    let exif = [
+        b"\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01".as_slice(),
+        b"\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00".as_slice(),
+    ];
+    fs::write(images.join("turned.jpg"), [&plain[..2], exif.concat().as_slice(), &plain[2..]].concat())
+        .unwrap();
+    let checks = checked(folder.path(), None, None);
+    let modes: Vec<(&str, u64)> = checks.modes.iter().map(|(mode, count)| (mode.as_str(), *count)).collect();
+    assert_eq!(modes, [("gray_alpha16", 1), ("palette8", 1), ("rgb8", 6)], "{checks:#?}");
+    let found = result(&checks, "media.modes");
+    assert_eq!((found.verdict, shown(&checks, "media.modes").len()), (Verdict::Warn, 2));
+    let message = "2 of 8 images are not rgb8: 1 gray_alpha16 (2 channels), 1 palette8 (1 channel: indexes into a palette)";
+    assert_eq!(found.findings[0].message, message);
+    assert_eq!((checks.turned, shown(&checks, "media.sizes")), (1, vec!["turned.jpg".to_owned()]));
+}
+
 /// Proves that images without masks, masks without images, masks of another size and masks with blurred edges are
 /// found, with and without an ending in the masks' names; and that texts can be partners.
 #[test]
@@ -168,6 +217,31 @@ fn a_table_of_labels() {
     assert_eq!(found, [("block", Some(1)), ("warn", Some(2)), ("note", Some(1))]);
     assert_eq!(labels.findings[0].examples[0].row, Some(5));
     assert_eq!(labels.findings[0].column.as_deref(), Some("file"));
+}
+
+/// Proves that ids without an extension, as texts and as numbers, match their files, which is said, and that a name of two files is
+/// reported and matched with neither.
+#[test]
+fn ids_without_an_extension() {
+    let folder = folder();
+    for (name, seed) in [("a/img_001", 1), ("a/img_002", 2), ("b/img_002", 3), ("a/000017", 4)] {
+        let path = folder.path().join("images").join(format!("{name}.png"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        picture(seed, 16, 16).save(path).unwrap();
+    }
+    fs::write(folder.path().join("ids.csv"), "id,y\nimg_001,a\nimg_002,b\n").unwrap();
+    let labels = checked(folder.path(), None, Some("ids.csv"));
+    let labels = result(&labels, "media.labels");
+    assert!(
+        labels.why.as_deref().unwrap().contains("1 row names the file without its extension"),
+        "{labels:?}"
+    );
+    assert!(labels.findings[0].message.starts_with("1 of 2 rows have a name of several files"), "{labels:?}");
+    fs::write(folder.path().join("numbers.csv"), "image_id,y\n17,a\n18,b\n").unwrap();
+    let labels = checked(folder.path(), None, Some("numbers.csv"));
+    let labels = result(&labels, "media.labels");
+    assert_eq!(labels.findings[0].message, "1 of 2 rows name a missing file", "{labels:?}");
+    assert_eq!(labels.findings[0].column.as_deref(), Some("image_id"));
 }
 
 /// Proves that copies, and copies that were saved as JPEG, resized or brightened, are found between two sides, that

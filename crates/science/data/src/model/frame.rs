@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
+use arrow::util::display::array_value_to_string;
 
 use crate::error::DataError;
 use crate::hashed::scrambled;
@@ -14,6 +15,7 @@ use crate::infer::{Column, ColumnType};
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
 use crate::rows::RowHashes;
+use crate::sampled::{ExactNumber, exact_numbers};
 
 /// The most cells of a frame (8 bytes each for numbers, 4 for strings): wide tables give fewer rows.
 pub const FRAME_CELLS_MAX: usize = 32 << 20;
@@ -45,11 +47,21 @@ pub struct FrameColumn {
 }
 
 impl FrameColumn {
-    /// A column of a batch; `None` for a type that a model cannot use. Whole numbers beyond 2⁵³ are rounded.
+    /// A column of a batch; `None` for a type that a model cannot use. Whole numbers beyond 2⁵³ are rounded, unless that makes
+    /// two of them one: then they are strings.
     #[must_use]
     pub fn of(column: &Column, array: &ArrayRef) -> Option<Self> {
-        let cells = cells(column.kind, std::iter::once(array))?;
-        Some(Self { name: column.name.clone(), kind: column.kind, cells })
+        Self::of_pieces(column, std::slice::from_ref(&array))
+    }
+
+    fn of_pieces(column: &Column, pieces: &[&ArrayRef]) -> Option<Self> {
+        let is_ambiguous = column.kind == ColumnType::Int && are_made_equal(pieces);
+        let kind = if is_ambiguous { ColumnType::Text } else { column.kind };
+        let cells = match is_ambiguous {
+            true => digits(pieces),
+            false => cells(kind, pieces.iter().copied())?,
+        };
+        Some(Self { name: column.name.clone(), kind, cells })
     }
 }
 
@@ -314,10 +326,9 @@ impl Sampler {
         let mut left_out = Vec::new();
         let mut columns = Vec::new();
         for (index, column) in source.columns().iter().enumerate() {
-            match cells(column.kind, self.pieces.iter().map(|piece| piece.batch.column(index))) {
-                Some(cells) => {
-                    columns.push(FrameColumn { name: column.name.clone(), kind: column.kind, cells })
-                }
+            let pieces: Vec<&ArrayRef> = self.pieces.iter().map(|piece| piece.batch.column(index)).collect();
+            match FrameColumn::of_pieces(column, &pieces) {
+                Some(column) => columns.push(column),
                 None => left_out.push(format!("`{}` is neither number, time nor text", column.name)),
             }
         }
@@ -390,6 +401,31 @@ fn cells<'a>(kind: ColumnType, pieces: impl Iterator<Item = &'a ArrayRef>) -> Op
         ColumnType::Binary | ColumnType::List | ColumnType::Object => None,
         _ => Some(Cells::Numbers(pieces.flat_map(numbers).collect())),
     }
+}
+
+/// Whether two different whole numbers are the same float: as classes or groups they would be one.
+fn are_made_equal(pieces: &[&ArrayRef]) -> bool {
+    let mut known: HashMap<u64, i64> = HashMap::new();
+    let mut is_other = |number: &ExactNumber| {
+        let first = *known.entry(number.nearest.to_bits()).or_insert(number.remainder);
+        first != number.remainder
+    };
+    let has_long = pieces.iter().any(|piece| exact_numbers(piece).iter().any(|number| number.remainder != 0));
+    has_long && pieces.iter().flat_map(|piece| exact_numbers(piece)).any(|number| is_other(&number))
+}
+
+/// Whole numbers as the strings of their digits.
+fn digits(pieces: &[&ArrayRef]) -> Cells {
+    let mut cells = TextCells::default();
+    for piece in pieces {
+        let nulls = piece.logical_nulls();
+        for row in 0..piece.len() {
+            let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            let text = (!is_null).then(|| array_value_to_string(piece, row).unwrap_or_default());
+            cells.add(text.as_deref());
+        }
+    }
+    cells.into_cells()
 }
 
 fn numbers(array: &ArrayRef) -> Vec<f64> {

@@ -79,9 +79,9 @@ pub struct ColumnSummary {
     pub null_count: u64,
     /// Misfits, strings for missing values, rows of files without the column.
     pub faults: CellFaults,
-    /// Different values.
+    /// Different values; 0 where they are not counted: of bytes, lists and objects.
     pub distinct_estimate: u64,
-    /// Whether that number, and every count of `top_values`, is exact.
+    /// Whether that number, and every count of `top_values`, is exact; not where values were rounded or are not counted.
     pub distinct_is_exact: bool,
     /// Standard error of the number, as a fraction of it; 0 if exact.
     pub distinct_error: f64,
@@ -134,6 +134,7 @@ impl ColumnProfile {
         let numbers = self.numbers.as_ref();
         let values = self.values.as_ref();
         let is_exact = values.is_none_or(|values| values.is_exact());
+        let is_counted = values.is_some() || self.value_count() == 0;
         let distinct = values.map_or(0.0, |values| values.distinct()).round() as u64;
         let moments = numbers.map(|numbers| numbers.moments).filter(|moments| moments.count > 0);
         let bounds = numbers.and_then(|numbers| numbers.bounds.map(|bounds| (numbers.form, bounds)));
@@ -148,7 +149,8 @@ impl ColumnProfile {
             faults: without_personal_data(&self.name, self.faults.clone()),
             // A sketch may estimate more than there can be.
             distinct_estimate: distinct.min(self.value_count()),
-            distinct_is_exact: is_exact,
+            // Values that were rounded to one count as one.
+            distinct_is_exact: is_exact && is_counted && self.faults.rounded.is_none(),
             distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },
             min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text).map(as_shown),
             max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text).map(as_shown),

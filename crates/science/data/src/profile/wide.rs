@@ -165,6 +165,7 @@ pub(crate) fn scan_beside<B: Beside>(
     let (profiler, mut coverage) = assemble(source, label, &plan, results);
     // Each group counts only its keys.
     coverage.unknown_keys = unknown_keys.unwrap_or(coverage.unknown_keys);
+    source.remember(&coverage);
     Ok((profiler, found, coverage))
 }
 

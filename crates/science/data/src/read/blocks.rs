@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::bytes::read_full;
-use super::split::{QUOTE, count_lines, opens_quote, quote_end};
+use super::split::{Dialect, QUOTE, count_lines, opens_quote, quote_end};
 use crate::remote::ByteSource;
 
 /// The longest row of a text file. A longer one is most often an unclosed quote.
@@ -82,8 +82,8 @@ impl Encoding {
 pub(crate) enum RecordEnd {
     /// At every line feed.
     Line,
-    /// At every line end that is not within quotes; fields are separated by this byte.
-    Csv { delimiter: u8 },
+    /// At every line end that is not within quotes.
+    Csv(Dialect),
 }
 
 /// Whole records, decoded.
@@ -110,6 +110,8 @@ pub(crate) struct BlockReader {
     next_line: u64,
     is_first: bool,
     at_end: bool,
+    /// Lines at the file's beginning that are left out.
+    skip_lines: u64,
 }
 
 /// Why a file could not be cut.
@@ -138,7 +140,14 @@ impl BlockReader {
             next_line: 1,
             is_first: true,
             at_end: false,
+            skip_lines: 0,
         })
+    }
+
+    /// Leaves out so many lines at the file's beginning, whatever they hold.
+    pub(crate) fn without_first(mut self, lines: u64) -> Self {
+        self.skip_lines = lines;
+        self
     }
 
     /// The next records, in a buffer that may have been used before; `None` at the end of the file.
@@ -147,13 +156,16 @@ impl BlockReader {
         text.clear();
         text.append(&mut self.rest);
         let from = self.offset;
+        if self.skip_lines > 0 {
+            self.skip_first(&mut text)?;
+        }
         let mut wanted = self.block_bytes;
         let end = loop {
             self.fill(&mut text, wanted)?;
             if self.at_end {
                 break text.len();
             }
-            if let Some(end) = last_record_end(&text, self.end) {
+            if let Some(end) = block_end(&text, self.end) {
                 break end;
             }
             if text.len() > MAX_RECORD_BYTES {
@@ -170,10 +182,30 @@ impl BlockReader {
         let first_line = self.next_line;
         self.next_line += match self.end {
             RecordEnd::Line => memchr::memchr_iter(b'\n', &text).count() as u64,
-            RecordEnd::Csv { .. } => count_lines(&text),
+            RecordEnd::Csv(_) => count_lines(&text),
         };
         let is_first = std::mem::replace(&mut self.is_first, false);
         Ok(Some(Block { text, first_line, is_first, source_bytes: self.offset - from }))
+    }
+
+    /// Reads past the lines that are left out; what was read behind them stays in `text`.
+    fn skip_first(&mut self, text: &mut Vec<u8>) -> Result<(), BlockError> {
+        while self.skip_lines > 0 {
+            match memchr::memchr(b'\n', text) {
+                Some(end) => {
+                    text.drain(..=end);
+                    self.skip_lines -= 1;
+                    self.next_line += 1;
+                }
+                None if self.at_end => {
+                    text.clear();
+                    self.skip_lines = 0;
+                }
+                None if text.len() > MAX_RECORD_BYTES => return Err(self.too_long()),
+                None => self.fill(text, text.len() + ENCODING_SAMPLE_BYTES)?,
+            }
+        }
+        Ok(())
     }
 
     /// Reads until the text is `wanted` long or the file ends.
@@ -205,26 +237,41 @@ impl BlockReader {
         let (line, max) = (self.next_line, MAX_RECORD_BYTES >> 20);
         BlockError::Content(match self.end {
             RecordEnd::Line => format!("line {line} is longer than {max} MiB"),
-            RecordEnd::Csv { .. } => {
+            RecordEnd::Csv(_) => {
                 format!("the row that begins in line {line} is longer than {max} MiB; is a quote left open?")
             }
         })
     }
 }
 
+/// Where a block ends: behind the last record that surely ends in the text. Empty lines behind it begin the next block, which
+/// counts them with the row that follows.
+fn block_end(text: &[u8], records: RecordEnd) -> Option<usize> {
+    let end = last_record_end(text, records)?;
+    if records == RecordEnd::Line {
+        return Some(end);
+    }
+    match text[..end].iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')) {
+        Some(last) => Some(last + 1 + if text[last + 1..end].starts_with(b"\r\n") { 2 } else { 1 }),
+        None => (text.len() > MAX_RECORD_BYTES).then_some(end),
+    }
+}
+
 /// The position after the last record that surely ends in the text, which begins where a record begins.
 fn last_record_end(text: &[u8], end: RecordEnd) -> Option<usize> {
-    let RecordEnd::Csv { delimiter } = end else { return memchr::memrchr(b'\n', text).map(|at| at + 1) };
+    let RecordEnd::Csv(dialect) = end else { return memchr::memrchr(b'\n', text).map(|at| at + 1) };
     let mut outside_from = 0;
     let mut found = None;
     let mut position = 0;
     while let Some(quote) = memchr::memchr(QUOTE, &text[position..]).map(|at| position + at) {
         position = quote + 1;
-        if !opens_quote(text, quote, delimiter) {
+        let is_comment =
+            || dialect.comment.is_some_and(|comment| is_in_comment(text, outside_from, quote, comment));
+        if !opens_quote(text, quote, dialect.delimiter) || is_comment() {
             continue;
         }
         found = last_line_end(&text[outside_from..quote]).map(|at| outside_from + at).or(found);
-        match quote_end(text, quote + 1) {
+        match quote_end(text, quote + 1, dialect.has_backslashes) {
             // A quote as the last byte may be the first half of an escaped one.
             Some(end) if end + 1 < text.len() => {
                 outside_from = end + 1;
@@ -234,6 +281,13 @@ fn last_record_end(text: &[u8], end: RecordEnd) -> Option<usize> {
         }
     }
     last_line_end(&text[outside_from..]).map(|at| outside_from + at).or(found)
+}
+
+/// Whether the line of a place outside of quotes, which begin and end before `from`, is a comment.
+fn is_in_comment(text: &[u8], from: usize, at: usize, comment: u8) -> bool {
+    let begin = memchr::memrchr2(b'\n', b'\r', &text[from..at]).map(|end| from + end + 1);
+    // A line in which a quoted field ends began before it.
+    begin.or((from == 0).then_some(0)).is_some_and(|begin| text.get(begin) == Some(&comment))
 }
 
 fn last_line_end(text: &[u8]) -> Option<usize> {

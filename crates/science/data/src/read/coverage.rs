@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::infer::ColumnType;
+use crate::infer::{ColumnType, Form};
 use crate::merge::merge_counts;
 
 /// The most examples kept per column and per kind of rejection; the counts continue.
@@ -26,6 +26,37 @@ pub struct Place {
     pub file: usize,
     /// From 1: the line on which the row begins (CSV, JSONL, text), else the row (Parquet).
     pub row: u64,
+}
+
+/// How often reading changed something or left it out, and where first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ReadCount")]
+pub struct Occurrences {
+    /// How often.
+    pub count: u64,
+    /// The first of them.
+    pub first: Option<Place>,
+}
+
+impl Occurrences {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn add(&mut self, count: u64, first: Place) {
+        if count > 0 {
+            self.count += count;
+            self.first.get_or_insert(first);
+        }
+    }
+
+    /// Adds those of rows that come later.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.count += later.count;
+        self.first = self.first.or(later.first);
+    }
 }
 
 /// Why a row could not be read.
@@ -77,6 +108,17 @@ pub struct CellFaults {
     pub missing_strings: BTreeMap<String, u64>,
     /// Rows of files that do not have this column; null in the batch.
     pub absent: u64,
+    /// Values written with more digits than their column holds, or times with more than microseconds: others may be equal to
+    /// them here.
+    #[serde(default, skip_serializing_if = "Occurrences::is_none")]
+    pub rounded: Occurrences,
+    /// Strings that had blanks around them, outside of quotes, which were left out.
+    #[serde(default, skip_serializing_if = "Occurrences::is_none")]
+    pub trimmed: Occurrences,
+    /// The misfits by what each shows of the column's type; of a scan alone.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) misfit_forms: BTreeMap<Form, u64>,
     /// Every misfit of a chunk with its row, for a pass that wants them; never merged.
     #[serde(skip)]
     #[schemars(skip)]
@@ -84,15 +126,24 @@ pub struct CellFaults {
 }
 
 impl CellFaults {
-    pub(crate) fn misfit(&mut self, kind: ColumnType, place: Place, value: &[u8]) {
+    pub(crate) fn misfit(&mut self, form: Form, place: Place, value: &[u8]) {
         self.misfits += 1;
-        *self.misfit_kinds.entry(kind).or_default() += 1;
+        *self.misfit_kinds.entry(form.kind()).or_default() += 1;
+        *self.misfit_forms.entry(form).or_default() += 1;
         if self.examples.len() < MAX_FAULT_EXAMPLES {
             self.examples.push(Fault { place, detail: shown(value) });
         }
         if let Some(listed) = &mut self.listed {
             listed.push((place.row, String::from_utf8_lossy(value).into_owned()));
         }
+    }
+
+    pub(crate) fn count_rounded(&mut self, place: Place) {
+        self.rounded.add(1, place);
+    }
+
+    pub(crate) fn count_trimmed(&mut self, place: Place) {
+        self.trimmed.add(1, place);
     }
 
     pub(crate) fn missing(&mut self, text: &str, count: u64) {
@@ -105,7 +156,10 @@ impl CellFaults {
     pub(crate) fn merge(&mut self, later: Self) {
         self.misfits += later.misfits;
         self.absent += later.absent;
+        self.rounded.merge(later.rounded);
+        self.trimmed.merge(later.trimmed);
         merge_counts(&mut self.misfit_kinds, later.misfit_kinds);
+        merge_counts(&mut self.misfit_forms, later.misfit_forms);
         merge_counts(&mut self.missing_strings, later.missing_strings);
         append(&mut self.examples, later.examples);
     }
@@ -128,6 +182,15 @@ pub struct Coverage {
     pub rows_recoded: u64,
     /// The first such row.
     pub first_recoded: Option<Place>,
+    /// Rows of CSV with text behind a closing quote, of which the quote was left out.
+    #[serde(default)]
+    pub malformed_quotes: Occurrences,
+    /// Empty lines between the rows of CSV.
+    #[serde(default)]
+    pub empty_lines: Occurrences,
+    /// Comments that were left out on request.
+    #[serde(default)]
+    pub comment_lines: Occurrences,
     /// JSON keys that are no column of the source, with the rows that have them.
     pub unknown_keys: BTreeMap<String, u64>,
     /// Bytes of the files read.
@@ -206,6 +269,9 @@ impl Coverage {
         self.rows_recoded += later.rows_recoded;
         self.bytes_read += later.bytes_read;
         self.first_recoded = self.first_recoded.or(later.first_recoded);
+        self.malformed_quotes.merge(later.malformed_quotes);
+        self.empty_lines.merge(later.empty_lines);
+        self.comment_lines.merge(later.comment_lines);
         merge_counts(&mut self.file_rows, later.file_rows);
         for (key, count) in later.unknown_keys {
             if self.unknown_keys.contains_key(&key) || self.unknown_keys.len() < MAX_UNKNOWN_KEYS {

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryBuilder, BooleanBuilder, NullArray, PrimitiveBuilder, StringArray};
-use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 
 use super::blocks::Block;
-use super::cells::{Missing, parse_bool, parse_float, parse_int, parse_timestamp, to_text};
+use super::cells::{Missing, parse_bool, to_text};
 use super::chunk::RowNumbers;
 use super::coverage::{CellFaults, Coverage, Place, RejectKind};
-use super::split::{RowEnd, Span, Splitter};
-use super::{ChunkSink, Stop};
-use crate::infer::{ColumnType, type_of};
+use super::numbers::{
+    ReadFloat, parse_any_int, parse_any_unsigned, parse_int, parse_unsigned, read_any_float, read_float,
+};
+use super::split::{Dialect, RowEnd, Span, Splitter};
+use super::{ChunkSink, Stop, Wanted, order_of};
+use crate::infer::{ColumnType, Style, form_of};
+use crate::times;
 
 /// Rows per chunk: few enough that a column of them stays in the processor's cache.
 const CHUNK_ROWS: usize = 8192;
@@ -27,38 +31,43 @@ pub(crate) fn chunk_rows(columns: usize) -> usize {
 /// How a CSV file is read.
 #[derive(Debug, Clone)]
 pub(crate) struct CsvLayout {
-    pub(crate) delimiter: u8,
+    pub(crate) dialect: Dialect,
     pub(crate) has_header: bool,
     /// Fields per row.
     pub(crate) fields: usize,
     /// Fields of a row that are looked at, at most.
     pub(crate) fields_max: usize,
-    /// Columns whose name an earlier one has, as the header has it and as they are called.
-    pub(crate) renamed: Arc<[(String, String)]>,
+    /// Lines at the beginning that are left out.
+    pub(crate) skip_lines: u64,
+    /// Whether a row may end with a separator behind its last field.
+    pub(crate) has_trailing_separator: bool,
 }
 
-/// Reads a block. `columns` has for each column of the source which field it is, and its type.
+impl CsvLayout {
+    /// Takes away the nothing behind the separator at the end of a row whose fields begin at `from`.
+    pub(crate) fn leave_out_trailing(&self, spans: &mut Vec<Span>, from: usize) {
+        let is_one_more = self.has_trailing_separator && spans.len() - from == self.fields + 1;
+        if is_one_more && spans.last().is_some_and(|last| last.is_empty()) {
+            spans.pop();
+        }
+    }
+}
+
+/// Reads a block. `columns` are those of the source.
 pub(crate) fn read_block(
     block: &Block,
     layout: &CsvLayout,
-    columns: &[(Option<usize>, ColumnType)],
+    columns: &[Wanted],
     missing: &Missing,
     sink: &mut ChunkSink<'_>,
 ) -> Result<(), Stop> {
     // A delimiter that is not ASCII could cut a letter in two.
-    let is_utf8 = layout.delimiter.is_ascii() && std::str::from_utf8(&block.text).is_ok();
-    let mut splitter = Splitter::new(&block.text, layout.delimiter, block.first_line, layout.fields_max);
+    let is_utf8 = layout.dialect.delimiter.is_ascii() && std::str::from_utf8(&block.text).is_ok();
+    let mut splitter = Splitter::new(&block.text, layout.dialect, block.first_line, layout.fields_max);
     if layout.has_header && block.is_first {
         splitter.next_row(&mut Vec::new());
     }
-    let mut rows = Rows {
-        text: &block.text,
-        fields: layout.fields,
-        fields_max: layout.fields_max,
-        spans: Vec::new(),
-        lines: Vec::new(),
-        is_utf8,
-    };
+    let mut rows = Rows { text: &block.text, layout, spans: Vec::new(), lines: Vec::new(), is_utf8 };
     loop {
         let more = rows.fill(&mut splitter, sink.file, &mut sink.coverage);
         if rows.lines.is_empty() {
@@ -69,9 +78,9 @@ pub(crate) fn read_block(
         }
         let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
-        for ((field, kind), faults) in columns.iter().zip(&mut faults) {
-            arrays.push(match field {
-                Some(field) => rows.column(*field, *kind, missing, sink.file, faults),
+        for (wanted, faults) in columns.iter().zip(&mut faults) {
+            arrays.push(match wanted.field {
+                Some(field) => rows.column(field, wanted, missing, sink.file, faults),
                 None => absent(rows.lines.len(), faults),
             });
         }
@@ -84,6 +93,10 @@ pub(crate) fn read_block(
             break;
         }
     }
+    let left_out = splitter.left_out();
+    let place = |line: u64| Place { file: sink.file, row: line };
+    sink.coverage.empty_lines.add(left_out.empty.0, place(left_out.empty.1));
+    sink.coverage.comment_lines.add(left_out.comments.0, place(left_out.comments.1));
     Ok(())
 }
 
@@ -96,8 +109,7 @@ pub(crate) fn absent(rows: usize, faults: &mut CellFaults) -> ArrayRef {
 /// The rows of the next chunk: spans row by row, and the line of each row.
 struct Rows<'t> {
     text: &'t [u8],
-    fields: usize,
-    fields_max: usize,
+    layout: &'t CsvLayout,
     spans: Vec<Span>,
     lines: Vec<u64>,
     is_utf8: bool,
@@ -108,19 +120,27 @@ impl Rows<'_> {
     fn fill(&mut self, splitter: &mut Splitter<'_>, file: usize, coverage: &mut Coverage) -> bool {
         self.spans.clear();
         self.lines.clear();
-        let rows_max = chunk_rows(self.fields);
+        let (fields, fields_max) = (self.layout.fields, self.layout.fields_max);
+        let rows_max = chunk_rows(fields);
         while self.lines.len() < rows_max {
             let before = self.spans.len();
             let begin = splitter.position();
             let raw = |splitter: &Splitter<'_>| self.text[begin..splitter.position()].trim_ascii_start();
-            match splitter.next_row(&mut self.spans) {
-                RowEnd::Row { line } if self.spans.len() - before == self.fields => self.lines.push(line),
+            let end = splitter.next_row(&mut self.spans);
+            self.layout.leave_out_trailing(&mut self.spans, before);
+            match end {
+                RowEnd::Row { line } if self.spans.len() - before == fields => {
+                    if splitter.is_malformed() {
+                        coverage.malformed_quotes.add(1, Place { file, row: line });
+                    }
+                    self.lines.push(line);
+                }
                 RowEnd::Row { line } => {
                     let found = self.spans.len() - before;
                     self.spans.truncate(before);
-                    let more = if found > self.fields_max { "more than " } else { "" };
-                    let found = found.min(self.fields_max);
-                    let detail = || format!("{more}{found} fields instead of {}", self.fields);
+                    let more = if found > fields_max { "more than " } else { "" };
+                    let found = found.min(fields_max);
+                    let detail = || format!("{more}{found} fields instead of {fields}");
                     coverage.reject(RejectKind::Ragged, Place { file, row: line }, raw(splitter), detail);
                 }
                 RowEnd::OpenQuote { line } => {
@@ -138,7 +158,7 @@ impl Rows<'_> {
     /// Counts the rows with bytes that are no UTF-8.
     fn count_recoded(&self, file: usize, coverage: &mut Coverage) {
         let mut scratch = Vec::new();
-        for (spans, line) in self.spans.chunks_exact(self.fields).zip(&self.lines) {
+        for (spans, line) in self.spans.chunks_exact(self.layout.fields).zip(&self.lines) {
             if spans.iter().any(|span| std::str::from_utf8(span.get(self.text, &mut scratch)).is_err()) {
                 coverage.recoded(Place { file, row: *line });
             }
@@ -148,40 +168,45 @@ impl Rows<'_> {
     fn column(
         &self,
         field: usize,
-        kind: ColumnType,
+        wanted: &Wanted,
         missing: &Missing,
         file: usize,
         faults: &mut CellFaults,
     ) -> ArrayRef {
         let rows = self.lines.len();
-        match kind {
-            ColumnType::Int => {
-                self.typed(field, missing, file, faults, numbers::<Int64Type, _>(parse_int, rows))
+        let cells = (field, missing, file);
+        match (wanted.kind, wanted.style, wanted.is_given) {
+            (ColumnType::Int, Style::Unsigned, false) => {
+                self.typed(cells, faults, numbers::<UInt64Type, _>(parse_unsigned, rows))
             }
-            ColumnType::Float => {
-                self.typed(field, missing, file, faults, numbers::<Float64Type, _>(parse_float, rows))
+            (ColumnType::Int, Style::Unsigned, true) => {
+                self.typed(cells, faults, numbers::<UInt64Type, _>(parse_any_unsigned, rows))
             }
-            ColumnType::Timestamp => self.typed(
-                field,
-                missing,
-                file,
-                faults,
-                numbers::<TimestampMicrosecondType, _>(parse_timestamp, rows),
-            ),
-            ColumnType::Bool => self.typed(field, missing, file, faults, Truths(BooleanBuilder::new())),
-            ColumnType::Null => self.typed(field, missing, file, faults, Nothing(0)),
-            _ => self.typed(field, missing, file, faults, TextCells::new(rows, self.is_utf8)),
+            (ColumnType::Int, _, false) => {
+                self.typed(cells, faults, numbers::<Int64Type, _>(parse_int, rows))
+            }
+            (ColumnType::Int, _, true) => {
+                self.typed(cells, faults, numbers::<Int64Type, _>(parse_any_int, rows))
+            }
+            (ColumnType::Float, _, false) => self.typed(cells, faults, floats(read_float, rows)),
+            (ColumnType::Float, _, true) => self.typed(cells, faults, floats(read_any_float, rows)),
+            (ColumnType::Timestamp, style, _) => {
+                let order = order_of(style);
+                let builder = PrimitiveBuilder::with_capacity(rows);
+                self.typed(cells, faults, Times { order, builder })
+            }
+            (ColumnType::Bool, ..) => self.typed(cells, faults, Truths(BooleanBuilder::new())),
+            (ColumnType::Null, ..) => self.typed(cells, faults, Nothing(0)),
+            _ => self.texts(cells, faults),
         }
     }
 
     /// The strings of the file. Faults are those of the typed columns.
-    fn originals(&self, columns: &[(Option<usize>, ColumnType)], file: usize) -> Vec<ArrayRef> {
+    fn originals(&self, columns: &[Wanted], file: usize) -> Vec<ArrayRef> {
         let missing = Missing::empty();
-        let strings = |(field, _): &(Option<usize>, ColumnType)| -> ArrayRef {
-            match field {
-                Some(field) => {
-                    self.column(*field, ColumnType::Text, &missing, file, &mut CellFaults::default())
-                }
+        let strings = |wanted: &Wanted| -> ArrayRef {
+            match wanted.field {
+                Some(field) => self.texts((field, &missing, file), &mut CellFaults::default()),
                 None => Arc::new(NullArray::new(self.lines.len())),
             }
         };
@@ -190,23 +215,26 @@ impl Rows<'_> {
 
     fn typed<C: Cells>(
         &self,
-        field: usize,
-        missing: &Missing,
-        file: usize,
+        (field, missing, file): (usize, &Missing, usize),
         faults: &mut CellFaults,
         mut cells: C,
     ) -> ArrayRef {
         let mut scratch = Vec::new();
         let mut missing_counts = vec![0; missing.texts().len()];
-        for (row, span) in self.spans[field..].iter().step_by(self.fields).enumerate() {
+        for (row, span) in self.spans[field..].iter().step_by(self.layout.fields).enumerate() {
             let value = span.get(self.text, &mut scratch);
             if let Some(which) = missing.find(value) {
                 missing_counts[which] += 1;
                 cells.push_null();
-            } else if !cells.push(value) {
-                let place = Place { file, row: self.lines[row] };
-                faults.misfit(type_of(value), place, value);
-                cells.push_null();
+                continue;
+            }
+            match cells.push(value) {
+                Fit::Whole => {}
+                Fit::Rounded => faults.count_rounded(self.place(file, row)),
+                Fit::Not => {
+                    faults.misfit(form_of(value), self.place(file, row), value);
+                    cells.push_null();
+                }
             }
         }
         for (text, count) in missing.texts().iter().zip(missing_counts) {
@@ -214,12 +242,54 @@ impl Rows<'_> {
         }
         cells.finish()
     }
+
+    /// A column of strings, each as it is within its quotes; in a block of UTF-8 every field is UTF-8, so that one check at
+    /// the end does.
+    fn texts(&self, (field, missing, file): (usize, &Missing, usize), faults: &mut CellFaults) -> ArrayRef {
+        let rows = self.lines.len();
+        let mut builder = BinaryBuilder::with_capacity(rows, rows * 8);
+        let mut scratch = Vec::new();
+        let mut missing_counts = vec![0; missing.texts().len()];
+        for (row, span) in self.spans[field..].iter().step_by(self.layout.fields).enumerate() {
+            let (value, is_trimmed) = span.text(self.text, &mut scratch);
+            if let Some(which) = missing.find(value) {
+                missing_counts[which] += 1;
+                builder.append_null();
+                continue;
+            }
+            if is_trimmed {
+                faults.count_trimmed(self.place(file, row));
+            }
+            match self.is_utf8 {
+                true => builder.append_value(value),
+                false => builder.append_value(to_text(value).as_bytes()),
+            }
+        }
+        for (text, count) in missing.texts().iter().zip(missing_counts) {
+            faults.missing(text, count);
+        }
+        let texts = StringArray::try_from_binary(builder.finish());
+        Arc::new(texts.expect("fields of a block of UTF-8 end at letters, and others were decoded"))
+    }
+
+    fn place(&self, file: usize, row: usize) -> Place {
+        Place { file, row: self.lines[row] }
+    }
+}
+
+/// How a value fits into a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Whole,
+    /// With fewer digits than it is written with.
+    Rounded,
+    Not,
 }
 
 /// An array in the making.
 trait Cells {
-    /// Adds a value; false if it is none of this type.
-    fn push(&mut self, value: &[u8]) -> bool;
+    /// Adds a value, unless it does not fit.
+    fn push(&mut self, value: &[u8]) -> Fit;
     fn push_null(&mut self);
     fn finish(self) -> ArrayRef;
 }
@@ -235,8 +305,70 @@ fn numbers<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>>(parse: F, r
 
 impl<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>> Cells for Numbers<T, F> {
     #[inline]
-    fn push(&mut self, value: &[u8]) -> bool {
-        (self.parse)(value).map(|number| self.builder.append_value(number)).is_some()
+    fn push(&mut self, value: &[u8]) -> Fit {
+        match (self.parse)(value) {
+            Some(number) => {
+                self.builder.append_value(number);
+                Fit::Whole
+            }
+            None => Fit::Not,
+        }
+    }
+
+    fn push_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    fn finish(mut self) -> ArrayRef {
+        Arc::new(self.builder.finish())
+    }
+}
+
+struct Floats<F> {
+    read: F,
+    builder: PrimitiveBuilder<Float64Type>,
+}
+
+fn floats<F: Fn(&[u8]) -> Option<ReadFloat>>(read: F, rows: usize) -> Floats<F> {
+    Floats { read, builder: PrimitiveBuilder::with_capacity(rows) }
+}
+
+impl<F: Fn(&[u8]) -> Option<ReadFloat>> Cells for Floats<F> {
+    #[inline]
+    fn push(&mut self, value: &[u8]) -> Fit {
+        match (self.read)(value) {
+            Some(read) => {
+                self.builder.append_value(read.number);
+                if read.is_rounded { Fit::Rounded } else { Fit::Whole }
+            }
+            None => Fit::Not,
+        }
+    }
+
+    fn push_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    fn finish(mut self) -> ArrayRef {
+        Arc::new(self.builder.finish())
+    }
+}
+
+struct Times {
+    order: times::FirstOfDate,
+    builder: PrimitiveBuilder<TimestampMicrosecondType>,
+}
+
+impl Cells for Times {
+    #[inline]
+    fn push(&mut self, value: &[u8]) -> Fit {
+        match times::parse(value, self.order) {
+            Some(moment) => {
+                self.builder.append_value(moment.micros);
+                if moment.is_cut { Fit::Rounded } else { Fit::Whole }
+            }
+            None => Fit::Not,
+        }
     }
 
     fn push_null(&mut self) {
@@ -251,8 +383,14 @@ impl<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>> Cells for Numbers
 struct Truths(BooleanBuilder);
 
 impl Cells for Truths {
-    fn push(&mut self, value: &[u8]) -> bool {
-        parse_bool(value).map(|truth| self.0.append_value(truth)).is_some()
+    fn push(&mut self, value: &[u8]) -> Fit {
+        match parse_bool(value) {
+            Some(truth) => {
+                self.0.append_value(truth);
+                Fit::Whole
+            }
+            None => Fit::Not,
+        }
     }
 
     fn push_null(&mut self) {
@@ -268,8 +406,8 @@ impl Cells for Truths {
 struct Nothing(usize);
 
 impl Cells for Nothing {
-    fn push(&mut self, _value: &[u8]) -> bool {
-        false
+    fn push(&mut self, _value: &[u8]) -> Fit {
+        Fit::Not
     }
 
     fn push_null(&mut self) {
@@ -278,38 +416,5 @@ impl Cells for Nothing {
 
     fn finish(self) -> ArrayRef {
         Arc::new(NullArray::new(self.0))
-    }
-}
-
-/// Strings. In a block of UTF-8 every field is UTF-8, so that one check at the end does.
-struct TextCells {
-    builder: BinaryBuilder,
-    is_utf8: bool,
-}
-
-impl TextCells {
-    fn new(rows: usize, is_utf8: bool) -> Self {
-        Self { builder: BinaryBuilder::with_capacity(rows, rows * 8), is_utf8 }
-    }
-}
-
-impl Cells for TextCells {
-    #[inline]
-    fn push(&mut self, value: &[u8]) -> bool {
-        if self.is_utf8 {
-            self.builder.append_value(value);
-        } else {
-            self.builder.append_value(to_text(value).as_bytes());
-        }
-        true
-    }
-
-    fn push_null(&mut self) {
-        self.builder.append_null();
-    }
-
-    fn finish(mut self) -> ArrayRef {
-        let texts = StringArray::try_from_binary(self.builder.finish());
-        Arc::new(texts.expect("fields of a block of UTF-8 end at letters, and others were decoded"))
     }
 }

@@ -1,14 +1,20 @@
 //! The dialect of a CSV file: separator, header and names, from its beginning.
 
+use std::collections::BTreeMap;
+
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
-use crate::infer::{ColumnType, trim, type_of};
+use super::split::{Dialect, RowEnd, Splitter};
+use crate::infer::{Form, form_of, trim};
 
 /// How much of the file decides the separator.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 
 /// How many rows of the sample are compared.
 const SAMPLE_ROWS: usize = 200;
+
+/// So many of the rows have to agree where the first one has no separator.
+const MOST: f64 = 0.5;
 
 /// Separators that are tried, the most usual first.
 const DELIMITERS: &[u8] = b",\t;|";
@@ -32,7 +38,7 @@ pub(crate) fn first_row(first: &[&[u8]], user_names: &[String]) -> FirstRow {
         return if is_repeated { FirstRow::Header } else { FirstRow::Data };
     }
     let words: Vec<&[u8]> = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).collect();
-    if words.is_empty() || words.iter().any(|field| type_of(field) != ColumnType::Text) {
+    if words.is_empty() || words.iter().any(|field| form_of(field) != Form::Text) {
         return FirstRow::Data;
     }
     let different: std::collections::BTreeSet<&[u8]> = words.iter().copied().collect();
@@ -48,22 +54,134 @@ pub(crate) fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
 }
 
 /// The separator that gives most rows of the sample the same number of fields, more than one; a comma if none does.
-pub(crate) fn detect_delimiter(sample: &[u8]) -> u8 {
-    // A first row may be far longer than a sample needs to be.
-    let sample = &sample[..sample.len().min(2 * SAMPLE_BYTES)];
+pub(crate) fn detect_delimiter(sample: &[u8], comment: Option<u8>) -> u8 {
+    let sample = beginning(sample);
     let score = |delimiter: &u8| {
-        let counts = field_counts(sample, *delimiter);
+        let counts = field_counts(sample, *delimiter, comment);
         let first = counts.first().copied().unwrap_or(0);
         let agreeing = counts.iter().filter(|count| **count == first).count();
         if first < 2 { (0, 0) } else { (agreeing * 100 / counts.len().max(1), first) }
     };
     let best = DELIMITERS.iter().rev().max_by_key(|delimiter| score(delimiter)).copied();
-    best.filter(|delimiter| score(delimiter) > (0, 0)).unwrap_or(b',')
+    let best = best.filter(|delimiter| score(delimiter) > (0, 0));
+    best.or_else(|| delimiter_below(sample, comment)).unwrap_or(b',')
 }
 
+/// The separator of the rows below a first one that has none, such as a title.
+fn delimiter_below(sample: &[u8], comment: Option<u8>) -> Option<u8> {
+    let agrees = |delimiter: &&u8| {
+        let counts = field_counts(sample, **delimiter, comment);
+        let last = counts.last().copied().unwrap_or(0);
+        let agreeing = counts.iter().filter(|count| **count == last).count();
+        last > 1 && counts.len() > 2 && agreeing as f64 >= counts.len() as f64 * MOST
+    };
+    DELIMITERS.iter().find(agrees).copied()
+}
+
+/// A first row may be far longer than a sample needs to be.
+fn beginning(sample: &[u8]) -> &[u8] {
+    &sample[..sample.len().min(2 * SAMPLE_BYTES)]
+}
+
+/// Whether the sample escapes quotes with backslashes: where some are before a quote, no row is malformed with that reading,
+/// and far more rows do not fit without it.
+pub(crate) fn detect_backslashes(sample: &[u8], dialect: Dialect) -> bool {
+    let sample = beginning(sample);
+    if memchr::memmem::find(sample, b"\\\"").is_none() {
+        return false;
+    }
+    let odd_rows = |dialect: Dialect| {
+        let rows = rows_of(sample, dialect);
+        let first = rows.first().map_or(0, |row| row.fields);
+        let malformed = rows.iter().filter(|row| row.is_malformed).count();
+        (malformed, malformed + rows.iter().filter(|row| !row.is_malformed && row.fields != first).count())
+    };
+    let (malformed, odd) = odd_rows(Dialect { has_backslashes: true, ..dialect });
+    malformed == 0 && odd * 2 < odd_rows(dialect).1
+}
+
+/// A row of a sample.
+struct SampleRow {
+    line: u64,
+    fields: usize,
+    is_malformed: bool,
+    ends_empty: bool,
+}
+
+/// The first rows of a sample; one that is cut off at its end is left out.
+fn rows_of(sample: &[u8], dialect: Dialect) -> Vec<SampleRow> {
+    let mut splitter = Splitter::new(sample, dialect, 1, usize::from(u16::MAX));
+    let mut rows = Vec::new();
+    let mut spans = Vec::new();
+    while rows.len() < SAMPLE_ROWS {
+        spans.clear();
+        let RowEnd::Row { line } = splitter.next_row(&mut spans) else { break };
+        rows.push(SampleRow {
+            line,
+            fields: spans.len(),
+            is_malformed: splitter.is_malformed(),
+            ends_empty: spans.last().is_some_and(|span| span.is_empty()),
+        });
+    }
+    rows
+}
+
+/// So many of the rows behind the first have to agree with each other.
+const AGREEING_SHARE: f64 = 0.9;
+
+/// The option that reads a file whose rows do not fit its first one, in a sentence: the first lines are comments or a title, or
+/// each row ends with a separator. `skipped` lines were left out before the sample.
+pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing: bool) -> Option<String> {
+    let mut rows = rows_of(beginning(sample), dialect);
+    for row in rows.iter_mut().filter(|row| has_trailing && row.ends_empty && row.fields > 1) {
+        row.fields -= 1;
+    }
+    let (first, others) = rows.split_first()?;
+    if !has_trailing && first.fields > 2 && !others.is_empty() && rows.iter().all(|row| row.ends_empty) {
+        return Some(format!(
+            "each row ends with a separator, so that there is a last column without a name and without a value: leave it out \
+             with {TRAILING_OPTION}"
+        ));
+    }
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    others.iter().for_each(|row| *counts.entry(row.fields).or_default() += 1);
+    let (usual, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    // The lines of a title, or of comments, are among the others.
+    let odd = others.iter().take_while(|row| row.fields != usual).count();
+    let agrees = count > odd + 1 && count as f64 >= (others.len() - odd) as f64 * AGREEING_SHARE;
+    if usual == first.fields || !agrees || usual < 2 {
+        return None;
+    }
+    if usual == first.fields + 1 && !has_trailing && others.iter().all(|row| row.ends_empty) {
+        return Some(format!("each row but the first ends with a separator: read it with {TRAILING_OPTION}"));
+    }
+    let begins = sample.first().copied().filter(|byte| COMMENTS.contains(byte) && dialect.comment.is_none());
+    if let Some(letter) = begins {
+        let letter = char::from(letter);
+        return Some(format!(
+            "its first line begins with `{letter}`, and the lines after it have {usual} fields: if it is a comment, read it \
+             with --comment '{letter}' (`comment = \"{letter}\"` in a run file)"
+        ));
+    }
+    let row = others.get(odd)?;
+    let lines = skipped + row.line - 1;
+    Some(format!(
+        "its first row has {}, and those from line {} on have {usual}: if a title is above the header, read it with \
+         --skip-lines {lines} (`skip_lines = {lines}` in a run file)",
+        crate::counted(first.fields as u64, "field"),
+        skipped + row.line
+    ))
+}
+
+/// How a separator at the end of each row is read.
+const TRAILING_OPTION: &str = "--trailing-separator (`trailing_separator = true` in a run file)";
+
+/// Letters that comments begin with.
+const COMMENTS: &[u8] = b"#%";
+
 /// Fields per row of the sample's first rows.
-fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
+fn field_counts(sample: &[u8], delimiter: u8, comment: Option<u8>) -> Vec<usize> {
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).comment(comment).build();
     let mut output = vec![0; sample.len() + 1];
     let mut ends = vec![0; sample.len() + 1];
     let mut counts = Vec::new();
@@ -82,4 +200,53 @@ fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
         }
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMAS: Dialect = Dialect { delimiter: b',', has_backslashes: false, comment: None };
+
+    /// Proves that backslashes are taken for escapes only where the file shows it, so that a path which ends with one stays.
+    #[test]
+    fn backslashes_escape_only_where_the_file_shows_it() {
+        for (text, expected) in [
+            (&b"a,b\n1,\"say \\\"hi\\\", he said\"\n2,\"x\"\n"[..], true),
+            (b"a,b\n1,\"C:\\\"\n2,\"D:\\\"\n", false),
+            (b"a,b\n1,\"x\"\n", false),
+            (b"a,b\n1,\"say \\\"hi\\\"\"\n2,\"bad\" x\n", false),
+            (b"a,b\n1,\"say \\\"hi\\\"\"\n# note\n2,\"\\\"x\\\"\"\n3,\"\\\"\"\n", true),
+        ] {
+            assert_eq!(detect_backslashes(text, COMMAS), expected, "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    /// Proves that each layout whose rows are all refused is named with the option that reads it, and that no other file is.
+    #[test]
+    fn the_option_that_reads_a_file_is_named() {
+        for (text, option) in [
+            (&b"# made by x\na,b\n1,2\n3,4\n"[..], Some("--comment '#'")),
+            (b"# made by x\n# on monday\na,b\n1,2\n3,4\n", Some("--comment '#'")),
+            (b"Report of May\na,b\n1,2\n3,4\n", Some("--skip-lines 1")),
+            (b"Report of May\n\na,b\n1,2\n3,4\n", Some("--skip-lines 2")),
+            (b"a,b\n1,2,\n3,4,\n", Some("--trailing-separator")),
+            (b"a,b,\n1,2,\n3,4,\n", Some("--trailing-separator")),
+            (b"a,b\n1,2\n3,4\n", None),
+            (b"#a,b\n1,2\n3,4\n", None),
+            (b"a\n1\n2\n", None),
+            (b"a,b\n1\n2,3\n4,5,6\n", None),
+            (b"", None),
+        ] {
+            let found = advice(text, COMMAS, 0, false);
+            let holds = match option {
+                Some(option) => found.as_ref().is_some_and(|it| it.contains(option)),
+                None => found.is_none(),
+            };
+            assert!(holds, "{}: {found:?}", String::from_utf8_lossy(text));
+        }
+        for text in [&b"a,b\n1,2,\n3,4,\n"[..], b"a,b,\n1,2,\n3,4,\n"] {
+            assert_eq!(advice(text, COMMAS, 0, true), None, "{}", String::from_utf8_lossy(text));
+        }
+    }
 }

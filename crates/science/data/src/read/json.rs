@@ -5,21 +5,24 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::TimestampMicrosecondBuilder;
 use arrow::array::{
     ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringArray, StringBuilder,
+    TimestampMicrosecondBuilder, UInt64Builder,
 };
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
+use serde_json::value::RawValue;
 
 use super::blocks::Block;
-use super::cells::{Missing, parse_timestamp, to_text};
+use super::cells::{Missing, to_text};
 use super::chunk::RowNumbers;
 use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::csv::chunk_rows;
-use super::{ChunkSink, Stop};
-use crate::infer::{ColumnType, is_timestamp};
+use super::numbers::{read_any_float, read_float};
+use super::{ChunkSink, Stop, Wanted, order_of};
+use crate::infer::{ColumnType, Form, Style, date_form, form_of, whole_form};
+use crate::times;
 
 /// What is wrong with a line, without its content: a manifest is stored, and data may be private.
 pub(crate) fn describe(error: &serde_json::Error) -> String {
@@ -65,23 +68,39 @@ pub(crate) enum Cell<'t> {
     Null,
     Bool(bool),
     Int(i64),
+    /// A whole number beyond those with a sign.
+    Unsigned(u64),
     Float(f64),
+    /// A number that a 64-bit one would round, as it is written.
+    Long(Cow<'t, str>),
     Text(Cow<'t, str>),
     /// A list or an object, written out again.
     Nested(ColumnType, String),
 }
 
-impl Cell<'_> {
-    pub(crate) fn kind(&self) -> ColumnType {
-        match self {
-            Self::Null => ColumnType::Null,
-            Self::Bool(_) => ColumnType::Bool,
-            Self::Int(_) => ColumnType::Int,
-            Self::Float(_) => ColumnType::Float,
-            Self::Text(text) if is_timestamp(text.as_bytes()) => ColumnType::Timestamp,
-            Self::Text(_) => ColumnType::Text,
-            Self::Nested(kind, _) => *kind,
-        }
+impl<'t> Cell<'t> {
+    /// What it shows of its column's type; `None` without a value.
+    pub(crate) fn form(&self) -> Option<Form> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Bool(_) => Form::Bool,
+            Self::Int(number) if is_small(*number) => match *number < 0 {
+                true => Form::Negative,
+                false => Form::Whole,
+            },
+            Self::Int(number) => {
+                let text = number.to_string();
+                whole_form(text.as_bytes(), text.trim_start_matches('-').as_bytes())
+            }
+            Self::Unsigned(number) => {
+                let text = number.to_string();
+                whole_form(text.as_bytes(), text.as_bytes())
+            }
+            Self::Float(_) => Form::Float,
+            Self::Long(text) => form_of(text.as_bytes()),
+            Self::Text(text) => date_form(text.as_bytes()),
+            Self::Nested(kind, _) => return Form::of_kind(*kind),
+        })
     }
 
     /// As the file has it, without the quotes of a string.
@@ -98,11 +117,107 @@ impl Cell<'_> {
             Self::Null => Cow::Borrowed("null"),
             Self::Bool(truth) => Cow::Owned(truth.to_string()),
             Self::Int(number) => Cow::Owned(number.to_string()),
+            Self::Unsigned(number) => Cow::Owned(number.to_string()),
             Self::Float(number) => Cow::Owned(number.to_string()),
-            Self::Text(text) => Cow::Borrowed(text),
+            Self::Long(text) | Self::Text(text) => Cow::Borrowed(text),
             Self::Nested(_, text) => Cow::Borrowed(text),
         }
     }
+
+    /// The nearest float, and whether it is rounded; `None` where it is not a number, or, unless the type was given, a whole one
+    /// that a float would round.
+    fn as_float(&self, is_given: bool) -> Option<(f64, bool)> {
+        let whole = |number: f64, is_exact: bool| (is_exact || is_given).then_some((number, !is_exact));
+        match self {
+            Self::Int(number) => {
+                let float = *number as f64;
+                whole(float, is_small(*number) || float as i128 == i128::from(*number))
+            }
+            Self::Unsigned(number) => {
+                let float = *number as f64;
+                whole(float, float as u128 == u128::from(*number))
+            }
+            Self::Float(number) => Some((*number, false)),
+            Self::Long(text) => {
+                let text = text.as_bytes();
+                let read = if is_given { read_any_float(text) } else { read_float(text) };
+                read.map(|read| (read.number, read.is_rounded))
+            }
+            _ => None,
+        }
+    }
+
+    /// From the text of a value in a line with numbers of many digits. Lists and objects that hold one stay as they are written.
+    fn of_raw(text: &'t str) -> Result<Self, serde_json::Error> {
+        let nested = |kind| Ok(Self::Nested(kind, text.to_owned()));
+        match text.as_bytes().first() {
+            Some(b'[') if has_long_number(text.as_bytes()) => nested(ColumnType::List),
+            Some(b'{') if has_long_number(text.as_bytes()) => nested(ColumnType::Object),
+            Some(b'-' | b'0'..=b'9') if has_long_number(text.as_bytes()) => {
+                Ok(text.parse().map_or(Self::Long(Cow::Borrowed(text)), Self::Unsigned))
+            }
+            _ => serde_json::from_str(text),
+        }
+    }
+}
+
+/// Whether a 64-bit float surely holds a whole number.
+fn is_small(number: i64) -> bool {
+    number.unsigned_abs() <= 1 << 53
+}
+
+/// Of so many digits two numbers may be one 64-bit float.
+const LONG_DIGITS_MIN: usize = 16;
+
+/// As many digits as the largest whole numbers of 64 bits have.
+const LONG_WHOLE_DIGITS_MIN: usize = 20;
+
+/// Whether a text has a number that a 64-bit one would round, or a whole one of so many digits as hardly any has.
+fn has_long_number(text: &[u8]) -> bool {
+    // Of a run this long, one byte of every few is a part.
+    const STEP: usize = LONG_DIGITS_MIN / 2;
+    let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let mut at = STEP - 1;
+    while let Some(byte) = text.get(at) {
+        if is_part(byte) {
+            let begin = text[..at].iter().rposition(|byte| !is_part(byte)).map_or(0, |before| before + 1);
+            let length = text[begin..].iter().take_while(|byte| is_part(byte)).count();
+            if is_long(&text[begin..begin + length], &text[begin + length..]) {
+                return true;
+            }
+            at = begin + length;
+        }
+        at += STEP;
+    }
+    false
+}
+
+/// Whether digits, and the exponent behind them, are such a number.
+fn is_long(run: &[u8], behind: &[u8]) -> bool {
+    let digits = run.iter().filter(|byte| byte.is_ascii_digit()).skip_while(|byte| **byte == b'0').count();
+    let exponent = match behind {
+        [b'e' | b'E', b'-' | b'+', digits @ ..] => {
+            2 + digits.iter().take_while(|it| it.is_ascii_digit()).count()
+        }
+        [b'e' | b'E', digits @ ..] => 1 + digits.iter().take_while(|it| it.is_ascii_digit()).count(),
+        _ => 0,
+    };
+    if digits < LONG_DIGITS_MIN {
+        return false;
+    }
+    if exponent == 0 && !run.contains(&b'.') {
+        return digits >= LONG_WHOLE_DIGITS_MIN;
+    }
+    let read = match exponent {
+        0 => read_any_float(run),
+        exponent => read_any_float(&[run, &behind[..exponent]].concat()),
+    };
+    read.is_some_and(|read| read.is_rounded)
+}
+
+/// What the column of a key is called that a row has again.
+pub(crate) fn repeated_name(key: &str, again: usize) -> String {
+    format!("{key}.{again}")
 }
 
 /// Which column a key is.
@@ -125,19 +240,23 @@ impl Keys {
         {
             return Some(*column);
         }
-        let column = *self.index.get(key)?;
+        let column = self.named(key)?;
         if position <= self.usual.len() {
             self.usual.truncate(position);
             self.usual.push((key.to_owned(), column));
         }
         Some(column)
     }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
 }
 
-/// Reads a block. `columns` has the type of each column of the source; keys name them.
+/// Reads a block. `columns` are those of the source; keys name them.
 pub(crate) fn read_block(
     block: &Block,
-    columns: &[ColumnType],
+    columns: &[Wanted],
     keys: &mut Keys,
     missing: &Missing,
     sink: &mut ChunkSink<'_>,
@@ -181,14 +300,22 @@ struct Rows<'t> {
 impl<'t> Rows<'t> {
     fn take(&mut self, line: &'t [u8], number: u64, keys: &mut Keys, file: usize, coverage: &mut Coverage) {
         let rows = self.lines.len();
-        match parse_line(line, &mut |position, key, cell| match keys.find(position, &key) {
-            Some(column) => {
-                let cells = &mut self.cells[column];
-                cells.resize(rows, Cell::Null);
-                cells.push(cell);
+        let read = parse_line(line, &mut |position, key, cell| {
+            let Some(column) = keys.find(position, &key) else { return coverage.unknown_key(&key) };
+            let column = match self.cells[column].len() > rows {
+                false => Ok(column),
+                true => self.place_again(&key, keys),
+            };
+            match column {
+                Ok(column) => {
+                    let cells = &mut self.cells[column];
+                    cells.resize(rows, Cell::Null);
+                    cells.push(cell);
+                }
+                Err(name) => coverage.unknown_key(&name),
             }
-            None => coverage.unknown_key(&key),
-        }) {
+        });
+        match read {
             Ok(()) => self.lines.push(number),
             Err(error) => {
                 self.cells.iter_mut().for_each(|cells| cells.truncate(rows));
@@ -197,21 +324,27 @@ impl<'t> Rows<'t> {
         }
     }
 
-    fn give(
-        &mut self,
-        columns: &[ColumnType],
-        missing: &Missing,
-        sink: &mut ChunkSink<'_>,
-    ) -> Result<(), Stop> {
+    /// The column of a key that the row has again, or what it would be called.
+    fn place_again(&self, key: &str, keys: &Keys) -> Result<usize, String> {
+        let names = (1..).map(|again| repeated_name(key, again));
+        let mut places = names.map(|name| keys.named(&name).ok_or(name));
+        let is_free = |place: &Result<usize, String>| match place {
+            Ok(column) => self.cells[*column].len() <= self.lines.len(),
+            Err(_) => true,
+        };
+        places.find(is_free).expect("a row has fewer keys than there are numbers")
+    }
+
+    fn give(&mut self, columns: &[Wanted], missing: &Missing, sink: &mut ChunkSink<'_>) -> Result<(), Stop> {
         let count = self.lines.len();
         let Some(first) = self.lines.first().copied() else { return Ok(()) };
         let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
         let mut originals: Option<Vec<ArrayRef>> = sink.keeps_originals().then(Vec::new);
-        for ((kind, cells), faults) in columns.iter().zip(&mut self.cells).zip(&mut faults) {
+        for ((wanted, cells), faults) in columns.iter().zip(&mut self.cells).zip(&mut faults) {
             cells.resize(count, Cell::Null);
             let place = |row: usize| Place { file: sink.file, row: self.lines[row] };
-            arrays.push(build(*kind, cells, missing, faults, place));
+            arrays.push(build(wanted, cells, missing, faults, place));
             if let Some(originals) = &mut originals {
                 originals.push(Arc::new(cells.iter().map(Cell::original).collect::<StringArray>()));
             }
@@ -232,54 +365,66 @@ pub(crate) fn parse_line<'t>(
     take: &mut dyn FnMut(usize, Cow<'t, str>, Cell<'t>),
 ) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(line);
-    Row(take).deserialize(&mut deserializer).and_then(|()| deserializer.end())
+    let has_long_numbers = has_long_number(line);
+    Row { take, has_long_numbers }.deserialize(&mut deserializer).and_then(|()| deserializer.end())
 }
 
 fn build(
-    kind: ColumnType,
+    wanted: &Wanted,
     cells: &[Cell<'_>],
     missing: &Missing,
     faults: &mut CellFaults,
     place: impl Fn(usize) -> Place,
 ) -> ArrayRef {
-    let mut misfit = |row: usize, cell: &Cell<'_>| match cell {
-        Cell::Null => {}
-        Cell::Text(text) if missing.find(text.as_bytes()).is_some() => faults.missing(text, 1),
-        cell => faults.misfit(cell.kind(), place(row), cell.to_text().as_bytes()),
+    let misfit = |faults: &mut CellFaults, row: usize, cell: &Cell<'_>| match (cell, cell.form()) {
+        (_, None) => {}
+        (Cell::Text(text), _) if missing.find(text.as_bytes()).is_some() => faults.missing(text, 1),
+        (cell, Some(form)) => faults.misfit(form, place(row), cell.to_text().as_bytes()),
     };
+    // The conversion gives a value, and whether it is rounded.
     macro_rules! typed {
         ($builder:ty, $convert:expr) => {{
             let mut builder = <$builder>::with_capacity(cells.len());
             for (row, cell) in cells.iter().enumerate() {
-                let value = $convert(cell);
-                if value.is_none() {
-                    misfit(row, cell);
+                match $convert(cell) {
+                    Some((value, is_rounded)) => {
+                        if is_rounded {
+                            faults.count_rounded(place(row));
+                        }
+                        builder.append_value(value);
+                    }
+                    None => {
+                        misfit(faults, row, cell);
+                        builder.append_null();
+                    }
                 }
-                builder.append_option(value);
             }
             Arc::new(builder.finish())
         }};
     }
-    match kind {
-        ColumnType::Int => typed!(Int64Builder, |cell: &Cell<'_>| match cell {
-            Cell::Int(number) => Some(*number),
+    match (wanted.kind, wanted.style) {
+        (ColumnType::Int, Style::Unsigned) => typed!(UInt64Builder, |cell: &Cell<'_>| match cell {
+            Cell::Int(number) => u64::try_from(*number).ok().map(|number| (number, false)),
+            Cell::Unsigned(number) => Some((*number, false)),
             _ => None,
         }),
-        ColumnType::Float => typed!(Float64Builder, |cell: &Cell<'_>| match cell {
-            Cell::Int(number) => Some(*number as f64),
-            Cell::Float(number) => Some(*number),
+        (ColumnType::Int, _) => typed!(Int64Builder, |cell: &Cell<'_>| match cell {
+            Cell::Int(number) => Some((*number, false)),
             _ => None,
         }),
-        ColumnType::Bool => typed!(BooleanBuilder, |cell: &Cell<'_>| match cell {
-            Cell::Bool(truth) => Some(*truth),
+        (ColumnType::Float, _) => typed!(Float64Builder, |cell: &Cell<'_>| cell.as_float(wanted.is_given)),
+        (ColumnType::Bool, _) => typed!(BooleanBuilder, |cell: &Cell<'_>| match cell {
+            Cell::Bool(truth) => Some((*truth, false)),
             _ => None,
         }),
-        ColumnType::Timestamp => typed!(TimestampMicrosecondBuilder, |cell: &Cell<'_>| match cell {
-            Cell::Text(text) => parse_timestamp(text.as_bytes()),
+        (ColumnType::Timestamp, style) => typed!(TimestampMicrosecondBuilder, |cell: &Cell<'_>| match cell {
+            Cell::Text(text) => {
+                times::parse(text.as_bytes(), order_of(style)).map(|moment| (moment.micros, moment.is_cut))
+            }
             _ => None,
         }),
-        ColumnType::Null => {
-            cells.iter().enumerate().for_each(|(row, cell)| misfit(row, cell));
+        (ColumnType::Null, _) => {
+            cells.iter().enumerate().for_each(|(row, cell)| misfit(faults, row, cell));
             Arc::new(NullArray::new(cells.len()))
         }
         _ => {
@@ -288,7 +433,7 @@ fn build(
                 match cell {
                     Cell::Null => builder.append_null(),
                     Cell::Text(text) if missing.find(text.as_bytes()).is_some() => {
-                        misfit(row, cell);
+                        misfit(faults, row, cell);
                         builder.append_null();
                     }
                     cell => builder.append_value(cell.to_text()),
@@ -301,8 +446,12 @@ fn build(
 
 type Take<'a, 't> = dyn FnMut(usize, Cow<'t, str>, Cell<'t>) + 'a;
 
-/// Reads one object.
-struct Row<'a, 't>(&'a mut Take<'a, 't>);
+/// Reads one object. Where it has numbers of many digits, its values are read as the texts that they are: the library would
+/// round such numbers.
+struct Row<'a, 't> {
+    take: &'a mut Take<'a, 't>,
+    has_long_numbers: bool,
+}
 
 impl<'de> DeserializeSeed<'de> for Row<'_, 'de> {
     type Value = ();
@@ -322,8 +471,11 @@ impl<'de> Visitor<'de> for Row<'_, 'de> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut position = 0;
         while let Some(Key(key)) = map.next_key()? {
-            let cell = map.next_value()?;
-            (self.0)(position, key, cell);
+            let cell = match self.has_long_numbers {
+                false => map.next_value()?,
+                true => Cell::of_raw(map.next_value::<&'de RawValue>()?.get()).map_err(A::Error::custom)?,
+            };
+            (self.take)(position, key, cell);
             position += 1;
         }
         Ok(())
@@ -358,7 +510,7 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Cell<'de>, E> {
-        Ok(i64::try_from(number).map_or(Cell::Float(number as f64), Cell::Int))
+        Ok(i64::try_from(number).map_or(Cell::Unsigned(number), Cell::Int))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Cell<'de>, E> {
@@ -381,5 +533,56 @@ impl<'de> Visitor<'de> for CellVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cell<'de>, A::Error> {
         let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Cell::Nested(ColumnType::Object, value.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(line: &str) -> Vec<Cell<'_>> {
+        let mut cells = Vec::new();
+        parse_line(line.as_bytes(), &mut |_, _, cell| cells.push(cell)).unwrap();
+        cells
+    }
+
+    /// Proves that a number of many digits is kept as it is written, beside values and in lists, and that others are read as
+    /// before.
+    #[test]
+    fn numbers_of_many_digits_keep_them() {
+        let long = |text: &'static str| Cell::Long(Cow::Borrowed(text));
+        let found = cells(
+            r#"{"a":18446744073709551617,"b":0.1234567890123456789,"c":[1,18446744073709551617],"d":1.5,"e":"x","f":null}"#,
+        );
+        let nested = Cell::Nested(ColumnType::List, "[1,18446744073709551617]".to_owned());
+        let expected = [
+            long("18446744073709551617"),
+            long("0.1234567890123456789"),
+            nested,
+            Cell::Float(1.5),
+            Cell::Text(Cow::Borrowed("x")),
+            Cell::Null,
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(cells(r#"{"a":18446744073709551615}"#), [Cell::Unsigned(u64::MAX)]);
+        assert_eq!(cells(r#"{"a":-9223372036854775808}"#), [Cell::Int(i64::MIN)]);
+        assert_eq!(cells(r#"{"a":0.30000000000000004}"#), [Cell::Float(0.1 + 0.2)]);
+        assert_eq!(cells(r#"{"a":123456789012345.68}"#), [long("123456789012345.68")]);
+        assert_eq!(cells(r#"{"a":123456789012345.67}"#), [Cell::Float(123_456_789_012_345.67)]);
+        assert_eq!(cells(r#"{"a":-1.2345678901234567e-25}"#), [long("-1.2345678901234567e-25")]);
+    }
+
+    /// Proves that runs of digits are found wherever they begin, and that shorter ones and zeros in front do not count.
+    #[test]
+    fn long_runs_of_digits_are_found_anywhere() {
+        for before in 0..40 {
+            let text = |number: &str| format!("{}{number} ", "x".repeat(before));
+            assert!(has_long_number(text("12345678901234567890").as_bytes()), "{before}");
+            assert!(has_long_number(text("0.123456789012345678").as_bytes()), "{before}");
+            assert!(has_long_number(text("1.2345678901234567e-25").as_bytes()), "{before}");
+            assert!(!has_long_number(text("1234567890123456789").as_bytes()), "{before}");
+            assert!(!has_long_number(text("0.000000000123456789012345").as_bytes()), "{before}");
+            assert!(!has_long_number(text("192.168.100.200.192.168.100.200").as_bytes()), "{before}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Columns of numbers, timestamps or booleans with strings in them.
 
 use super::Source;
-use super::cells::{StringLimit, Tally};
+use super::tally::{StringLimit, Tally};
 use crate::infer::{Column, ColumnType};
 
 /// A column with more strings among its values than faults explain.
@@ -33,7 +33,7 @@ impl Source {
         let mixed = |(column, tally): (&Column, &Tally)| {
             let (values, strings) = (tally.total(), tally.texts());
             let mostly = tally.without_texts();
-            let is_mixed = tally.decide(StringLimit::Sample) == ColumnType::Text
+            let is_mixed = tally.decide(StringLimit::Sample).kind == ColumnType::Text
                 && mostly != ColumnType::Text
                 && strings < values - strings;
             is_mixed.then(|| MixedColumn { name: column.name.clone(), mostly, values, strings })

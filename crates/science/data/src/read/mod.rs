@@ -12,6 +12,10 @@
 //! million whole numbers), the scan reports it, widens the type and begins again, so that what a pass sees never
 //! depends on the sample. [`Source::with_columns`] fixes the types instead; whatever does not fit them is then a
 //! misfit.
+//!
+//! A type never makes two values equal that differ: whole numbers beyond 64 bits, decimal numbers that no float holds, and
+//! digits with zeros in front are text. Where floats are rounded (more than 17 digits), and wherever else something is not read
+//! as it is written, a [`ReadNote`] says how much and where; a strict [`ReadContext`] makes an error of it.
 
 mod blocks;
 mod bytes;
@@ -25,11 +29,16 @@ mod lines;
 mod mixed;
 #[cfg(test)]
 mod mutants;
+mod notes;
+mod numbers;
 mod opener;
 mod parquet_file;
+#[cfg(test)]
+mod properties;
 mod retype;
 mod sample;
 mod split;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -47,26 +56,31 @@ use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::identity::Identity;
-use crate::infer::{Column, ColumnType};
+use crate::infer::{Column, ColumnType, Form, Kept, Style};
 use crate::read_context::ReadContext;
 pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::select::select;
 pub use blocks::MAX_RECORD_BYTES;
 pub(crate) use bytes::{open, read_full};
+use cells::Missing;
 pub use cells::USUAL_MISSING;
-pub(crate) use cells::parse_timestamp;
-use cells::{Missing, StringLimit, Tally};
 use chunk::RowNumbers;
 pub use chunk::{Chunk, Texts};
 pub use coverage::{
-    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, RejectedRow, Rejects,
+    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Occurrences, Place, RejectKind,
+    RejectedRow, Rejects,
 };
 use csv::CsvLayout;
 pub use lines::LINE_COLUMN;
 pub use mixed::MixedColumn;
+pub(crate) use notes::losses;
+pub use notes::{ReadNote, ReadNoteKind, sentences};
 use opener::{Opener, table_format};
 use parquet_file::ParquetFile;
+use tally::{StringLimit, Tally};
 pub(crate) use units::{Unit, Units};
+
+use crate::times::FirstOfDate;
 
 /// The files of one data set, opened for reading.
 #[derive(Clone)]
@@ -81,8 +95,33 @@ pub struct Source {
     columns_are_chosen: bool,
     keeps_originals: bool,
     missing: Missing,
-    notes: Vec<String>,
+    /// Whether the strings that mean a missing value were named.
+    missing_is_given: bool,
+    /// What the beginning of the files shows.
+    opening: Vec<ReadNote>,
+    /// What the last scan found.
+    scanned: Vec<ReadNote>,
     context: ReadContext,
+}
+
+/// How a column is read from a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Which column of the file it is; nothing where the file does not have it.
+    pub(crate) field: Option<usize>,
+    pub(crate) kind: ColumnType,
+    pub(crate) style: Style,
+    /// Whether the type was given: then digits with zeros in front are a number too, and floats round whole numbers.
+    pub(crate) is_given: bool,
+}
+
+/// The order in which a column's dates are written.
+fn order_of(style: Style) -> FirstOfDate {
+    match style {
+        Style::Day => FirstOfDate::Day,
+        Style::Month => FirstOfDate::Month,
+        Style::Usual | Style::Unsigned => FirstOfDate::Year,
+    }
 }
 
 /// One file of a source.
@@ -98,6 +137,10 @@ pub struct SourceFile {
     kind: FileKind,
     /// The file's columns, in its order. Shared, because a source of wide files is cloned for each group of columns.
     columns: Arc<[Column]>,
+    /// Columns whose name an earlier one has, as the file has it and as they are called.
+    renamed: Arc<[(String, String)]>,
+    /// The option that reads the file, where its rows do not fit its first one.
+    advice: Option<String>,
 }
 
 /// The files of one source that are, byte by byte, files of another one: both paths.
@@ -143,7 +186,7 @@ impl SourceFile {
     /// CSV: whether the first row is a header, and the separator.
     pub(crate) fn dialect(&self) -> Option<(bool, char)> {
         match &self.kind {
-            FileKind::Csv(layout) => Some((layout.has_header, char::from(layout.delimiter))),
+            FileKind::Csv(layout) => Some((layout.has_header, char::from(layout.dialect.delimiter))),
             _ => None,
         }
     }
@@ -241,7 +284,9 @@ impl Source {
             columns_are_chosen: false,
             keeps_originals: false,
             missing,
-            notes: left_out_files(base, &others),
+            missing_is_given: !spec.missing.is_empty(),
+            opening: left_out_files(base, &others),
+            scanned: Vec::new(),
             context: context.clone(),
         };
         for (file, tallies) in opened {
@@ -257,11 +302,8 @@ impl Source {
         let places = file.columns.iter().enumerate().map(|(place, column)| known.find(&column.name, place));
         let places: Vec<Option<usize>> = places.collect();
         for ((column, tally), place) in file.columns.iter().zip(tallies).zip(places) {
-            // Of Parquet several columns may have one name.
             match place.or_else(|| fresh.get(column.name.as_str()).copied()) {
-                Some(index) => {
-                    tally.0.iter().for_each(|(kind, count)| self.tallies[index].add(*kind, *count))
-                }
+                Some(index) => self.tallies[index].merge(&tally),
                 None => {
                     extra.push(column.name.clone());
                     fresh.insert(column.name.as_str(), self.columns.len());
@@ -280,16 +322,21 @@ impl Source {
                 message: limits.too_many("columns, with those of the files before"),
             });
         }
-        if let (FileKind::Csv(layout), true) = (&file.kind, self.files.is_empty()) {
-            let note = |(given, name): &(String, String)| {
-                format!("`{}` names several columns `{given}`: one of them is read as `{name}`", file.path)
-            };
-            self.notes.extend(layout.renamed.iter().map(note));
-        }
         if let (Some(first), Some(name)) = (self.files.first(), extra.first()) {
             let more = if extra.len() > 1 { format!(" and {} more", extra.len() - 1) } else { String::new() };
-            self.notes.push(format!("`{}` has no column `{name}`{more}, `{}` has", first.path, file.path));
+            let message = format!("`{}` has no column `{name}`{more}, `{}` has", first.path, file.path);
+            let note = ReadNote::new(ReadNoteKind::AbsentColumns, extra.len() as u64, message);
+            self.opening.push(ReadNote { column: Some(name.clone()), ..note.of_file(first) });
         }
+        let known = notes::of_file(&file);
+        // Files of one kind have the same names.
+        let is_new = |note: &ReadNote| {
+            let is_renamed =
+                |it: &ReadNote| it.kind == ReadNoteKind::RenamedColumn && it.column == note.column;
+            note.kind != ReadNoteKind::RenamedColumn || !self.opening.iter().any(is_renamed)
+        };
+        let new: Vec<ReadNote> = known.into_iter().filter(is_new).collect();
+        self.opening.extend(new);
         self.files.push(file);
         self.retype();
         Ok(())
@@ -297,7 +344,7 @@ impl Source {
 
     fn retype(&mut self) {
         for (column, tally) in self.columns.iter_mut().zip(&self.tallies) {
-            column.kind = tally.decide(self.string_limit);
+            column.kind = tally.decide(self.string_limit).kind;
         }
     }
 
@@ -326,7 +373,8 @@ impl Source {
         let mut stored = None;
         for file in self.files.iter().filter(|file| !file.is_empty()) {
             let FileKind::Parquet(parquet) = &file.kind else { return None };
-            match (parquet.stored_type(name), &stored) {
+            let place = file.columns.iter().position(|column| column.name == name);
+            match (place.and_then(|place| parquet.stored_type(place)), &stored) {
                 (Some(found), None) => stored = Some(found.clone()),
                 (Some(found), Some(known)) if found != known => return None,
                 _ => {}
@@ -392,22 +440,28 @@ impl Source {
         &self.files
     }
 
-    /// Notes for a user: skipped files, columns that only some files have.
-    #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// Columns that share their name with an earlier one in a header, as it has them and as they are called.
+    /// Columns that share their name with an earlier one of a file, as it has them and as they are called.
     pub(crate) fn renamed(&self) -> Vec<(String, String)> {
-        let of_file = |file: &SourceFile| match &file.kind {
-            FileKind::Csv(layout) => layout.renamed.to_vec(),
-            _ => Vec::new(),
-        };
-        let mut renamed: Vec<_> = self.files.iter().flat_map(of_file).collect();
+        let mut renamed: Vec<_> = self.files.iter().flat_map(|file| file.renamed.to_vec()).collect();
         renamed.sort();
         renamed.dedup();
         renamed
+    }
+
+    /// Whether a scan may find that a column needs a wider type: always of text files; of Parquet where decimal numbers may have
+    /// more digits than a number of 64 bits, or files store a column in different types.
+    pub(crate) fn may_widen(&self) -> bool {
+        let kinds: HashMap<&str, ColumnType> =
+            self.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+        let is_open = |file: &SourceFile| match &file.kind {
+            FileKind::Empty => false,
+            FileKind::Parquet(parquet) => file.columns.iter().enumerate().any(|(place, column)| {
+                let is_decimal = parquet.stored_type(place).is_some_and(DataType::is_decimal);
+                is_decimal || kinds.get(column.name.as_str()).is_some_and(|kind| *kind != column.kind)
+            }),
+            FileKind::Csv(_) | FileKind::Json | FileKind::Lines => true,
+        };
+        self.files.iter().any(is_open)
     }
 
     /// Sum over the files.
@@ -502,10 +556,9 @@ impl Source {
             }
             let missing: u64 = faults.missing_strings.values().sum();
             let fitting = coverage.rows_read.saturating_sub(faults.misfits + missing + faults.absent);
-            let mut tally = Tally::default();
-            tally.add(self.columns[index].kind, fitting);
-            faults.misfit_kinds.iter().for_each(|(kind, count)| tally.add(*kind, *count));
-            wider.columns[index].kind = tally.decide(self.string_limit).join(self.columns[index].kind);
+            let kind = self.columns[index].kind;
+            let tally = self.tallies[index].after(kind, fitting, &faults.misfit_forms);
+            wider.columns[index].kind = tally.decide(self.string_limit).kind.join(kind);
             wider.tallies[index] = tally;
         }
         if !self.columns_are_chosen {
@@ -515,7 +568,73 @@ impl Source {
                 wider.tallies.push(Tally::default());
             }
         }
-        (wider.columns != self.columns).then_some(wider)
+        let style = |source: &Self, index: usize| source.tallies[index].style(source.columns[index].kind);
+        let is_wider = wider.columns != self.columns
+            || (0..self.columns.len()).any(|index| style(&wider, index) != style(self, index));
+        is_wider.then_some(wider)
+    }
+}
+
+/// Gives columns that both sources have one type where the values of one side are kept as they are written and those of the
+/// other were taken for numbers or dates, so that equal values are equal on both sides; dates whose order one side does not
+/// show have that of the other. Of the columns that `is_wanted`; whether anything changed.
+pub fn agree(one: &mut Source, other: &mut Source, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+    let has_changed = one.agree_with(other, is_wanted);
+    other.agree_with(one, is_wanted) || has_changed
+}
+
+impl Source {
+    /// Takes over what the other side shows.
+    fn agree_with(&mut self, other: &Self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        let mut has_changed = false;
+        for index in 0..self.columns.len() {
+            let name = &self.columns[index].name;
+            if !is_wanted(name) {
+                continue;
+            }
+            let Some(there) = other.columns.iter().position(|it| it.name == *name) else { continue };
+            let (here, other_kind) =
+                (self.tallies[index].decide(self.string_limit), other.columns[there].kind);
+            let is_ordered = other_kind == ColumnType::Timestamp
+                && matches!(other.tallies[there].style(other_kind), Style::Day | Style::Month);
+            if here.kept == Some(Kept::Ambiguous) && is_ordered {
+                self.tallies[index].merge(&other.tallies[there]);
+                self.columns[index].kind = self.tallies[index].decide(self.string_limit).kind;
+                has_changed = true;
+            } else if other.is_text_of_values(there) && self.is_of_texts(index) {
+                self.columns[index].kind = ColumnType::Text;
+                self.tallies[index] = Tally::certain(Some(Form::Text));
+                has_changed = true;
+            }
+        }
+        has_changed
+    }
+
+    /// Whether a column holds numbers of JSON that are kept as their digits.
+    pub(crate) fn has_long_json_numbers(&self, index: usize) -> bool {
+        self.tallies[index].decide(self.string_limit).kept == Some(Kept::Digits)
+            && self.files.iter().all(|file| matches!(file.kind, FileKind::Json | FileKind::Empty))
+    }
+
+    /// Whether a column is text only because its numbers or dates are kept as they are written, or because a file with types says
+    /// that it is.
+    fn is_text_of_values(&self, index: usize) -> bool {
+        let stored = || self.files.iter().any(|file| file.stores_as_text(&self.columns[index].name));
+        self.columns[index].kind == ColumnType::Text
+            && (self.tallies[index].decide(self.string_limit).kept.is_some() || stored())
+    }
+
+    /// Whether a column holds numbers, dates or booleans that a text file writes, or numbers that another file stores exactly.
+    fn is_of_texts(&self, index: usize) -> bool {
+        let Column { name, kind } = &self.columns[index];
+        match kind {
+            ColumnType::Int => true,
+            ColumnType::Float | ColumnType::Bool | ColumnType::Timestamp => {
+                self.files.iter().all(|file| !matches!(file.kind, FileKind::Parquet(_)))
+                    || self.stored_type(name).is_some_and(|stored| stored.is_decimal())
+            }
+            _ => false,
+        }
     }
 }
 
@@ -637,12 +756,14 @@ fn display(base: &Path, path: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-fn left_out_files(base: &Path, others: &[&PathBuf]) -> Vec<String> {
+fn left_out_files(base: &Path, others: &[&PathBuf]) -> Vec<ReadNote> {
     let Some(first) = others.first() else { return Vec::new() };
     let first = display(base, first);
     let advice = compression_advice(&first);
-    vec![match others.len() {
+    let message = match others.len() {
         1 => format!("`{first}` was skipped (not a table){advice}"),
         count => format!("{count} files were skipped (not tables), the first `{first}`{advice}"),
-    }]
+    };
+    let note = ReadNote::new(ReadNoteKind::SkippedFiles, others.len() as u64, message);
+    vec![ReadNote { file: Some(first), ..note }]
 }

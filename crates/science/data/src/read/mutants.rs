@@ -85,11 +85,26 @@ fn csv() -> Vec<u8> {
     format!("id,rate,word,when,empty,flag\r\n{rows}").into_bytes()
 }
 
+/// Quotes escaped by backslashes, comments, a separator at the end of each row; numbers of many digits, codes, dates in another order.
+fn odd_csv() -> Vec<u8> {
+    let row = |row: i64| {
+        let comment = if row % 9 == 3 { "# a \"comment\n" } else { "" };
+        let number = 18_446_744_073_709_551_000 + u128::from(row.unsigned_abs());
+        format!(
+            "{comment}{number},0{row},\"say \\\"{row}\\\", so\",{}/1/2024 03:04:05 PM,0.12345678901234567{row},\n",
+            row % 30 + 1
+        )
+    };
+    let rows: String = (0..ROWS).map(row).collect();
+    format!("id,code,word,when,rate,\n{rows}").into_bytes()
+}
+
 fn json_lines() -> Vec<u8> {
     let row = |row: i64| {
         format!(
-            "{{\"id\":{row},\"rate\":{row}e-2,\"word\":\"\\u00e9 {row}\",\"list\":[1,{{\"x\":null}}],\"flag\":true,\"key {}\":0}}\n",
-            row % 6
+            "{{\"id\":{row},\"rate\":{row}e-2,\"word\":\"\\u00e9 {row}\",\"list\":[1,{{\"x\":null}}],\"flag\":true,\"key {}\":{}}}\n",
+            row % 6,
+            "9".repeat(1 + row.unsigned_abs() as usize % 30)
         )
     };
     (0..ROWS).map(row).collect::<String>().into_bytes()
@@ -111,7 +126,8 @@ fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
             0 => bytes[at] ^= 1 << (random.next_u64() % 8),
             1 => bytes[at] = random.next_u64() as u8,
             2 => {
-                bytes[at] = [0x00, 0x7f, 0x80, 0xff, b'"', b'\n', b'{', b','][random.next_u64() as usize % 8]
+                let letters = [0x00, 0x7f, 0x80, 0xff, b'"', b'\n', b'{', b',', b'\\', b'#'];
+                bytes[at] = letters[random.next_u64() as usize % letters.len()];
             }
             3 => bytes[at..to].fill(random.next_u64() as u8),
             4 => drop(bytes.drain(at..to)),
@@ -134,9 +150,14 @@ fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
 }
 
 /// Reads a mutant; whether it was read. What must hold of the account is asserted.
-fn read(path: &Path) -> Result<(), DataError> {
-    let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let spec = DataSpec { path: name, ..DataSpec::default() };
+fn read(path: &Path, seed: u64) -> Result<(), DataError> {
+    let spec = DataSpec {
+        path: path.file_name().unwrap().to_string_lossy().into_owned(),
+        comment: (seed % 4 == 1).then_some('#'),
+        skip_lines: if seed % 8 == 3 { 2 } else { 0 },
+        trailing_separator: seed % 4 == 1,
+        ..DataSpec::default()
+    };
     let mut source = Source::open(path.parent().unwrap(), "mutant", &spec, &ReadContext::default())?;
     let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED)?;
     assert_eq!(profile.rows, coverage.rows_read);
@@ -145,6 +166,7 @@ fn read(path: &Path) -> Result<(), DataError> {
         assert_eq!(column.rows, coverage.rows_read);
         assert!(column.null_count + column.faults.misfits <= column.rows);
     }
+    assert!(source.reading().iter().all(|note| !note.message.is_empty()));
     Ok(())
 }
 
@@ -158,7 +180,7 @@ struct Counts {
 fn check(folder: &Path, format: &str, good: &[u8], seed: u64, counts: &Counts) {
     let path = folder.join(format!("{seed}.{format}"));
     fs::write(&path, mutate(good, &mut SplitMix64::new(seed))).unwrap();
-    match contained(|| read(&path)) {
+    match contained(|| read(&path, seed)) {
         Err(panic) => panic!("mutant {seed} of {format}: {panic}"),
         Ok(Err(DataError::Fault { panic, .. })) => panic!("mutant {seed} of {format}: {panic}"),
         Ok(Err(error)) => {
@@ -186,7 +208,7 @@ fn mutants_are_read_or_refused() {
             parquet(Compression::SNAPPY, WriterVersion::PARQUET_2_0),
             parquet(Compression::ZSTD(Default::default()), WriterVersion::PARQUET_1_0),
         ],
-        vec![csv()],
+        vec![csv(), odd_csv()],
         vec![json_lines()],
     ];
     for (format, good) in ["parquet", "csv", "jsonl"].into_iter().zip(&files) {

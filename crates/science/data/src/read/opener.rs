@@ -6,9 +6,10 @@ use std::sync::Arc;
 use trackway_core::boundary::Contained;
 use trackway_formats::runfile::{DataFormat, DataSpec};
 
-use super::cells::{Missing, Tally};
+use super::cells::Missing;
 use super::parquet_file::ParquetFile;
 use super::sample::{self, Sampled};
+use super::tally::Tally;
 use super::{FileKind, SourceFile, bytes, display};
 use crate::error::DataError;
 use crate::format::{format_of, is_text};
@@ -53,19 +54,22 @@ impl Opener<'_> {
         };
         if format == TableFormat::Parquet {
             let parquet = ParquetFile::open(Arc::clone(&bytes), limits.page_bytes_max).map_err(corrupt)?;
-            let columns = parquet.columns();
+            let (columns, given) = parquet.columns();
             check_count(columns.len())?;
-            let tallies = columns.iter().map(|column| Tally::certain(column.kind)).collect();
+            let tallies = parquet.tallies();
+            let renamed = given.into_iter().zip(&columns).filter(|(given, column)| *given != column.name);
+            let renamed = renamed.map(|(given, column)| (given, column.name.clone())).collect();
             let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
-            let columns = columns.into();
-            return Ok((SourceFile { path: shown, size_bytes, opened, bytes, kind, columns }, tallies));
+            let (columns, advice) = (columns.into(), None);
+            let file = SourceFile { path: shown, size_bytes, opened, bytes, kind, columns, renamed, advice };
+            return Ok((file, tallies));
         }
         let sampled = match format {
             TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes, limits),
             TableFormat::Jsonl => sample::json(&bytes, self.missing, self.sample_bytes, limits),
             _ => Ok(sample::lines(&bytes)),
         };
-        let Sampled { kind, columns, tallies } = sampled.map_err(|error| match error {
+        let Sampled { kind, columns, tallies, renamed, advice } = sampled.map_err(|error| match error {
             sample::SampleError::Read(source) => unreadable(source),
             sample::SampleError::Content(message) => corrupt(message),
             sample::SampleError::ColumnCount(found) => DataError::ColumnCount {
@@ -76,8 +80,9 @@ impl Opener<'_> {
             },
         })?;
         let size_bytes = bytes.size_bytes();
-        let columns = columns.into();
-        Ok((SourceFile { path: shown.clone(), size_bytes, opened, bytes, kind, columns }, tallies))
+        let (columns, renamed) = (columns.into(), renamed.into());
+        let path = shown.clone();
+        Ok((SourceFile { path, size_bytes, opened, bytes, kind, columns, renamed, advice }, tallies))
     }
 }
 

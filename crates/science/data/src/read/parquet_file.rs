@@ -16,8 +16,10 @@ use super::bytes::{ParquetBytes, ParquetPages};
 use super::chunk::RowNumbers;
 use super::coverage::{CellFaults, Place};
 use super::csv::absent;
-use super::retype::{canonical, dictionary_type, kind_of};
-use super::{ChunkSink, Stop};
+use super::retype::{canonical, dictionary_type, kind_of, stored_form};
+use super::sample::unique;
+use super::tally::Tally;
+use super::{ChunkSink, Stop, Wanted};
 use crate::infer::{Column, ColumnType};
 use crate::limits::PAGE_VARIABLE;
 use crate::remote::ByteSource;
@@ -165,15 +167,23 @@ impl ParquetFile {
         self.footer().file_metadata().num_rows().unsigned_abs()
     }
 
-    pub(crate) fn columns(&self) -> Vec<Column> {
-        let column =
-            |field: &Arc<Field>| Column { name: field.name().clone(), kind: kind_of(field.data_type()) };
-        self.metadata.schema().fields().iter().map(column).collect()
+    /// The columns, of which a later one with a name that an earlier one has gets a number, and the names as they are given.
+    pub(crate) fn columns(&self) -> (Vec<Column>, Vec<String>) {
+        let fields = self.metadata.schema().fields();
+        let given: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+        let column = |(name, field): (String, &Arc<Field>)| Column { name, kind: kind_of(field.data_type()) };
+        (unique(&given).into_iter().zip(fields).map(column).collect(), given)
+    }
+
+    /// What the types say of the columns' values.
+    pub(crate) fn tallies(&self) -> Vec<Tally> {
+        let fields = self.metadata.schema().fields().iter();
+        fields.map(|field| Tally::certain(stored_form(field.data_type()))).collect()
     }
 
     /// The type that a column is stored in.
-    pub(crate) fn stored_type(&self, name: &str) -> Option<&DataType> {
-        self.metadata.schema().field_with_name(name).ok().map(Field::data_type)
+    pub(crate) fn stored_type(&self, column: usize) -> Option<&DataType> {
+        self.metadata.schema().fields().get(column).map(|field| field.data_type())
     }
 
     /// About how many bytes of memory each column takes while it is read.
@@ -210,17 +220,17 @@ impl ParquetFile {
         ranges
     }
 
-    /// Reads a range. `columns` has for each column of the source which column of the file it is, and its type.
+    /// Reads a range. `columns` are those of the source.
     pub(crate) fn read(
         &self,
         range: &RowRange,
-        columns: &[(Option<usize>, ColumnType)],
+        columns: &[Wanted],
         sink: &mut ChunkSink<'_>,
     ) -> Result<(), Stop> {
         if range.rows == 0 {
             return Ok(());
         }
-        let mut wanted: Vec<usize> = columns.iter().filter_map(|(column, _)| *column).collect();
+        let mut wanted: Vec<usize> = columns.iter().filter_map(|column| column.field).collect();
         wanted.sort_unstable();
         let reader = decoded(|| self.reader(range, &wanted)).and_then(|reader| reader);
         let mut reader = reader.map_err(|message| sink.corrupt(message))?;
@@ -236,8 +246,8 @@ impl ParquetFile {
             let mut originals = sink.keeps_originals().then(Vec::new);
             let (file, first_row) = (sink.file, range.first_row + done);
             let place = |row: usize| Place { file, row: first_row + row as u64 };
-            for ((column, kind), faults) in columns.iter().zip(&mut faults) {
-                let at = column.and_then(|column| wanted.binary_search(&column).ok());
+            for (column, faults) in columns.iter().zip(&mut faults) {
+                let at = column.field.and_then(|field| wanted.binary_search(&field).ok());
                 if let Some(originals) = &mut originals {
                     originals.push(match at {
                         Some(at) => Arc::clone(batch.column(at)),
@@ -245,7 +255,7 @@ impl ParquetFile {
                     });
                 }
                 arrays.push(match at {
-                    Some(at) => decoded(|| canonical(batch.column(at), *kind, faults, &place))
+                    Some(at) => decoded(|| canonical(batch.column(at), column, faults, &place))
                         .and_then(|array| array)
                         .map_err(|message| sink.corrupt(message))?,
                     None => absent(rows, faults),

@@ -9,13 +9,14 @@ use trackway_formats::runfile::DataSpec;
 use super::FileKind;
 use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
 use super::bytes::read_full;
-use super::cells::{Missing, StringLimit, Tally};
+use super::cells::Missing;
 use super::csv::CsvLayout;
-use super::dialect::{self, FirstRow, column_names, detect_delimiter, first_row};
-use super::json::{Cell, describe, parse_line};
+use super::dialect::{self, FirstRow, advice, column_names, detect_backslashes, detect_delimiter, first_row};
+use super::json::{Cell, describe, parse_line, repeated_name};
 use super::lines::LINE_COLUMN;
-use super::split::{RowEnd, Splitter};
-use crate::infer::{Column, ColumnType, trim, type_of};
+use super::split::{Dialect, RowEnd, Splitter};
+use super::tally::{StringLimit, Tally};
+use crate::infer::{Column, ColumnType, Form, form_of, trim};
 use crate::limits::Limits;
 use crate::remote::ByteSource;
 
@@ -40,6 +41,10 @@ pub(crate) struct Sampled {
     pub(crate) kind: FileKind,
     pub(crate) columns: Vec<Column>,
     pub(crate) tallies: Vec<Tally>,
+    /// Columns whose name an earlier one has, as the file has it and as they are called.
+    pub(crate) renamed: Vec<(String, String)>,
+    /// The option that reads the file, where its rows do not fit its first one.
+    pub(crate) advice: Option<String>,
 }
 
 pub(crate) enum SampleError {
@@ -58,7 +63,13 @@ impl From<BlockError> for SampleError {
     }
 }
 
-const EMPTY: Sampled = Sampled { kind: FileKind::Empty, columns: Vec::new(), tallies: Vec::new() };
+const EMPTY: Sampled = Sampled {
+    kind: FileKind::Empty,
+    columns: Vec::new(),
+    tallies: Vec::new(),
+    renamed: Vec::new(),
+    advice: None,
+};
 
 pub(crate) fn csv(
     bytes: &Arc<dyn ByteSource>,
@@ -68,44 +79,52 @@ pub(crate) fn csv(
     limits: Limits,
 ) -> Result<Sampled, SampleError> {
     // Line ends alone first: to know where rows end, the delimiter must be known.
-    let first =
-        BlockReader::open(Arc::clone(bytes), RecordEnd::Line, dialect::SAMPLE_BYTES)?.next(Vec::new())?;
+    let open = |end: RecordEnd, bytes_max: usize| {
+        BlockReader::open(Arc::clone(bytes), end, bytes_max)
+            .map(|reader| reader.without_first(spec.skip_lines))
+    };
+    let first = open(RecordEnd::Line, dialect::SAMPLE_BYTES)?.next(Vec::new())?;
     let Some(first) = first else { return Ok(EMPTY) };
     if let Some(at) = memchr::memchr(0, &first.text) {
-        let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() + 1;
+        let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() as u64 + first.first_line;
         return Err(SampleError::Content(format!("line {line} contains a NUL byte: not a text file")));
     }
-    let given = spec.delimiter.and_then(|letter| u8::try_from(letter).ok());
-    let delimiter = given.unwrap_or_else(|| detect_delimiter(&first.text));
-    let end = RecordEnd::Csv { delimiter };
-    let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next(Vec::new())? else {
+    let byte_of = |letter: Option<char>| letter.and_then(|letter| u8::try_from(letter).ok());
+    let comment = byte_of(spec.comment);
+    let delimiter = byte_of(spec.delimiter).unwrap_or_else(|| detect_delimiter(&first.text, comment));
+    let plain = Dialect { delimiter, has_backslashes: false, comment };
+    let dialect = Dialect { has_backslashes: detect_backslashes(&first.text, plain), ..plain };
+    let Some(head) = open(RecordEnd::Csv(dialect), sample_bytes)?.next(Vec::new())? else {
         return Ok(EMPTY);
     };
-    let (layout, names) = layout(&head.text, delimiter, spec, missing, limits)?;
+    let (layout, given) = layout(&head.text, dialect, spec, missing, limits)?;
+    let names = unique(&given);
     let mut tallies = vec![Tally::default(); layout.fields];
-    tally_rows(&head.text, &layout, layout.has_header, missing, &mut tallies);
+    let head_lines = Some(head.first_line);
+    tally_rows((&head.text, head_lines), &layout, layout.has_header, missing, &mut tallies);
     for text in places(bytes, sample_bytes).map_err(SampleError::Read)? {
-        tally_rows(&text, &layout, false, missing, &mut tallies);
+        tally_rows((&text, None), &layout, false, missing, &mut tallies);
     }
-    let columns = names
-        .into_iter()
-        .zip(&tallies)
-        .map(|(name, tally)| Column { name, kind: tally.decide(StringLimit::Fraction) })
-        .collect();
-    Ok(Sampled { kind: FileKind::Csv(layout), columns, tallies })
+    let kind = |tally: &Tally| tally.decide(StringLimit::Fraction).kind;
+    let renamed = given.into_iter().zip(&names).filter(|(given, name)| given != *name);
+    let renamed = renamed.map(|(given, name)| (given, name.clone())).collect();
+    let columns =
+        names.into_iter().zip(&tallies).map(|(name, tally)| Column { name, kind: kind(tally) }).collect();
+    let advice = advice(&head.text, dialect, head.first_line - 1, spec.trailing_separator);
+    Ok(Sampled { kind: FileKind::Csv(layout), columns, tallies, renamed, advice })
 }
 
-/// Header or not, and the columns' names, from the first row.
+/// Header or not, and the columns' names as they are given, from the first row.
 fn layout(
     text: &[u8],
-    delimiter: u8,
+    dialect: Dialect,
     spec: &DataSpec,
     missing: &Missing,
     limits: Limits,
 ) -> Result<(CsvLayout, Vec<String>), SampleError> {
     let user_names = &spec.columns;
     let mut spans = Vec::new();
-    match Splitter::new(text, delimiter, 1, limits.columns_max).next_row(&mut spans) {
+    match Splitter::new(text, dialect, spec.skip_lines + 1, limits.columns_max).next_row(&mut spans) {
         RowEnd::Row { .. } => {}
         RowEnd::End => return Err(SampleError::Content("it contains only empty lines".into())),
         RowEnd::OpenQuote { line } => {
@@ -113,6 +132,9 @@ fn layout(
                 format!("the quote opened in line {line} is never closed, so there is no first row");
             return Err(SampleError::Content(message));
         }
+    }
+    if spec.trailing_separator && spans.len() > 1 && spans.last().is_some_and(|last| last.is_empty()) {
+        spans.pop();
     }
     if spans.len() > limits.columns_max {
         return Err(SampleError::Content(limits.too_many("columns")));
@@ -123,11 +145,12 @@ fn layout(
         return Err(SampleError::ColumnCount(fields.len()));
     }
     let mut layout = CsvLayout {
-        delimiter,
+        dialect,
         has_header: true,
         fields: fields.len(),
         fields_max: limits.columns_max,
-        renamed: Arc::default(),
+        skip_lines: spec.skip_lines,
+        has_trailing_separator: spec.trailing_separator,
     };
     layout.has_header = spec.header.unwrap_or_else(|| match first_row(&fields, user_names) {
         FirstRow::Header => true,
@@ -138,23 +161,20 @@ fn layout(
         true => column_names(&fields, layout.has_header),
         false => user_names.clone(),
     };
-    let names = unique(&given);
-    let renamed = given.into_iter().zip(&names).filter(|(given, name)| given != *name);
-    layout.renamed = renamed.map(|(given, name)| (given, name.clone())).collect();
-    Ok((layout, names))
+    Ok((layout, given))
 }
 
 /// Whether a column below the first row holds numbers, times or booleans.
 fn has_other_than_words(text: &[u8], layout: &CsvLayout, missing: &Missing) -> bool {
     let mut tallies = vec![Tally::default(); layout.fields];
-    tally_rows(text, layout, true, missing, &mut tallies);
+    tally_rows((text, None), layout, true, missing, &mut tallies);
     tallies
         .iter()
-        .any(|tally| !matches!(tally.decide(StringLimit::Fraction), ColumnType::Text | ColumnType::Null))
+        .any(|tally| !matches!(tally.decide(StringLimit::Fraction).kind, ColumnType::Text | ColumnType::Null))
 }
 
 /// A name that occurs again gets a number (`score.1`, as pandas has it), so that every column can be named.
-fn unique(names: &[String]) -> Vec<String> {
+pub(super) fn unique(names: &[String]) -> Vec<String> {
     let mut taken: HashSet<String> = names.iter().cloned().collect();
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let mut unique = Vec::with_capacity(names.len());
@@ -172,8 +192,15 @@ fn unique(names: &[String]) -> Vec<String> {
     unique
 }
 
-fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missing, tallies: &mut [Tally]) {
-    let mut splitter = Splitter::new(text, layout.delimiter, 1, layout.fields_max);
+/// Counts the values of a text by column; `first_line` is known at the file's beginning only.
+fn tally_rows(
+    (text, first_line): (&[u8], Option<u64>),
+    layout: &CsvLayout,
+    skip_first: bool,
+    missing: &Missing,
+    tallies: &mut [Tally],
+) {
+    let mut splitter = Splitter::new(text, layout.dialect, first_line.unwrap_or(1), layout.fields_max);
     let mut spans = Vec::new();
     if skip_first {
         splitter.next_row(&mut spans);
@@ -181,14 +208,18 @@ fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missi
     let mut scratch = Vec::new();
     loop {
         spans.clear();
-        let RowEnd::Row { .. } = splitter.next_row(&mut spans) else { break };
+        let RowEnd::Row { line } = splitter.next_row(&mut spans) else { break };
+        layout.leave_out_trailing(&mut spans, 0);
         if spans.len() != layout.fields {
             continue;
         }
         for (span, tally) in spans.iter().zip(tallies.iter_mut()) {
             let value = trim(span.get(text, &mut scratch));
             if missing.find(value).is_none() {
-                tally.add(type_of(value), 1);
+                match first_line {
+                    Some(_) => tally.see(form_of(value), line),
+                    None => tally.add(form_of(value), 1),
+                }
             }
         }
     }
@@ -243,9 +274,11 @@ pub(crate) fn json(
         let detail = first_error.unwrap_or_default();
         return Err(SampleError::Content(format!("no line of its beginning holds a JSON object{detail}")));
     }
-    let column = |(name, tally): (String, &Tally)| Column { name, kind: tally.decide(StringLimit::Fraction) };
+    let column =
+        |(name, tally): (String, &Tally)| Column { name, kind: tally.decide(StringLimit::Fraction).kind };
     let columns = keys.names.into_iter().zip(&keys.tallies).map(column).collect();
-    Ok(Sampled { kind: FileKind::Json, columns, tallies: keys.tallies })
+    let (tallies, renamed) = (keys.tallies, keys.renamed);
+    Ok(Sampled { kind: FileKind::Json, columns, tallies, renamed, advice: None })
 }
 
 /// Keys in order of appearance.
@@ -254,6 +287,10 @@ struct JsonTally {
     index: HashMap<String, usize>,
     names: Vec<String>,
     tallies: Vec<Tally>,
+    /// The last row that has each key.
+    last_rows: Vec<u64>,
+    /// Keys that a row has again, and what the later ones are called.
+    renamed: Vec<(String, String)>,
     rows: u64,
     keys_max: usize,
 }
@@ -275,20 +312,37 @@ impl JsonTally {
                 cells.push((key, cell));
             }
         })?;
+        self.rows += 1;
         for (key, cell) in cells {
-            let index = self.index.get(key.as_ref()).copied().unwrap_or_else(|| {
-                self.index.insert(key.clone().into_owned(), self.names.len());
-                self.names.push(key.into_owned());
-                self.tallies.push(Tally::default());
-                self.names.len() - 1
-            });
+            let index = self.place_of(&key);
             let is_missing = matches!(&cell, Cell::Text(text) if missing.find(text.as_bytes()).is_some());
-            if !is_missing {
-                self.tallies[index].add(cell.kind(), 1);
+            if let Some(form) = cell.form().filter(|_| !is_missing) {
+                self.tallies[index].add(form, 1);
             }
         }
-        self.rows += 1;
         Ok(())
+    }
+
+    /// The column of a key of the row that is being counted; of a key that it had already, a further one.
+    fn place_of(&mut self, key: &str) -> usize {
+        let mut name = key.to_owned();
+        for again in 1.. {
+            let Some(index) = self.index.get(&name).copied() else {
+                if name != key {
+                    self.renamed.push((key.to_owned(), name.clone()));
+                }
+                self.index.insert(name.clone(), self.names.len());
+                self.names.push(name);
+                self.tallies.push(Tally::default());
+                self.last_rows.push(self.rows);
+                return self.names.len() - 1;
+            };
+            if std::mem::replace(&mut self.last_rows[index], self.rows) != self.rows {
+                return index;
+            }
+            name = repeated_name(key, again);
+        }
+        unreachable!("a row has fewer keys than there are numbers")
     }
 }
 
@@ -297,5 +351,6 @@ pub(crate) fn lines(bytes: &Arc<dyn ByteSource>) -> Sampled {
         return EMPTY;
     }
     let column = Column { name: LINE_COLUMN.to_owned(), kind: ColumnType::Text };
-    Sampled { kind: FileKind::Lines, columns: vec![column], tallies: vec![Tally::certain(ColumnType::Text)] }
+    let tallies = vec![Tally::certain(Some(Form::Text))];
+    Sampled { kind: FileKind::Lines, columns: vec![column], tallies, renamed: Vec::new(), advice: None }
 }

@@ -1,14 +1,39 @@
 //! Separated values into fields: 64 bytes at a time become a mask of the bytes that mean something.
 //!
 //! The rules are those of RFC 4180, read generously: a quote opens a quoted field only as the field's first non-blank
-//! byte; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the field; a line
-//! ends at `\n`, `\r\n` or `\r`; empty lines are not rows.
+//! byte; `""` within quotes is a quote, and in a file that escapes quotes with a backslash `\"` too; what follows the
+//! closing quote up to the separator belongs to the field, and the row is known to be malformed; a line ends at `\n`,
+//! `\r\n` or `\r`; empty lines are not rows, and neither are comments.
 
 /// The one quote letter.
 pub(crate) const QUOTE: u8 = b'"';
 
+/// What separates, escapes and comments in a CSV file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: u8,
+    /// Whether a backslash before a quote makes it a letter of the field.
+    pub(crate) has_backslashes: bool,
+    /// A line that begins with this byte is left out.
+    pub(crate) comment: Option<u8>,
+}
+
+impl Dialect {
+    /// As RFC 4180 has it.
+    #[cfg(test)]
+    pub(crate) fn separated_by(delimiter: u8) -> Self {
+        Self { delimiter, has_backslashes: false, comment: None }
+    }
+}
+
 /// Marks the length of a field that differs from its bytes: escaped quotes, or text after the quotes.
 const ESCAPED: u32 = 1 << 31;
+
+/// Marks the length of a field within quotes, whose blanks belong to it.
+const QUOTED: u32 = 1 << 30;
+
+/// Marks the length of a field in which backslashes escape quotes.
+const BACKSLASHES: u32 = 1 << 29;
 
 /// The place of a field in the text.
 #[derive(Debug, Clone, Copy)]
@@ -20,13 +45,34 @@ pub(crate) struct Span {
 impl Span {
     /// The field's bytes, without the blanks around them. `scratch` holds them if quotes had to be resolved.
     pub(crate) fn get<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> &'t [u8] {
-        let (start, length) = (self.start as usize, (self.length & !ESCAPED) as usize);
-        let raw = &text[start..start + length];
         if self.length & ESCAPED == 0 {
-            return trim(raw);
+            return trim(self.raw(text));
         }
-        unescape(raw, scratch);
+        unescape(self.raw(text), self.length & BACKSLASHES != 0, scratch);
         scratch.trim_ascii()
+    }
+
+    /// The field's bytes as a text: with its blanks where it is within quotes; else without, and whether there were any.
+    pub(crate) fn text<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> (&'t [u8], bool) {
+        let is_quoted = self.length & QUOTED != 0;
+        if self.length & ESCAPED == 0 {
+            let raw = self.raw(text);
+            let field = if is_quoted { raw } else { trim(raw) };
+            return (field, field.len() != raw.len());
+        }
+        unescape(self.raw(text), self.length & BACKSLASHES != 0, scratch);
+        (if is_quoted { scratch.as_slice() } else { scratch.trim_ascii() }, false)
+    }
+
+    fn raw(self, text: &[u8]) -> &[u8] {
+        let (start, length) =
+            (self.start as usize, (self.length & !(ESCAPED | QUOTED | BACKSLASHES)) as usize);
+        &text[start..start + length]
+    }
+
+    /// Whether nothing is between the separators.
+    pub(crate) fn is_empty(self) -> bool {
+        self.length == 0
     }
 }
 
@@ -38,22 +84,30 @@ fn trim(field: &[u8]) -> &[u8] {
     }
 }
 
-/// The field that begins with the text after an opening quote: quotes doubled up to the closing one, then as is.
-fn unescape(raw: &[u8], field: &mut Vec<u8>) {
+/// The field that begins with the text after an opening quote: quotes doubled or escaped up to the closing one, then as is.
+fn unescape(raw: &[u8], has_backslashes: bool, field: &mut Vec<u8>) {
     field.clear();
     let mut rest = raw;
     while let Some(at) = memchr::memchr(QUOTE, rest) {
-        field.extend_from_slice(&rest[..at]);
-        let doubled = rest.get(at + 1) == Some(&QUOTE);
-        if doubled {
+        let slashes = if has_backslashes { backslashes_before(rest, at) } else { 0 };
+        // Each pair of them is one backslash, and one that is left escapes the quote.
+        field.extend_from_slice(&rest[..at - slashes.div_ceil(2)]);
+        let doubled = slashes % 2 == 0 && rest.get(at + 1) == Some(&QUOTE);
+        let is_letter = doubled || slashes % 2 == 1;
+        if is_letter {
             field.push(QUOTE);
         }
         rest = &rest[at + 1 + usize::from(doubled)..];
-        if !doubled {
+        if !is_letter {
             break;
         }
     }
     field.extend_from_slice(rest);
+}
+
+/// How many backslashes come directly before a place.
+fn backslashes_before(text: &[u8], at: usize) -> usize {
+    text[..at].iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// Whether the quote at `at`, which is outside of quotes, is the first non-blank byte of its field.
@@ -63,14 +117,22 @@ pub(crate) fn opens_quote(text: &[u8], at: usize, delimiter: u8) -> bool {
 }
 
 /// The position of the quote that closes what was opened before `from`.
-pub(crate) fn quote_end(text: &[u8], mut from: usize) -> Option<usize> {
+pub(crate) fn quote_end(text: &[u8], mut from: usize, has_backslashes: bool) -> Option<usize> {
     loop {
         let quote = from + memchr::memchr(QUOTE, text.get(from..)?)?;
-        if text.get(quote + 1) != Some(&QUOTE) {
+        if has_backslashes && backslashes_before(&text[from..], quote - from) % 2 == 1 {
+            from = quote + 1;
+        } else if text.get(quote + 1) == Some(&QUOTE) {
+            from = quote + 2;
+        } else {
             return Some(quote);
         }
-        from = quote + 2;
     }
+}
+
+/// A count and its first line, with more of it from a line on.
+fn more((known, first): (u64, u64), count: u64, line: u64) -> (u64, u64) {
+    (known + count, if known == 0 { line } else { first })
 }
 
 /// Lines that end in a text: at `\n`, `\r\n`, or a `\r` alone.
@@ -96,29 +158,60 @@ pub(crate) enum RowEnd {
 struct Quoted {
     /// Its closing quote.
     end: usize,
-    /// Whether it holds a quote.
+    /// Whether it holds a quote, or a backslash before one.
     escaped: bool,
 }
 
 /// Walks over the rows of a text that begins where a record begins and ends where one ends.
 pub(crate) struct Splitter<'t> {
     text: &'t [u8],
-    delimiter: u8,
+    dialect: Dialect,
     /// Bytes that mean something, in the 64 from `base` on, not yet visited.
     mask: u64,
     base: usize,
     position: usize,
     line: u64,
     fields_max: usize,
+    /// Whether the last row has text behind a closing quote.
+    is_malformed: bool,
+    left_out: LinesLeftOut,
+}
+
+/// Lines before rows that are not rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LinesLeftOut {
+    /// How many have nothing in them, and the first.
+    pub(crate) empty: (u64, u64),
+    /// How many are comments, and the first.
+    pub(crate) comments: (u64, u64),
 }
 
 impl<'t> Splitter<'t> {
     /// Of a row with more than `fields_max` fields, one more than that is given.
-    pub(crate) fn new(text: &'t [u8], delimiter: u8, first_line: u64, fields_max: usize) -> Self {
-        let mut splitter =
-            Self { text, delimiter, mask: 0, base: 0, position: 0, line: first_line, fields_max };
+    pub(crate) fn new(text: &'t [u8], dialect: Dialect, first_line: u64, fields_max: usize) -> Self {
+        let mut splitter = Self {
+            text,
+            dialect,
+            mask: 0,
+            base: 0,
+            position: 0,
+            line: first_line,
+            fields_max,
+            is_malformed: false,
+            left_out: LinesLeftOut::default(),
+        };
         splitter.mask = splitter.mask_from(0);
         splitter
+    }
+
+    /// Whether the row that was given last has text behind a closing quote.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.is_malformed
+    }
+
+    /// Lines that were walked over and are not rows.
+    pub(crate) fn left_out(&self) -> LinesLeftOut {
+        self.left_out
     }
 
     /// How far it has walked.
@@ -129,10 +222,11 @@ impl<'t> Splitter<'t> {
     /// Appends the spans of the next row's fields, and of more fields than a table has columns the first ones only.
     /// `MAX_RECORD_BYTES` keeps every position within 32 bits.
     pub(crate) fn next_row(&mut self, spans: &mut Vec<Span>) -> RowEnd {
-        self.skip_empty_lines();
+        self.skip_to_row();
         if self.position >= self.text.len() {
             return RowEnd::End;
         }
+        self.is_malformed = false;
         let line = self.line;
         let mut start = self.position;
         let mut behind_quotes = None;
@@ -151,7 +245,7 @@ impl<'t> Splitter<'t> {
                     {
                         continue;
                     }
-                    let Some(quoted) = self.skip_quoted() else {
+                    let Some(quoted) = self.skip_quoted(at + 1) else {
                         self.position = self.text.len();
                         return RowEnd::OpenQuote { line };
                     };
@@ -159,7 +253,7 @@ impl<'t> Splitter<'t> {
                     behind_quotes = Some(quoted);
                 }
                 Some(byte) => {
-                    let is_delimiter = *byte == self.delimiter;
+                    let is_delimiter = *byte == self.dialect.delimiter;
                     take(self.span(start, at, behind_quotes.take()));
                     start = at + 1;
                     if !is_delimiter {
@@ -178,18 +272,29 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// Walks to the quote that closes what was just opened.
-    fn skip_quoted(&mut self) -> Option<Quoted> {
+    /// Walks to the quote that closes what was opened before `from`.
+    fn skip_quoted(&mut self, mut from: usize) -> Option<Quoted> {
         let mut escaped = false;
         loop {
             let at = self.next_special();
             let next_is = |byte| self.text.get(at + 1) == Some(&byte);
             match self.text.get(at)? {
-                &QUOTE if next_is(QUOTE) => {
-                    escaped = true;
-                    self.next_special();
+                &QUOTE => {
+                    let slashes = match self.dialect.has_backslashes {
+                        true => backslashes_before(&self.text[from..], at - from),
+                        false => 0,
+                    };
+                    escaped |= slashes > 0;
+                    if slashes % 2 == 1 {
+                        from = at + 1;
+                    } else if next_is(QUOTE) {
+                        escaped = true;
+                        from = at + 2;
+                        self.next_special();
+                    } else {
+                        return Some(Quoted { end: at, escaped });
+                    }
                 }
-                &QUOTE => return Some(Quoted { end: at, escaped }),
                 b'\n' => self.line += 1,
                 b'\r' if !next_is(b'\n') => self.line += 1,
                 _ => {}
@@ -198,26 +303,69 @@ impl<'t> Splitter<'t> {
     }
 
     #[inline]
-    fn span(&self, start: usize, end: usize, quoted: Option<Quoted>) -> Span {
+    fn span(&mut self, start: usize, end: usize, quoted: Option<Quoted>) -> Span {
         let position = |at: usize| u32::try_from(at).expect("blocks are shorter than 4 GiB");
-        let (end, flag) = match quoted {
+        let (end, flags) = match quoted {
             None => (end, 0),
-            Some(quoted) => {
-                let plain = !quoted.escaped && self.text[quoted.end + 1..end].trim_ascii().is_empty();
-                if plain { (quoted.end, 0) } else { (end, ESCAPED) }
+            Some(quoted) if self.text[quoted.end + 1..end].trim_ascii().is_empty() => match quoted.escaped {
+                false => (quoted.end, QUOTED),
+                true => (quoted.end + 1, QUOTED | ESCAPED),
+            },
+            Some(_) => {
+                self.is_malformed = true;
+                (end, ESCAPED)
             }
         };
-        Span { start: position(start), length: position(end - start) | flag }
+        let backslashes = if self.dialect.has_backslashes && flags & ESCAPED != 0 { BACKSLASHES } else { 0 };
+        Span { start: position(start), length: position(end - start) | flags | backslashes }
     }
 
-    fn skip_empty_lines(&mut self) {
+    /// Walks to the next row, over empty lines and comments.
+    fn skip_to_row(&mut self) {
         let before = self.position;
-        while let Some(b'\n' | b'\r') = self.text.get(self.position) {
+        let next_is_feed = self.text.get(before) == Some(&b'\n');
+        if next_is_feed && before > 0 && self.text[before - 1] == b'\r' {
+            // The second half of the line end of the row before.
             self.position += 1;
+            self.line += 1;
+        }
+        let mut empty_from = self.position;
+        loop {
+            match self.text.get(self.position) {
+                Some(b'\n' | b'\r') => self.position += 1,
+                Some(byte) if self.dialect.comment == Some(*byte) => {
+                    self.leave_out_empty(empty_from);
+                    self.left_out.comments = more(self.left_out.comments, 1, self.line);
+                    let rest = &self.text[self.position..];
+                    self.position += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+                    // The line end belongs to the comment.
+                    let end = &self.text[self.position..];
+                    self.line += u64::from(!end.is_empty());
+                    self.position += if end.starts_with(b"\r\n") { 2 } else { end.len().min(1) };
+                    empty_from = self.position;
+                }
+                Some(_) => {
+                    self.leave_out_empty(empty_from);
+                    break;
+                }
+                // Behind the last row they are part of its end.
+                None => {
+                    self.line += count_lines(&self.text[empty_from..]);
+                    break;
+                }
+            }
         }
         if self.position > before {
-            self.line += count_lines(&self.text[before..self.position]);
             self.move_to(self.position);
+        }
+    }
+
+    /// Counts the empty lines from a place to the position.
+    fn leave_out_empty(&mut self, from: usize) {
+        if self.position > from {
+            let lines = count_lines(&self.text[from..self.position]);
+            self.left_out.empty = more(self.left_out.empty, lines, self.line);
+            self.line += lines;
         }
     }
 
@@ -248,13 +396,13 @@ impl<'t> Splitter<'t> {
     #[inline]
     fn mask_from(&self, base: usize) -> u64 {
         match self.text.get(base..base + 64) {
-            Some(bytes) => special_bytes(bytes.try_into().expect("64 bytes"), self.delimiter),
+            Some(bytes) => special_bytes(bytes.try_into().expect("64 bytes"), self.dialect.delimiter),
             None => {
                 let rest = self.text.get(base..).unwrap_or_default();
                 let mut padded = [0; 64];
                 padded[..rest.len()].copy_from_slice(rest);
                 let beyond = if rest.len() < 64 { u64::MAX << rest.len() } else { 0 };
-                special_bytes(&padded, self.delimiter) & !beyond
+                special_bytes(&padded, self.dialect.delimiter) & !beyond
             }
         }
     }

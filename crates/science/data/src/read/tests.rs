@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::blocks::{BlockReader, RecordEnd};
-use super::split::{RowEnd, Splitter};
+use super::split::{Dialect, LinesLeftOut, RowEnd, Splitter};
 use super::*;
 use crate::ReadContext;
 use crate::pass::{Pass, PassObserver, UNWATCHED, scan};
@@ -384,7 +384,11 @@ fn the_adult_files_are_read_as_published() {
 
 /// All rows of a text as fields, and their lines.
 fn split(text: &[u8], first_line: u64) -> Vec<(u64, Vec<Vec<u8>>)> {
-    let mut splitter = Splitter::new(text, b',', first_line, crate::limits::DEFAULT.columns_max);
+    split_as(Dialect::separated_by(b','), text, first_line)
+}
+
+fn split_as(dialect: Dialect, text: &[u8], first_line: u64) -> Vec<(u64, Vec<Vec<u8>>)> {
+    let mut splitter = Splitter::new(text, dialect, first_line, crate::limits::DEFAULT.columns_max);
     let mut rows = Vec::new();
     loop {
         let mut spans = Vec::new();
@@ -399,6 +403,13 @@ fn split(text: &[u8], first_line: u64) -> Vec<(u64, Vec<Vec<u8>>)> {
             RowEnd::End => return rows,
         }
     }
+}
+
+/// The lines of a text that are not rows.
+fn left_out(dialect: Dialect, text: &[u8]) -> LinesLeftOut {
+    let mut splitter = Splitter::new(text, dialect, 1, crate::limits::DEFAULT.columns_max);
+    while splitter.next_row(&mut Vec::new()) != RowEnd::End {}
+    splitter.left_out()
 }
 
 /// The rows as the library used for the manifest reads them; `None` if a quote is left open.
@@ -446,12 +457,15 @@ fn a_file_that_changes_while_it_is_scanned_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves that the cuts of blocks change no field and no line number, on texts dense in quotes and line ends.
+    /// Proves that the cuts of blocks change no field, no line number and no count of what is left out, on texts dense in quotes and line ends.
     #[test]
     fn where_blocks_are_cut_changes_nothing(
-        letters in prop::collection::vec(prop::sample::select(b"ab1,,,\"\"\n\n\r \xFF".to_vec()), 0..120),
+        letters in prop::collection::vec(prop::sample::select(b"ab1,,,\"\"\n\n\r \xFF\\#".to_vec()), 0..120),
         block_bytes in 1usize..60,
+        has_backslashes in any::<bool>(),
+        comment in prop::option::of(Just(b'#')),
     ) {
+        let dialect = Dialect { delimiter: b',', has_backslashes, comment };
         struct Memory(Vec<u8>);
         impl ByteSource for Memory {
             fn size_bytes(&self) -> u64 {
@@ -465,12 +479,16 @@ proptest! {
             }
         }
         let source: Arc<dyn ByteSource> = Arc::new(Memory(letters.clone()));
-        let mut reader = BlockReader::open(source, RecordEnd::Csv { delimiter: b',' }, block_bytes).unwrap();
-        let mut cut = Vec::new();
+        let mut reader = BlockReader::open(source, RecordEnd::Csv(dialect), block_bytes).unwrap();
+        let (mut cut, mut empty, mut comments) = (Vec::new(), 0, 0);
         while let Some(block) = reader.next(vec![7; 3]).unwrap() {
-            cut.extend(split(&block.text, block.first_line));
+            cut.extend(split_as(dialect, &block.text, block.first_line));
+            let left_out = left_out(dialect, &block.text);
+            (empty, comments) = (empty + left_out.empty.0, comments + left_out.comments.0);
         }
-        prop_assert_eq!(cut, split(&letters, 1));
+        prop_assert_eq!(cut, split_as(dialect, &letters, 1));
+        let whole = left_out(dialect, &letters);
+        prop_assert_eq!((empty, comments), (whole.empty.0, whole.comments.0));
     }
 
     /// Proves that fields are those that the library used for the manifest finds, so that both count the same rows. Two
@@ -534,4 +552,285 @@ fn a_page_that_claims_too_much_is_refused() {
         .to_string();
     assert!(refused.contains("a page claims 2147483647 bytes"), "{refused}");
     assert!(refused.contains("TRACKWAY_PAGE_MIB_MAX"), "{refused}");
+}
+
+/// Proves that whole numbers of any length, decimals among them, and digits with zeros in front are never equal by rounding: what no
+/// number of 64 bits holds is text, with the digits that the file has.
+#[test]
+fn no_number_becomes_another() {
+    check(
+        "long.csv",
+        b"k,y\n18446744073709551617,a\n18446744073709551618,a\n7,a\n",
+        "k:Text y:Text\n0.2: 18446744073709551617|a\n0.3: 18446744073709551618|a\n0.4: 7|a",
+    );
+    check(
+        "unsigned.csv",
+        b"k\n18446744073709551615\n18446744073709551614\n1\n",
+        "k:Int\n0.2: 18446744073709551615\n0.3: 18446744073709551614\n0.4: 1",
+    );
+    check(
+        "among_floats.csv",
+        b"k\n9007199254740993\n9007199254740992\n1.5\n",
+        "k:Text\n0.2: 9007199254740993\n0.3: 9007199254740992\n0.4: 1.5",
+    );
+    check("codes.csv", b"zip,y\n01,a\n001,a\n1,a\n", "zip:Text y:Text\n0.2: 01|a\n0.3: 001|a\n0.4: 1|a");
+    check(
+        "phones.csv",
+        b"p,n\n+4915112345678,1\n4915112345678,2\n",
+        "p:Text n:Int\n0.2: +4915112345678|1\n0.3: 4915112345678|2",
+    );
+    check("beyond.csv", b"x\n1.5\n1e400\n", "x:Text\n0.2: 1.5\n0.3: 1e400");
+    check(
+        "long.jsonl",
+        b"{\"k\":18446744073709551617,\"u\":18446744073709551615}\n{\"k\":18446744073709551618,\"u\":1}\n",
+        "k:Text u:Int\n0.1: 18446744073709551617|18446744073709551615\n0.2: 18446744073709551618|1",
+    );
+}
+
+/// Proves that the usual forms of times are timestamps: those of BigQuery, a zone after a blank, slashes; and dates with the day
+/// first where a day above 12 shows it, while dates that could be both stay text.
+#[test]
+fn usual_forms_of_times_are_timestamps() {
+    check(
+        "forms.csv",
+        b"bq,bqms,z,slash,eu,either\n2024-01-02 21:34:02 UTC,2024-01-02 21:34:02.123456 UTC,2024-01-02 21:34:02 +0000,2024/01/02 21:34:02,31/12/2024,1/2/2024\n,,,,1/2/2024,3/4/2024\n",
+        "bq:Timestamp bqms:Timestamp z:Timestamp slash:Timestamp eu:Timestamp either:Text\n\
+         0.2: 2024-01-02T21:34:02|2024-01-02T21:34:02.123456|2024-01-02T21:34:02|2024-01-02T21:34:02|2024-12-31T00:00:00|1/2/2024\n\
+         0.3: ∅|∅|∅|∅|2024-02-01T00:00:00|3/4/2024\n\
+         missing bq×1: \"\"\nmissing bqms×1: \"\"\nmissing z×1: \"\"\nmissing slash×1: \"\"",
+    );
+    check(
+        "none.csv",
+        b"t,n\n2024-02-30,1\n2024-01-01,2\n",
+        "t:Text n:Int\n0.2: 2024-02-30|1\n0.3: 2024-01-01|2",
+    );
+}
+
+/// Proves that a value which no sample shows decides as well: a code, a number beyond 64 bits with a sign, a long whole number among
+/// floats, a date with the month first.
+#[test]
+fn what_no_sample_shows_decides_as_well() {
+    let read = |usual: &dyn Fn(usize) -> String, odd: &str| {
+        let mut text = String::from("a,b\n");
+        (0..300_000).for_each(|row| text.push_str(&format!("{},{row}\n", usual(row))));
+        // After the beginning, and not at a place that is sampled.
+        let at = text.len() / 16 * 9;
+        let at = at + text[at..].find('\n').unwrap() + 1;
+        text.insert_str(at, &format!("{odd},7\n"));
+        let folder = folder(&[("a.csv", text.as_bytes())]);
+        let (rows, coverage, source) = read_all(folder.path(), &spec_of("a.csv")).unwrap();
+        assert_eq!((coverage.rows_read, coverage.columns[0].misfits), (300_001, 0));
+        let found = rows.iter().any(|row| row.contains(&format!(": {odd}|7")));
+        (types(&source), found)
+    };
+    let number = |row: usize| (row + 1).to_string();
+    assert_eq!(read(&number, "007"), ("a:Text b:Int".to_owned(), true));
+    assert_eq!(read(&number, "18446744073709551615"), ("a:Int b:Int".to_owned(), true));
+    assert_eq!(read(&number, "18446744073709551617"), ("a:Text b:Int".to_owned(), true));
+    let long = |row: usize| (9_007_199_254_740_993 + row as u64).to_string();
+    assert_eq!(read(&long, "0.5"), ("a:Text b:Int".to_owned(), true));
+    let day_first = |row: usize| format!("{}/1/2024", row % 28 + 1);
+    assert_eq!(read(&day_first, "1/31/2024"), ("a:Text b:Int".to_owned(), true));
+}
+
+/// Proves that quotes escaped by a backslash are read as quotes where the file shows that it has them, separators between them
+/// included, and that text behind a closing quote is counted with its line otherwise.
+#[test]
+fn backslashes_escape_quotes_where_the_file_shows_it() {
+    check(
+        "escaped.csv",
+        b"a,b\n1,\"he said \\\"hi\\\" and, then, left\"\n2,\"C:\\\\\"\n3,\"plain\"\n",
+        "a:Int b:Text\n0.2: 1|he said \"hi\" and, then, left\n0.3: 2|C:\\\n0.4: 3|plain",
+    );
+    check(
+        "malformed.csv",
+        b"a,b\n1,\"x\"y\n2,\"say \\\"hi\\\"\" z\n3,\"plain\"\n",
+        "a:Int b:Text\n0.2: 1|xy\n0.3: 2|say \\hi\\\"\" z\n0.4: 3|plain",
+    );
+    assert_eq!(
+        notes("malformed.csv", b"a,b\n1,\"x\"y\n2,\"z\"\n", DataSpec::default()),
+        ["malformed_quotes×1 at 2"]
+    );
+}
+
+/// `kind×count at line` of each note on reading.
+fn notes(name: &str, bytes: &[u8], spec: DataSpec) -> Vec<String> {
+    let folder = folder(&[(name, bytes)]);
+    let (_, _, source) = read_all(folder.path(), &DataSpec { path: name.into(), ..spec }).unwrap();
+    let shown = |note: ReadNote| {
+        let place = note.row.map_or(String::new(), |row| format!(" at {row}"));
+        format!("{}×{}{place}", note.kind, note.count)
+    };
+    source.reading().into_iter().map(shown).collect()
+}
+
+/// Proves that whatever a reader leaves out, cuts, renames or reads as something else is counted with its first line, and that a file
+/// which is read as it is written has no note.
+#[test]
+fn what_reading_changes_is_counted() {
+    let plain = |bytes: &[u8]| notes("a.csv", bytes, DataSpec::default());
+    assert_eq!(plain(b"a,b\n1,x\n2,\" y \"\n"), Vec::<String>::new());
+    assert_eq!(plain(b"a,b\n1, x\n2,y\n"), ["trimmed×1 at 2"]);
+    assert_eq!(plain(b"a,b\n1,x\n\n2,y\n\n"), ["empty_lines×1 at 3"]);
+    assert_eq!(plain(b"a,b\r\n1,x\r\n\r\n2,y\r\n\r\n"), ["empty_lines×1 at 3"]);
+    assert_eq!(plain(b"a,b\r\n1,x\r\n2,y\r\n"), Vec::<String>::new());
+    assert_eq!(plain(b"a,b\r1,x\r2,y\r"), Vec::<String>::new());
+    assert_eq!(plain(b"a,a\n1,2\n"), ["renamed_column×1"]);
+    assert_eq!(plain(b"a,b\n1,x\n2\n"), ["rejected_rows×1 at 3"]);
+    assert_eq!(plain(b"a,b\n1,x\n2,\xFF\n"), ["recoded×1 at 3"]);
+    assert_eq!(plain(b"a,b\n1,x\n2,NA\n"), ["missing_texts×1"]);
+    assert_eq!(plain(b"a,b\n0.5,x\n0.33333333333333333333,y\n"), ["rounded×1 at 3"]);
+    assert_eq!(plain(b"t,b\n2024-01-02 03:04:05.123456789,1\n2024-01-02,2\n"), ["rounded×1 at 2"]);
+    assert_eq!(plain(b"a,b\n1,x\n02,y\n"), ["kept_as_text×1 at 3"]);
+    assert_eq!(plain(b"a,b\n1/2/2024,x\n31/1/2024,y\n"), ["date_order×1 at 3"]);
+    let numbers: String = (0..40).map(|row| format!("{row}\n")).collect();
+    assert_eq!(plain(format!("a\n{numbers}oops\n").as_bytes()), ["misfits×1 at 42"]);
+    let given = DataSpec { missing: vec!["NA".to_owned()], ..DataSpec::default() };
+    assert_eq!(notes("a.csv", b"a,b\n1,x\n2,NA\n", given), Vec::<String>::new());
+    let json = |bytes: &[u8]| notes("a.jsonl", bytes, DataSpec::default());
+    assert_eq!(json(b"{\"a\":1,\"a\":2}\n{\"a\":3}\n"), ["renamed_column×1"]);
+    assert_eq!(json(b"{\"a\":1}\n{\n"), ["rejected_rows×1 at 2"]);
+    assert_eq!(json(b"{\"a\":0.1234567890123456789}\n"), ["rounded×1 at 1"]);
+}
+
+/// Proves that of many columns with blanks around their strings there is one sentence, with all values and the first line.
+#[test]
+fn blanks_in_many_columns_are_one_sentence() {
+    let sentences = |text: &[u8]| {
+        let folder = folder(&[("a.csv", text)]);
+        let (_, _, source) = read_all(folder.path(), &spec_of("a.csv")).unwrap();
+        (source.reading().len(), source.notes())
+    };
+    let (notes, shown) = sentences(b"a,b,c,d\nv, v, v,v\nx, x, x, x\ny, y, y, y\n");
+    let expected =
+        "3 columns, such as `b`: 8 values are read without the blanks around, the first in line 2 of `a.csv`";
+    assert_eq!((notes, shown), (3, vec![expected.to_owned()]));
+    let (notes, shown) = sentences(b"a,b,c\nx, x, x\n");
+    assert_eq!((notes, shown.len()), (2, 2));
+}
+
+/// Proves that a strict reading ends with what would have been changed, and that one without a change does not.
+#[test]
+fn a_strict_reading_ends_with_what_would_be_changed() {
+    let folder = folder(&[("a.csv", b"a,b\n1,x\n2\n"), ("b.csv", b"a,b\n01,x\n2,y\n")]);
+    let read = |name: &str| {
+        let context = ReadContext::default().strict(true);
+        let mut source = Source::open(folder.path(), "train", &spec_of(name), &context).unwrap();
+        scan(&mut source, &|_| Rows::default(), &UNWATCHED).map(|(rows, _)| rows.0.len())
+    };
+    let refused = read("a.csv").unwrap_err();
+    assert!(
+        matches!(&refused, DataError::NotAsWritten { what, .. } if what.contains("line 3 of `a.csv`")),
+        "{refused}"
+    );
+    assert_eq!(read("b.csv").unwrap(), 2);
+}
+
+/// Proves that a title, comments and a separator at the end of each row are read by the options that the note on such a file names, and
+/// that all rows are refused without them.
+#[test]
+fn odd_layouts_are_read_by_an_option() {
+    for (text, spec, option) in [
+        (
+            &b"Report, of, May\na,b\n1,x\n2,y\n3,z\n"[..],
+            DataSpec { skip_lines: 1, ..DataSpec::default() },
+            "--skip-lines 1",
+        ),
+        (
+            b"# made by x\na,b\n1,x\n# middle, \"odd\n2,y\n3,z\n",
+            DataSpec { comment: Some('#'), ..DataSpec::default() },
+            "--comment '#'",
+        ),
+        (
+            b"a,b\n1,x,\n2,y,\n3,z,\n",
+            DataSpec { trailing_separator: true, ..DataSpec::default() },
+            "--trailing-separator",
+        ),
+        (
+            b"a,b,\n1,x,\n2,y,\n3,z,\n",
+            DataSpec { trailing_separator: true, ..DataSpec::default() },
+            "--trailing-separator",
+        ),
+    ] {
+        let found = story("a.csv", text, spec);
+        let rows: Vec<&str> =
+            found.lines().map(|line| line.split_once(": ").map_or(line, |(_, row)| row)).collect();
+        assert_eq!(rows, ["a:Int b:Text", "1|x", "2|y", "3|z"], "{found}");
+        let folder = folder(&[("a.csv", text)]);
+        let source =
+            Source::open(folder.path(), "train", &spec_of("a.csv"), &ReadContext::default()).unwrap();
+        let layout = source.reading().into_iter().find(|note| note.kind == ReadNoteKind::Layout);
+        let message = layout.map(|note| note.message).unwrap_or_default();
+        assert!(message.contains(option), "{message}");
+    }
+}
+
+/// Proves that of several columns of one name in a Parquet file, or of several equal keys in a JSON object, each is read, the later ones
+/// under another name.
+#[test]
+fn repeated_names_are_separate_columns() {
+    let fields = ["x", "y", "x"].map(|name| Field::new(name, DataType::Int32, false));
+    let columns: Vec<ArrayRef> = [[1, 2], [3, 4], [5, 6]]
+        .into_iter()
+        .map(|values| Arc::new(Int32Array::from(values.to_vec())) as ArrayRef)
+        .collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    let bytes = writer.into_inner().unwrap();
+    check("dup.parquet", &bytes, "x:Int y:Int x.1:Int\n0.1: 1|3|5\n0.2: 2|4|6");
+    assert_eq!(notes("dup.parquet", &bytes, DataSpec::default()), ["renamed_column×1"]);
+    check(
+        "dup.jsonl",
+        b"{\"x\":1,\"x\":2,\"y\":3}\n{\"x\":4}\n",
+        "x:Int x.1:Int y:Int\n0.1: 1|2|3\n0.2: 4|∅|∅",
+    );
+}
+
+/// Proves that decimal numbers of Parquet are whole numbers or floats while these hold each of them exactly, and text otherwise.
+#[test]
+fn decimals_of_parquet_keep_their_digits() {
+    let decimal = |digits: Vec<i128>, scale: i8| -> ArrayRef {
+        Arc::new(arrow::array::Decimal128Array::from(digits).with_precision_and_scale(38, scale).unwrap())
+    };
+    let batch = RecordBatch::try_from_iter([
+        ("small", decimal(vec![1, 2], 0)),
+        ("long", decimal(vec![9_007_199_254_740_993, 18_446_744_073_709_551_617], 0)),
+        ("price", decimal(vec![150, 275], 2)),
+        ("wei", decimal(vec![1_234_567_890_123_456_789, 1], 18)),
+    ])
+    .unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    check(
+        "a.parquet",
+        &writer.into_inner().unwrap(),
+        "small:Int long:Text price:Float wei:Text\n\
+         0.1: 1|9007199254740993|1.5|1.234567890123456789\n0.2: 2|18446744073709551617|2.75|0.000000000000000001",
+    );
+}
+
+/// Proves that two sides whose values were read in different types get one: codes on one side are strings on the other too, and dates
+/// that could be both have the order that the other side shows.
+#[test]
+fn two_sides_agree_on_a_type() {
+    let folder = folder(&[
+        ("codes.csv", b"zip,when,n\n00501,1/2/2024,1\n10001,3/4/2024,2\n"),
+        ("numbers.csv", b"zip,when,n\n10001,31/1/2024,1\n20002,1/1/2024,2\n"),
+        ("words.csv", b"zip,when,n\nx,y,z\n"),
+    ]);
+    let open =
+        |name: &str| Source::open(folder.path(), name, &spec_of(name), &ReadContext::default()).unwrap();
+    let (mut one, mut other) = (open("codes.csv"), open("numbers.csv"));
+    assert_eq!(
+        (types(&one), types(&other)),
+        ("zip:Text when:Text n:Int".into(), "zip:Int when:Timestamp n:Int".into())
+    );
+    assert!(agree(&mut one, &mut other, &|_| true));
+    let expected = "zip:Text when:Timestamp n:Int";
+    assert_eq!((types(&one), types(&other)), (expected.to_owned(), expected.to_owned()));
+    assert!(!agree(&mut one, &mut other, &|_| true));
+    // Words are not numbers that were kept as they are.
+    let (mut one, mut other) = (open("words.csv"), open("numbers.csv"));
+    assert!(!agree(&mut one, &mut other, &|name| name == "n"));
 }

@@ -9,9 +9,10 @@ use super::blocks::{BLOCK_BYTES, Block, BlockError, BlockReader, RecordEnd};
 use super::cells::Missing;
 use super::json::Keys;
 use super::parquet_file::RowRange;
-use super::{ChunkSink, FileKind, Source, Stop, csv, json, lines};
+use super::tally::Tally;
+use super::{ChunkSink, FileKind, Source, Stop, Wanted, csv, json, lines};
 use crate::error::DataError;
-use crate::infer::ColumnType;
+use crate::infer::Column;
 
 /// A piece of one file that one thread reads.
 pub(crate) struct Unit {
@@ -73,17 +74,18 @@ impl<'s> Units<'s> {
 
     fn open(&mut self, file: usize) -> Result<(), DataError> {
         let opened = &self.source.files[file];
-        let end = match &opened.kind {
+        let (end, skip_lines) = match &opened.kind {
             FileKind::Parquet(parquet) => {
                 self.ranges = parquet.ranges().into();
                 return Ok(());
             }
             FileKind::Empty => return Ok(()),
-            FileKind::Csv(layout) => RecordEnd::Csv { delimiter: layout.delimiter },
-            FileKind::Json | FileKind::Lines => RecordEnd::Line,
+            FileKind::Csv(layout) => (RecordEnd::Csv(layout.dialect), layout.skip_lines),
+            FileKind::Json | FileKind::Lines => (RecordEnd::Line, 0),
         };
         let reader = BlockReader::open(Arc::clone(&opened.bytes), end, BLOCK_BYTES);
-        self.blocks = Some(reader.map_err(|error| self.source.block_error(file, error))?);
+        let reader = reader.map_err(|error| self.source.block_error(file, error))?;
+        self.blocks = Some(reader.without_first(skip_lines));
         Ok(())
     }
 }
@@ -103,12 +105,18 @@ impl Source {
         }
     }
 
-    /// For each column that is read: which column of the file it is, and its type.
-    fn mapping(&self, file: usize) -> Vec<(Option<usize>, ColumnType)> {
+    /// How each column that is read is read from a file.
+    fn mapping(&self, file: usize) -> Vec<Wanted> {
         let names = &self.files[file].columns;
         let names = super::Positions::of(names);
-        let columns = self.columns.iter().enumerate();
-        columns.map(|(place, column)| (names.find(&column.name, place), column.kind)).collect()
+        let columns = self.columns.iter().zip(&self.tallies).enumerate();
+        let wanted = |(place, (column, tally)): (usize, (&Column, &Tally))| Wanted {
+            field: names.find(&column.name, place),
+            kind: column.kind,
+            style: tally.style(column.kind),
+            is_given: self.types_are_fixed,
+        };
+        columns.map(wanted).collect()
     }
 
     pub(crate) fn read(&self, unit: &Unit, sink: &mut ChunkSink<'_>) -> Result<(), Stop> {
@@ -125,8 +133,7 @@ impl Source {
                     FileKind::Csv(layout) => csv::read_block(block, layout, &mapping, missing, sink),
                     FileKind::Json => {
                         let mut keys = Keys::new(self.columns.iter().map(|column| column.name.as_str()));
-                        let columns: Vec<_> = mapping.iter().map(|(_, kind)| *kind).collect();
-                        json::read_block(block, &columns, &mut keys, missing, sink)
+                        json::read_block(block, &mapping, &mut keys, missing, sink)
                     }
                     _ => {
                         let line = self.columns.iter().position(|column| column.name == lines::LINE_COLUMN);

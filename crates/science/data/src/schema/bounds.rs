@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::infer::ColumnType;
-use crate::read::parse_timestamp;
+use crate::times::parse_timestamp;
 
 /// A number, or a time as ISO 8601.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

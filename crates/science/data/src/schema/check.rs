@@ -15,7 +15,7 @@ use crate::hashed::Keys;
 use crate::infer::{Column, ColumnType};
 use crate::limits::EXAMPLES_MAX;
 use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, Source};
+use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, ReadNote, Source};
 
 /// The most rows whose fingerprints are kept at once for a column that must be unique (8 bytes each); of larger tables
 /// a part of the fingerprints at a time, in further readings.
@@ -56,6 +56,8 @@ pub struct Checked {
     pub rules_checked: usize,
     /// What was read.
     pub coverage: Coverage,
+    /// What reading did to what the files hold.
+    pub reading: Vec<ReadNote>,
 }
 
 /// Checks every row of a source.
@@ -72,6 +74,7 @@ pub fn check(
     let plan = Plan::make(source, schema, surroundings, watch, &mut report);
     let mut typed = source.clone().with_columns(plan.columns.iter().map(|it| it.column.clone()).collect())?;
     let (state, coverage) = scan(&mut typed, &|_| State::new(&plan), watch)?;
+    let reading = typed.reading();
     report.table(schema, &coverage, &state, surroundings);
     for (index, planned) in plan.columns.iter().enumerate() {
         report.column(planned, &state.columns[index], &coverage, index, &typed);
@@ -84,7 +87,7 @@ pub fn check(
         report.rule(rule.0, state, &typed);
     }
     let Report { findings, not_run, rules_checked } = report;
-    Ok(Checked { findings, not_run, rules_checked, coverage })
+    Ok(Checked { findings, not_run, rules_checked, coverage, reading })
 }
 
 /// A column that is there and has rules.

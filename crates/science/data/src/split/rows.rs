@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
 
 use crate::error::DataError;
@@ -165,6 +165,10 @@ impl Gather {
 fn moments(array: &ArrayRef) -> Vec<Option<i64>> {
     match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().iter().collect(),
+        DataType::UInt64 => {
+            let numbers = array.as_primitive::<UInt64Type>().iter();
+            numbers.map(|number| i64::try_from(number?).ok()).collect()
+        }
         DataType::Timestamp(_, _) => array.as_primitive::<TimestampMicrosecondType>().iter().collect(),
         _ => vec![None; array.len()],
     }

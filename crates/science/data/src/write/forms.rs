@@ -37,18 +37,23 @@ impl Forms {
     /// `source` keeps its originals: [`Source::with_originals`].
     pub(crate) fn of(source: &Source, format: TableFormat) -> Self {
         let columns = source.columns();
-        let form = |name: &str, kind: ColumnType| match (source.stored_type(name), format) {
+        let form = |index: usize, name: &str, kind: ColumnType| match (source.stored_type(name), format) {
             (Some(stored), _) => Form::Stored(stored),
             (None, TableFormat::Parquet) => Form::Typed,
             (None, TableFormat::Separated(_) | TableFormat::Headless(_)) => Form::Strings,
             (None, TableFormat::JsonLines) => match kind {
                 ColumnType::Int | ColumnType::Bool | ColumnType::Null => Form::Typed,
                 ColumnType::Float | ColumnType::List | ColumnType::Object => Form::JsonValues,
+                ColumnType::Text if source.has_long_json_numbers(index) => Form::JsonValues,
                 _ => Form::Strings,
             },
         };
         Self {
-            forms: columns.iter().map(|column| form(&column.name, column.kind)).collect(),
+            forms: columns
+                .iter()
+                .enumerate()
+                .map(|(index, column)| form(index, &column.name, column.kind))
+                .collect(),
             kinds: columns.iter().map(|column| column.kind).collect(),
             has_nulls: source
                 .files()

@@ -11,6 +11,7 @@ use trackway_core::{RowCoverage, closed_list};
 
 use crate::Estimate;
 use crate::search::BlindSpots;
+use crate::spellings::MatchedClass;
 pub use residuals::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 pub use tasks::TaskCoverage;
 
@@ -54,6 +55,9 @@ pub struct Assessment {
     pub main_metric: String,
     /// The class that counts as positive, with two classes.
     pub positive_class: Option<String>,
+    /// Predicted classes that are labels written differently, such as `1` for `true`: they count as those labels.
+    #[serde(default)]
+    pub matched_classes: Vec<MatchedClass>,
     /// How numbers of classes are averaged in `precision`, `recall` and `f1`.
     pub average: Option<Average>,
     /// All rows.

@@ -8,6 +8,7 @@ use super::rows::{
 use crate::Columns;
 use crate::error::AssessError;
 use crate::limits::CLASSES_MAX;
+use crate::spellings::{Agreement, agreement, shown};
 
 /// Scores of all classes are probabilities when they sum to 1 within this.
 const PROBABILITY_SUM_TOLERANCE: f64 = 1e-3;
@@ -22,9 +23,14 @@ pub(super) fn classes(
     let rows = whole_rows(frame, &[label_name])?;
     let (label_names, label) = values_of(column(frame, label_name)?);
     let answers = |name: &str| Ok::<_, AssessError>(answers_of(column(frame, name)?, &label_names));
-    let predicted = columns.prediction.as_deref().map(answers).transpose()?;
+    let mut predicted = columns.prediction.as_deref().map(answers).transpose()?;
+    let used_labels = in_use(&label_names, &pick(&label, &rows));
+    let agreement = match &mut predicted {
+        Some((own, codes)) => agreed(columns, known, &used_labels, (own, &pick(codes, &rows)))?,
+        None => Agreement::default(),
+    };
 
-    let mut names = in_use(&label_names, &pick(&label, &rows));
+    let mut names = used_labels;
     names.extend(predicted.iter().flat_map(|(names, codes)| in_use(names, codes)));
     names.extend(columns.class_scores.keys().cloned());
     names.extend_from_slice(known.names);
@@ -38,7 +44,7 @@ pub(super) fn classes(
         rows.iter().map(class).collect()
     };
     let label = class_of(&label_names, &label);
-    let positive = positive_class(&names, known.positive, columns)?;
+    let positive = positive_class(&names, known.positive, columns, &agreement)?;
 
     let class_scores = class_scores(frame, columns, &names, &rows)?;
     let score = match (&columns.score, positive) {
@@ -60,8 +66,17 @@ pub(super) fn classes(
     };
     let costs = known.costs.map(|costs| costs.table(&names)).transpose()?.map(Into::into);
     let names = names.into();
-    let content =
-        Classes { names, positive, label, prediction, score, class_scores, are_probabilities, costs };
+    let content = Classes {
+        names,
+        positive,
+        label,
+        prediction,
+        score,
+        class_scores,
+        are_probabilities,
+        costs,
+        agreement: agreement.into(),
+    };
     Ok(found(frame, rows, content))
 }
 
@@ -79,6 +94,35 @@ fn found(frame: &Frame, row_of_item: Vec<u32>, content: Classes) -> Found {
         }
     }
     found
+}
+
+/// What labels and predictions have in common; predictions that are labels written differently get the labels' names. A class that
+/// is known otherwise is one, whether a label has it or not.
+fn agreed(
+    columns: &Columns,
+    known: KnownClasses<'_>,
+    labels: &[String],
+    (own, codes): (&mut [String], &[u32]),
+) -> Result<Agreement, AssessError> {
+    let predictions = in_use(own, codes);
+    let found = agreement(labels, &predictions);
+    let is_known = |class: &String| columns.class_scores.contains_key(class) || known.names.contains(class);
+    // Labels of one class and other predictions of one class may be a few rows that are all wrong.
+    let is_one_each = labels.len() == 1 && predictions.len() == 1;
+    if found.is_disjoint && !is_one_each && !predictions.iter().any(is_known) {
+        return Err(AssessError::NoCommonClass {
+            label: columns.label.clone().unwrap_or_default(),
+            prediction: columns.prediction.clone().unwrap_or_default(),
+            labels: shown(labels),
+            predictions: shown(&predictions),
+        });
+    }
+    for name in own {
+        if let Some(label) = found.label_of(name) {
+            label.clone_into(name);
+        }
+    }
+    Ok(found)
 }
 
 /// The strings that a row has.
@@ -110,8 +154,15 @@ fn positive_class(
     names: &[String],
     wanted: Option<&str>,
     columns: &Columns,
+    agreed: &Agreement,
 ) -> Result<Option<u32>, AssessError> {
-    match wanted {
+    let is_class = |wanted: &str| names.iter().any(|name| name == wanted);
+    // It may be named as the predictions have it, or as the labels would with other spellings.
+    let spelled = wanted.filter(|wanted| !is_class(wanted)).and_then(|wanted| {
+        let of_names = || agreement(names, &[wanted.to_owned()]).label_of(wanted).map(str::to_owned);
+        agreed.label_of(wanted).map(str::to_owned).or_else(of_names).filter(|label| is_class(label))
+    });
+    match spelled.as_deref().or(wanted) {
         Some(wanted) if names.iter().all(|name| name != wanted) => Err(AssessError::NoClass {
             class: wanted.to_owned(),
             column: columns.label.clone().unwrap_or_default(),

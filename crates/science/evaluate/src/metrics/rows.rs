@@ -13,6 +13,7 @@ pub(crate) use super::table::values_of;
 pub(super) use super::table::{answers_of, column, finite, numbers, pick, renumbered, whole_rows};
 use super::uplift::Experiment;
 use crate::costs::Costs;
+use crate::spellings::{Agreement, MatchedClass};
 
 /// What is evaluated: rows, or groups of them (the documents of a query, the completions of a task, the boxes of an
 /// image).
@@ -65,6 +66,8 @@ pub(crate) struct Classes {
     pub are_probabilities: bool,
     /// The cost of each cell of the [confusion matrix](super::cells).
     pub costs: Option<Arc<[f64]>>,
+    /// Which predictions were labels written differently.
+    pub agreement: Arc<Agreement>,
 }
 
 /// Labels and predictions of a regression.
@@ -95,6 +98,14 @@ impl Items {
         rows.positive.map(|positive| rows.names[positive as usize].clone())
     }
 
+    /// Predicted classes that are labels written differently.
+    pub(crate) fn matched_classes(&self) -> &[MatchedClass] {
+        match &self.content {
+            Content::Classes(rows) => &rows.agreement.matched,
+            _ => &[],
+        }
+    }
+
     /// Some of the items, in the order given.
     pub(crate) fn subset(&self, items: &[u32]) -> Self {
         let groups = self.groups.as_ref().map(|(of_item, _)| renumbered(&pick(of_item, items)));
@@ -108,6 +119,7 @@ impl Items {
                 positive: it.positive,
                 are_probabilities: it.are_probabilities,
                 costs: it.costs.clone(),
+                agreement: Arc::clone(&it.agreement),
             }),
             Content::Amounts(it) => Content::Amounts(Amounts {
                 label: pick(&it.label, items),

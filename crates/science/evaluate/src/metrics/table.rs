@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 
 use crate::error::AssessError;
+pub(crate) use crate::values::values_of;
 
 pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
     items.iter().map(|item| values[*item as usize]).collect()
@@ -32,35 +32,6 @@ pub(super) fn numbers<'f>(frame: &'f Frame, name: &str) -> Result<&'f [f64], Ass
     match &column(frame, name)?.cells {
         Cells::Numbers(values) => Ok(values),
         Cells::Categories { .. } => Err(AssessError::NoNumbers(name.to_owned())),
-    }
-}
-
-/// The text of each different value, and for each row which one it has ([`MISSING_CODE`]: none).
-pub(crate) fn values_of(column: &FrameColumn) -> (Vec<String>, Vec<u32>) {
-    match &column.cells {
-        Cells::Categories { codes, names } => (names.clone(), codes.clone()),
-        Cells::Numbers(values) => {
-            let mut names = Vec::new();
-            let mut known: HashMap<u64, u32> = HashMap::new();
-            let mut code = |value: &f64| {
-                if value.is_nan() {
-                    return MISSING_CODE;
-                }
-                *known.entry((value + 0.0).to_bits()).or_insert_with(|| {
-                    names.push(number_text(*value, column.kind));
-                    names.len() as u32 - 1
-                })
-            };
-            let codes = values.iter().map(&mut code).collect();
-            (names, codes)
-        }
-    }
-}
-
-fn number_text(value: f64, kind: ColumnType) -> String {
-    match kind {
-        ColumnType::Bool => (value != 0.0).to_string(),
-        _ => (value + 0.0).to_string(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::features::FeatureAccount;
 use super::held_out::HeldOutSlice;
 use super::lattice::LevelAccount;
 use super::significance::Test;
+use crate::spellings::MatchedClass;
 
 /// A slice as people write it: the value of each column, `None` where it is missing.
 pub type Predicate = BTreeMap<String, Option<String>>;
@@ -39,6 +40,9 @@ pub struct Answer {
     pub rows_without_error: u64,
     /// How errors were computed, where they were.
     pub loss: Option<Loss>,
+    /// Predicted classes that are labels written differently: they count as those labels.
+    #[serde(default)]
+    pub matched_classes: Vec<MatchedClass>,
     /// Whether errors are how much the candidate's exceed the baseline's.
     pub is_paired: bool,
     /// The weight of error against size.
@@ -61,6 +65,14 @@ pub struct Answer {
     pub pruned: u64,
     /// Whether the search reached its depth: always, unless a level does not fit into memory.
     pub is_complete: bool,
+}
+
+impl ErrorSlice {
+    /// Whether it is of this predicate, or another description of the same rows is.
+    #[must_use]
+    pub fn is_described_by(&self, predicate: &Predicate) -> bool {
+        self.predicate == *predicate || self.also_described_by.iter().any(|it| it.predicate == *predicate)
+    }
 }
 
 /// Rows, and how far off they are.
@@ -94,12 +106,26 @@ pub struct ErrorSlice {
     pub test: Option<Test>,
     /// The place in the answer, from 0, of the first slice with the same searched rows, if that is another one.
     pub same_rows_as: Option<usize>,
+    /// Other slices that name the same rows: one finding with this one.
+    #[serde(default)]
+    pub also_described_by: Vec<AlikeSlice>,
     /// What that means.
     pub verdict: SliceVerdict,
     /// What became of it since the earlier answer.
     pub change: Option<SliceChange>,
     /// Its mean error in the earlier result: on held-out rows, or on searched ones if none were held out.
     pub earlier_average_error: Option<f64>,
+}
+
+/// Another description of the rows of a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AlikeSlice {
+    /// Which rows it has.
+    pub predicate: Predicate,
+    /// Searched rows.
+    pub size: u64,
+    /// Searched rows of both, as a fraction of those of either: at least 0.95.
+    pub overlap: f64,
 }
 
 closed_list!(
@@ -149,6 +175,9 @@ pub struct EarlierSlice {
     /// What held-out rows showed.
     #[serde(default)]
     pub held_out: Option<HeldOutSlice>,
+    /// Other slices that named the same rows.
+    #[serde(default)]
+    pub also_described_by: Vec<AlikeSlice>,
 }
 
 /// A feature of an earlier answer.

@@ -1,7 +1,7 @@
 //! The best slices so far, and what a slice must reach to be looked at.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::score::Stats;
 
@@ -44,6 +44,28 @@ impl Bar {
     }
 }
 
+/// At most so many other descriptions of the same rows are kept, those with the fewest predicates.
+const OTHERS_MAX: usize = 8;
+
+/// Slices with the same rows as one of the best, by the fingerprint of these.
+#[derive(Debug, Default)]
+pub(super) struct Others(HashMap<u64, BTreeSet<(usize, Vec<u32>)>>);
+
+impl Others {
+    fn add(&mut self, slice: &Scored) {
+        let same = self.0.entry(slice.fingerprint).or_default();
+        same.insert((slice.items.len(), slice.items.clone()));
+        if same.len() > OTHERS_MAX {
+            same.pop_last();
+        }
+    }
+
+    /// The items of those with these rows.
+    pub(super) fn of(&self, fingerprint: u64) -> impl Iterator<Item = &Vec<u32>> {
+        self.0.get(&fingerprint).into_iter().flatten().map(|(_, items)| items)
+    }
+}
+
 /// The `wanted` best slices: always the same ones, in whatever order they are found.
 #[derive(Debug)]
 pub(super) struct Best {
@@ -52,6 +74,7 @@ pub(super) struct Best {
     is_distinct: bool,
     floor: f64,
     found: Vec<Scored>,
+    others: Others,
 }
 
 impl Best {
@@ -59,7 +82,7 @@ impl Best {
     pub(super) fn new(wanted: usize, is_distinct: bool, mut known: Vec<f64>) -> Self {
         known.sort_by(|one, other| other.total_cmp(one));
         let floor = known.get(wanted.wrapping_sub(1)).map_or(0.0, |score| score - FLOOR_SLACK);
-        Self { wanted, is_distinct, floor, found: Vec::new() }
+        Self { wanted, is_distinct, floor, found: Vec::new(), others: Others::default() }
     }
 
     pub(super) fn bar(&self) -> Bar {
@@ -71,13 +94,20 @@ impl Best {
         self.found.extend(more);
         self.found.sort_unstable_by(Scored::order);
         if self.is_distinct {
-            let mut seen = HashSet::new();
-            self.found.retain(|slice| seen.insert(slice.fingerprint));
+            let (mut seen, others) = (HashSet::new(), &mut self.others);
+            self.found.retain(|slice| {
+                let is_first = seen.insert(slice.fingerprint);
+                if !is_first {
+                    others.add(slice);
+                }
+                is_first
+            });
         }
         self.found.truncate(self.wanted);
     }
 
-    pub(super) fn into_found(self) -> Vec<Scored> {
-        self.found
+    /// The best slices, and those with the same rows where only the first one of these counts.
+    pub(super) fn into_found(self) -> (Vec<Scored>, Others) {
+        (self.found, self.others)
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn blind_spots(of: Searched<'_>, watch: &SearchObserver<'_>) -> Resul
         skip: Vec::new(),
         categorical: Vec::new(),
     };
-    let settings = Settings { seed, max_level, is_distinct: true, ..Settings::default() };
+    let settings = Settings { seed, max_level, merges_alike: true, ..Settings::default() };
     let found = find(Frame::of_columns(columns), &roles, &settings, None, watch);
     let found = found.map_err(|error| error.to_string())?;
     let rows: Vec<u32> = (0..errors.len() as u32).filter(|row| !errors[*row as usize].is_nan()).collect();

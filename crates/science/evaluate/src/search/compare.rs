@@ -2,9 +2,14 @@
 
 use super::answer::{Earlier, EarlierSlice, ErrorSlice, SliceChange};
 
-/// The earlier slice with the same predicate.
+/// The earlier slice with the same predicate, else one that was or is another description of the same rows.
 pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &ErrorSlice) -> Option<&'e EarlierSlice> {
-    earlier.slices.iter().find(|known| known.predicate == slice.predicate)
+    let was_described = |known: &&EarlierSlice| {
+        known.also_described_by.iter().any(|it| it.predicate == slice.predicate)
+            || slice.is_described_by(&known.predicate)
+    };
+    let known = || earlier.slices.iter();
+    known().find(|known| known.predicate == slice.predicate).or_else(|| known().find(was_described))
 }
 
 /// Writes into a slice what became of it.

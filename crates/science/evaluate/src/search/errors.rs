@@ -7,6 +7,8 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 
 use super::SearchError;
+use crate::spellings::{Agreement, agreement, shown};
+use crate::values::{classes_of, values_of};
 
 /// Where the error of a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +79,11 @@ impl ErrorSource {
             Self::Predictions { label, prediction, loss } => {
                 let (truth, predicted) = (column(label)?, column(prediction)?);
                 let loss = loss.unwrap_or_else(|| usual_loss(truth, predicted));
-                (row_losses(truth, predicted, loss)?, Some(loss), prediction)
+                let errors = row_losses(truth, predicted, loss)?;
+                if loss == Loss::ZeroOne {
+                    check_classes(truth, predicted)?;
+                }
+                (errors, Some(loss), prediction)
             }
         };
         match errors.iter().position(|error| *error < 0.0 || error.is_infinite()) {
@@ -88,6 +94,36 @@ impl ErrorSource {
             }),
             None => Ok((errors, loss)),
         }
+    }
+}
+
+impl ErrorSource {
+    /// Which predicted classes were labels written differently, where errors are computed from classes.
+    pub(super) fn agreement(&self, frame: &Frame) -> Agreement {
+        let column = |name: &str| frame.index_of(name).map(|index| &frame.columns()[index]);
+        let Self::Predictions { label, prediction, loss } = self else { return Agreement::default() };
+        let Some((truth, predicted)) = column(label).zip(column(prediction)) else {
+            return Agreement::default();
+        };
+        match loss.unwrap_or_else(|| usual_loss(truth, predicted)) {
+            Loss::ZeroOne => agreement(&classes_of(truth), &classes_of(predicted)),
+            Loss::Squared | Loss::Absolute => Agreement::default(),
+        }
+    }
+}
+
+/// Labels and predictions of several classes of which none is the same are two columns that cannot be compared.
+fn check_classes(truth: &FrameColumn, predicted: &FrameColumn) -> Result<(), SearchError> {
+    let (labels, predictions) = (classes_of(truth), classes_of(predicted));
+    let is_one_each = labels.len() == 1 && predictions.len() == 1;
+    match agreement(&labels, &predictions).is_disjoint && !is_one_each {
+        true => Err(SearchError::NoCommonClass {
+            label: truth.name.clone(),
+            prediction: predicted.name.clone(),
+            labels: shown(&labels),
+            predictions: shown(&predictions),
+        }),
+        false => Ok(()),
     }
 }
 
@@ -132,23 +168,30 @@ pub(crate) fn row_losses(
             };
             Ok(truth.iter().zip(predicted).map(error).collect())
         }
-        (Cells::Categories { codes, names }, Cells::Categories { codes: others, names: other_names })
-            if loss == Loss::ZeroOne =>
-        {
-            // The label's code of each text that was predicted.
-            let code_of =
-                |name: &String| names.iter().position(|known| known == name).map(|code| code as u32);
+        (one, other) if loss == Loss::ZeroOne => {
+            let ((names, codes), (other_names, others)) = (values_of(truth), values_of(predicted));
+            let agreed = agreement(&classes_of(truth), &classes_of(predicted));
+            if agreed.is_disjoint && std::mem::discriminant(one) != std::mem::discriminant(other) {
+                return Err(not_comparable(truth, predicted));
+            }
+            // The label's code of each class that was predicted.
+            let code_of = |name: &String| {
+                let label = agreed.label_of(name).unwrap_or(name);
+                names.iter().position(|known| known == label).map(|code| code as u32)
+            };
             let same: Vec<Option<u32>> = other_names.iter().map(code_of).collect();
             let error = |(code, other): (&u32, &u32)| match (*code, *other) {
                 (MISSING_CODE, _) | (_, MISSING_CODE) => f64::NAN,
                 (code, other) => wrong(same[other as usize] != Some(code)),
             };
-            Ok(codes.iter().zip(others).map(error).collect())
+            Ok(codes.iter().zip(&others).map(error).collect())
         }
-        _ => {
-            Err(SearchError::NotComparable { label: truth.name.clone(), prediction: predicted.name.clone() })
-        }
+        _ => Err(not_comparable(truth, predicted)),
     }
+}
+
+fn not_comparable(truth: &FrameColumn, predicted: &FrameColumn) -> SearchError {
+    SearchError::NotComparable { label: truth.name.clone(), prediction: predicted.name.clone() }
 }
 
 #[cfg(test)]
@@ -170,6 +213,9 @@ mod tests {
             column("n", ColumnType::Int, Cells::Numbers(vec![0.0, 2.0, 1.0])),
             column("m", ColumnType::Int, Cells::Numbers(vec![0.0, 0.0, f64::NAN])),
             column("score", ColumnType::Float, Cells::Numbers(vec![0.5, 2.0, 1.0])),
+            column("other", ColumnType::Text, texts([Some("c"), Some("d"), Some("c")])),
+            column("flag", ColumnType::Text, texts([Some("true"), Some("false"), Some("false")])),
+            column("yes", ColumnType::Int, Cells::Numbers(vec![1.0, 1.0, 0.0])),
         ]);
         let of = |label: &str, prediction: &str| {
             let source =
@@ -184,6 +230,8 @@ mod tests {
         assert_eq!(of("n", "m").unwrap().0[..2], [0.0, 1.0]);
         assert_eq!(of("n", "score").unwrap(), (vec![0.25, 0.0, 0.0], Some(Loss::Squared)));
         assert!(matches!(of("y", "n"), Err(SearchError::NotComparable { .. })));
+        assert!(matches!(of("y", "other"), Err(SearchError::NoCommonClass { .. })));
+        assert_eq!(of("flag", "yes").unwrap().0, [0.0, 1.0, 0.0], "`true` is 1");
         assert!(matches!(of("y", "q"), Err(SearchError::NoColumn { .. })));
     }
 }

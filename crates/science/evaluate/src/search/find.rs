@@ -4,8 +4,9 @@ use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
 use trackway_statistics::benjamini_hochberg;
 
-use super::answer::{Answer, Earlier, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict};
-use super::best::Scored;
+use super::alike::{Finding, Other, findings};
+use super::answer::{AlikeSlice, Answer, Earlier, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict};
+use super::best::{Others, Scored};
 use super::compare::{compare, same_slice};
 use super::errors::{ErrorSource, Loss, no_column};
 use super::features::{Binning, Feature, FeatureAccount};
@@ -18,6 +19,9 @@ use super::{SearchError, SearchObserver};
 /// The fewest rows of a slice by default: so many, or this fraction of the rows searched (the paper's choice).
 const MIN_SUPPORT: u32 = 32;
 const MIN_SUPPORT_SHARE: f64 = 0.01;
+
+/// So many slices are searched for each finding that is wanted, and so many where these are fewer findings.
+const SLICES_OF_A_FINDING: [usize; 2] = [8, 64];
 
 /// What columns are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct Settings {
     pub top: usize,
     /// Whether of slices with the same rows only the one with the fewest predicates counts.
     pub is_distinct: bool,
+    /// Whether slices that name the same rows, or nearly, are one finding.
+    pub merges_alike: bool,
     /// The most predicates of a slice.
     pub max_level: usize,
     /// The weight of error against size, above 0 and at most 1.
@@ -64,6 +70,7 @@ impl Default for Settings {
         Self {
             top: 10,
             is_distinct: false,
+            merges_alike: false,
             max_level: 3,
             alpha: 0.95,
             min_support: None,
@@ -128,6 +135,7 @@ pub fn find(
 ) -> Result<Answer, SearchError> {
     settings.check()?;
     let errors = RowErrors::of(&frame, roles)?;
+    let agreement = roles.error.agreement(&frame);
     let parts = Parts::of(&frame, roles, settings, &errors)?;
     let min_support = settings.min_support.unwrap_or_else(|| parts.usual_support());
     if parts.searched.len() < min_support as usize {
@@ -139,12 +147,7 @@ pub fn find(
     let average_error = of_searched.iter().sum::<f64>() / rows;
     let table = Table::new(&features, &parts.searched, of_searched, min_support)?;
     let scoring = Scoring { alpha: settings.alpha, min_support, rows, average_error };
-    let aim = Aim {
-        wanted: settings.top,
-        is_distinct: settings.is_distinct,
-        level_max: settings.max_level,
-        level_bytes_max: LEVEL_BYTES_MAX,
-    };
+    let matched_classes = agreement.matched;
 
     let held_out = settings.holdout.map(|_| HeldOut {
         rows: &parts.held_out,
@@ -155,11 +158,15 @@ pub fn find(
     });
     let assessment = Assessment { features: &features, table: &table, scoring: &scoring, held_out };
     let known = earlier.map_or_else(Vec::new, |earlier| assessment.known(earlier, settings));
+    let known_scores: Vec<f64> = known.iter().map(|known| known.score).collect();
     let outcome = match average_error > 0.0 {
-        true => best_slices(&table, &scoring, aim, known.iter().map(|known| known.score).collect(), watch)?,
-        false => Outcome { best: Vec::new(), levels: Vec::new(), complete: true },
+        true => searched(&table, &scoring, settings, &known_scores, watch)?,
+        false => Outcome { best: Vec::new(), others: Others::default(), levels: Vec::new(), complete: true },
     };
-    let mut slices = assessment.slices(&outcome);
+    let mut slices = match settings.merges_alike {
+        true => assessment.merged(&findings(&table, &outcome.best, &outcome.others, settings.top)),
+        false => assessment.slices(&outcome),
+    };
     judge(&mut slices, settings.false_discovery_rate);
     let resolved =
         earlier.map(|earlier| assessment.compare(&mut slices, &known, earlier)).unwrap_or_default();
@@ -168,6 +175,7 @@ pub fn find(
         held_out: settings.holdout.map(|_| errors.side(&parts.held_out)),
         rows_without_error: (errors.measured.len() - errors.rows.len()) as u64,
         loss: errors.loss,
+        matched_classes,
         is_paired: roles.baseline.is_some(),
         alpha: settings.alpha,
         min_support,
@@ -182,6 +190,33 @@ pub fn find(
         slices,
         resolved,
     })
+}
+
+/// The best slices; of those that name the same rows so many that there are as many findings as wanted, if there are.
+fn searched(
+    table: &Table,
+    scoring: &Scoring,
+    settings: &Settings,
+    known: &[f64],
+    watch: &SearchObserver<'_>,
+) -> Result<Outcome, SearchError> {
+    let best = |wanted: usize| {
+        let aim = Aim {
+            wanted,
+            is_distinct: settings.is_distinct || settings.merges_alike,
+            level_max: settings.max_level,
+            level_bytes_max: LEVEL_BYTES_MAX,
+        };
+        best_slices(table, scoring, aim, known.to_vec(), watch)
+    };
+    if !settings.merges_alike {
+        return best(settings.top);
+    }
+    let [first, more] = SLICES_OF_A_FINDING.map(|slices| settings.top.saturating_mul(slices));
+    let outcome = best(first)?;
+    let found = findings(table, &outcome.best, &outcome.others, settings.top).len();
+    let is_enough = found >= settings.top || outcome.best.len() < first;
+    if is_enough { Ok(outcome) } else { best(more) }
 }
 
 /// The rows with a known error, parted.
@@ -315,7 +350,8 @@ impl Assessment<'_> {
             let score = self.scoring.score(f64::from(stats.size), stats.error);
             let counts = stats.size >= self.scoring.min_support && stats.error > 0.0;
             let is_same = |other: &Scored| {
-                other.items == items || settings.is_distinct && other.fingerprint == fingerprint
+                let is_distinct = settings.is_distinct || settings.merges_alike;
+                other.items == items || is_distinct && other.fingerprint == fingerprint
             };
             if counts && !known.iter().any(is_same) {
                 known.push(Scored { items, stats, score, fingerprint });
@@ -345,6 +381,29 @@ impl Assessment<'_> {
         best.iter().enumerate().map(slice).collect()
     }
 
+    /// A slice for each finding, with the other descriptions of its rows.
+    fn merged(&self, findings: &[Finding<'_>]) -> Vec<ErrorSlice> {
+        let other = |other: &Other| AlikeSlice {
+            predicate: self.predicate(&other.items),
+            size: u64::from(other.size),
+            overlap: other.overlap,
+        };
+        let slice = |found: &Finding<'_>| ErrorSlice {
+            also_described_by: found.others.iter().map(other).collect(),
+            ..self.slice(&found.slice.items, found.slice.stats, found.slice.score)
+        };
+        findings.iter().map(slice).collect()
+    }
+
+    fn predicate(&self, items: &[u32]) -> Predicate {
+        let of = |item: &u32| {
+            let Item { feature, code } = self.table.items()[*item as usize];
+            let feature = &self.features[feature];
+            (feature.name.clone(), feature.shown(code))
+        };
+        items.iter().map(of).collect()
+    }
+
     /// Compares slices with earlier ones, and returns the earlier ones that were not found again.
     fn compare(&self, slices: &mut [ErrorSlice], known: &[Scored], earlier: &Earlier) -> Vec<ErrorSlice> {
         for slice in &mut *slices {
@@ -354,7 +413,7 @@ impl Assessment<'_> {
         let mut resolved = Vec::new();
         for known in known {
             let mut now = self.slice(&known.items, known.stats, known.score);
-            if !slices.iter().any(|slice| slice.predicate == now.predicate) {
+            if !slices.iter().any(|slice| slice.is_described_by(&now.predicate)) {
                 let before = same_slice(earlier, &now);
                 compare(&mut now, before);
                 now.change = Some(SliceChange::Resolved);
@@ -365,17 +424,14 @@ impl Assessment<'_> {
     }
 
     fn slice(&self, items: &[u32], stats: Stats, score: f64) -> ErrorSlice {
+        let predicate = self.predicate(items);
         let items: Vec<Item> = items.iter().map(|item| self.table.items()[*item as usize]).collect();
         let is_member =
             |row: u32| items.iter().all(|item| self.features[item.feature].code(row) == item.code);
         let (measured, tested) = self.held_out.as_ref().map(|held_out| held_out.measure(is_member)).unzip();
         let (p_value, test) = tested.flatten().unzip();
-        let predicate = |item: &Item| {
-            let feature = &self.features[item.feature];
-            (feature.name.clone(), feature.shown(item.code))
-        };
         ErrorSlice {
-            predicate: items.iter().map(predicate).collect(),
+            predicate,
             size: u64::from(stats.size),
             average_error: stats.error / f64::from(stats.size),
             score,
@@ -384,6 +440,7 @@ impl Assessment<'_> {
             adjusted_p_value: None,
             test,
             same_rows_as: None,
+            also_described_by: Vec::new(),
             verdict: SliceVerdict::Inconclusive,
             change: None,
             earlier_average_error: None,

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::best::{Bar, Best, Scored};
+use super::best::{Bar, Best, Others, Scored};
 use super::level::{Candidate, Level};
 use super::score::{Scoring, Stats};
 use super::table::{Rows, Table};
@@ -44,6 +44,8 @@ pub struct LevelAccount {
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) best: Vec<Scored>,
+    /// Those with the same rows as one of the best, where only the first one of these counts.
+    pub(super) others: Others,
     pub(super) levels: Vec<LevelAccount>,
     /// Whether slices of all requested numbers of predicates were searched.
     pub(super) complete: bool,
@@ -80,17 +82,24 @@ pub(super) fn best_slices(
         let (bar, width) = (best.bar(), level.width() + 1);
         let parents = level.retained(|stats| bar.admits(scoring.bound(stats), width));
         if parents.len() == 0 {
-            return Ok(Outcome { best: best.into_found(), levels, complete: true });
+            return Ok(Outcome::of(best, levels, true));
         }
         let keep_bytes = if width < aim.level_max { Some(aim.level_bytes_max) } else { None };
         let grown = search.grow(&parents, &mut best, keep_bytes)?;
         levels.push(grown.account);
         match grown.level {
             Some(next) => level = next,
-            None => return Ok(Outcome { best: best.into_found(), levels, complete: false }),
+            None => return Ok(Outcome::of(best, levels, false)),
         }
     }
-    Ok(Outcome { best: best.into_found(), levels, complete: true })
+    Ok(Outcome::of(best, levels, true))
+}
+
+impl Outcome {
+    fn of(best: Best, levels: Vec<LevelAccount>, complete: bool) -> Self {
+        let (best, others) = best.into_found();
+        Self { best, others, levels, complete }
+    }
 }
 
 struct Search<'s> {

@@ -8,6 +8,7 @@
 //! the other: those errors are fair, each p-value is one of a single test, and it is corrected for the slices in the
 //! answer, not for all that were looked at.
 
+mod alike;
 mod answer;
 mod best;
 mod bits;
@@ -29,9 +30,10 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_data::read::Place;
 
+pub use alike::ALIKE_MIN;
 pub use answer::{
-    Answer, Earlier, EarlierFeature, EarlierSlice, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict,
-    shown_predicate,
+    AlikeSlice, Answer, Earlier, EarlierFeature, EarlierSlice, ErrorSlice, Predicate, Side, SliceChange,
+    SliceVerdict, shown_predicate,
 };
 pub use blind_spots::{BlindSpots, COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};
 pub(crate) use blind_spots::{Searched, blind_spots};
@@ -68,6 +70,11 @@ pub enum SearchError {
         "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both strings with a 0/1 loss"
     )]
     NotComparable { label: String, prediction: String },
+    #[error(
+        "`{label}` and `{prediction}` have no class in common, so every row would be wrong: labels {labels}; predictions \
+         {predictions}"
+    )]
+    NoCommonClass { label: String, prediction: String, labels: String, predictions: String },
     #[error("{what}")]
     Setting { what: String },
     #[error("{rows} rows with an error are too few to search for slices of at least {min_support}")]

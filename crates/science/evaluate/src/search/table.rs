@@ -112,6 +112,12 @@ impl Table {
         (self.measured(rows, *last, self.size(rows, *last)), self.fingerprint(rows, *last))
     }
 
+    /// The set of rows with all these items.
+    pub(super) fn rows_of(&self, items: &[u32], rows: &mut Rows) -> Vec<u64> {
+        rows.fill(self, items);
+        rows.all.clone()
+    }
+
     /// How many of the rows have the item; of errors of 0 and 1 also how many of those are wrong.
     pub(super) fn size(&self, rows: &Rows, item: u32) -> (u32, Option<u32>) {
         let set = &self.sets[item as usize];

@@ -159,6 +159,45 @@ proptest! {
     }
 }
 
+/// Proves that slices which name the same rows, or 95 % of them, are one finding with the others as its other descriptions, that as many
+/// findings come as are wanted, and that an earlier answer by another description is found again.
+#[test]
+fn the_same_rows_are_one_finding() {
+    let mut draw = random(21);
+    let rows = 4_000;
+    let codes: Vec<u64> = (0..rows).map(|_| draw(4)).collect();
+    // A copy, one that differs in a hundredth of the rows, and two other columns.
+    let nearly: Vec<u64> = codes.iter().map(|code| if draw(100) == 0 { draw(4) } else { *code }).collect();
+    let others: [Vec<u64>; 2] = [0, 1].map(|_| (0..rows).map(|_| draw(4)).collect());
+    let errors = (0..rows as usize).map(|row| {
+        let worse = [(codes[row] == 1, 400), (others[0][row] == 2, 250)];
+        let most =
+            worse.iter().filter(|(is, _)| *is).map(|(_, probability)| *probability).max().unwrap_or(50);
+        f64::from(u8::from(draw(1000) < most))
+    });
+    let errors: Vec<f64> = errors.collect();
+    let [third, fourth] = others;
+    let small = Small { codes: vec![codes.clone(), codes, nearly, third, fourth], errors };
+    let settings = Settings { merges_alike: true, top: 2, max_level: 1, ..Settings::default() };
+    let answer = find(small.frame(), &roles(), &settings, None, &quiet()).unwrap();
+    assert_eq!(answer.slices.len(), 2);
+    let first = &answer.slices[0];
+    let described = |slice: &ErrorSlice, name: &str| {
+        let by = |predicate: &Predicate| predicate.len() == 1 && predicate.contains_key(name);
+        by(&slice.predicate) || slice.also_described_by.iter().any(|it| by(&it.predicate))
+    };
+    assert!(["f0", "f1", "f2"].iter().all(|name| described(first, name)), "{first:?}");
+    assert!(first.also_described_by.iter().all(|it| it.overlap >= ALIKE_MIN && it.size > 0));
+    assert!(described(&answer.slices[1], "f3"), "{:?}", answer.slices);
+    let every = Settings { merges_alike: false, ..settings.clone() };
+    let every = find(small.frame(), &roles(), &every, None, &quiet()).unwrap();
+    assert!(every.slices.iter().all(|slice| slice.also_described_by.is_empty()));
+    let earlier: Earlier = serde_json::from_str(&serde_json::to_string(&every).unwrap()).unwrap();
+    let again = find(small.frame(), &roles(), &settings, Some(&earlier), &quiet()).unwrap();
+    assert_eq!(again.slices[0].predicate, first.predicate);
+    assert!(again.resolved.is_empty() && again.slices[0].change == Some(SliceChange::Same), "{again:?}");
+}
+
 fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut rng = SplitMix64::new(seed);
     move |below| rng.next_u64() % below

@@ -20,9 +20,9 @@ pub fn metric_batch(attempt: &AttemptRow, named: &NamedSegment) -> Result<Record
     let mut values = Float64Builder::new();
     let mut moments = TimestampMicrosecondBuilder::new().with_timezone("UTC");
     let mut sequences = Int64Builder::new();
-    for point in named.segment.iter().flat_map(|segment| segment.metric_points()) {
+    for point in named.segment.iter().flat_map(|segment| segment.metric_points_of_any_step()) {
         names.append_value(&point.name);
-        steps.append_value(i64::try_from(point.step).unwrap_or(i64::MAX));
+        steps.append_value(point.step);
         values.append_value(point.value);
         moments.append_value(point.at.as_micros());
         sequences.append_value(i64::from(point.sequence));

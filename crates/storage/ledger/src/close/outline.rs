@@ -16,7 +16,7 @@ use crate::error::LedgerError;
 use crate::records::{ArtifactRow, AttemptRow, EventRow, ParameterRow, RecordSegmentRow, TagRow};
 
 /// Parameters, tags and artifacts of an attempt that the ledger keeps, each of them at most.
-const NAMED_ROWS_MAX: usize = 10_000;
+pub(crate) const NAMED_ROWS_MAX: usize = 10_000;
 /// Events of an attempt that the ledger keeps at most: the first and the last of them. As many records of checkpoints.
 const EVENTS_MAX: usize = 20_000;
 
@@ -105,7 +105,7 @@ impl Outline {
             }
             if of_script {
                 rank.take(segment);
-                self.closed.point_count += segment.metric_points().count() as u64;
+                self.closed.point_count += segment.metric_points_of_any_step().count() as u64;
                 if several {
                     self.take_origins(part);
                 }
@@ -123,7 +123,7 @@ impl Outline {
     }
 
     fn take_origins(&mut self, part: &NamedSegment) {
-        for point in part.segment.iter().flat_map(Segment::metric_points) {
+        for point in part.segment.iter().flat_map(Segment::metric_points_of_any_step) {
             if self.origins.len() < METRIC_NAMES_MAX || !self.origins.counts(&point.name, part.origin()) {
                 self.origins.take(&point.name, part.origin());
             }
@@ -141,9 +141,13 @@ impl Outline {
             }
             match &located.frame {
                 Frame::Metrics(metrics) => self.closed.see(metrics.at, Some(metrics.step)),
+                Frame::EarlyMetrics(metrics) => self.closed.see(metrics.at, None),
                 Frame::Heartbeat(heartbeat) => self.closed.see(heartbeat.at, Some(heartbeat.step)),
                 Frame::Event(event) => {
-                    self.closed.see(event.at, None);
+                    // What is said of files that were read shows no life of the script.
+                    if origin != Some(Origin::Files) {
+                        self.closed.see(event.at, None);
+                    }
                     if !self.take_reported(attempt, event) {
                         self.events.push(event_row(attempt, id(), event, origin));
                     }
@@ -192,9 +196,9 @@ impl Outline {
         true
     }
 
-    /// What the script printed, what its event files hold and what it recorded replace each other in this order.
+    /// What its files of settings hold, what the script printed, what its event files hold and what it recorded replace each other in this order.
     fn take_parameter(&mut self, name: &str, value: &str, origin: Option<Origin>) {
-        let precedence = origin.map_or(0, Origin::precedence);
+        let precedence = origin.map_or(0, Origin::precedence_of_parameters);
         let found = (precedence, self.place);
         self.place += 1;
         let new = Reported {
@@ -322,6 +326,10 @@ fn parameters(
     let command: &[String] = if imported { &[] } else { &attempt.command };
     let declared = declared(command, &given.parameters);
     let mut parameters = Unique::new(declared.len() + reported.len());
+    let is_of_files = |parameter: &Reported| parameter.origin == Origin::Files.as_str();
+    reported.retain(|parameter| {
+        !is_of_files(parameter) || !declared.iter().any(|one| *one.name == *parameter.name)
+    });
     for parameter in declared {
         let name = parameter.name.to_string();
         parameters.put(name.clone(), row(name, parameter.value.to_string(), parameter.origin.to_string()));

@@ -1,5 +1,5 @@
-//! Rounds that a script prints from 0 again although it continues: `xgboost.train` counts those that it adds to the model of `xgb_model`,
-//! and prints them as `[0]  train-rmse:0.2`.
+//! Rounds that a script prints from the first one again although it continues: `xgboost.train` counts those that it adds to the model of `xgb_model`,
+//! and prints them as `[0]  train-rmse:0.2`, which is read as step 1.
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
@@ -47,7 +47,7 @@ impl Rounds {
     pub fn before(&self) -> Option<Step> {
         let ((first_at, first), (read_at, rounds)) = self.first.zip(self.read)?;
         let in_time = read_at.seconds_since(first_at) <= LATE_SECONDS;
-        rounds.filter(|rounds| in_time && first < *rounds && !self.goes_back)
+        rounds.filter(|rounds| in_time && first <= *rounds && !self.goes_back)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trackway_core::Step;
+use trackway_core::MetricStep;
 use trackway_formats::record::{METRIC_NAMES_MAX, OriginOfEach};
 
 use super::NamedSegment;
@@ -19,10 +19,10 @@ pub(super) struct Summaries {
 struct Gathered {
     point_count: u64,
     finite_count: u64,
-    first: (Step, f64),
-    last: (Step, f64),
+    first: (MetricStep, f64),
+    last: (MetricStep, f64),
     /// The step and the number of the values at the end that are not finite; of ranks the last one counts.
-    not_finite: Option<(Step, u64)>,
+    not_finite: Option<(MetricStep, u64)>,
     min: f64,
     max: f64,
     /// The running mean does not overflow where a sum would.
@@ -33,8 +33,8 @@ impl Summaries {
     /// Takes the values of a part that count.
     pub fn take(&mut self, named: &NamedSegment, origins: &OriginOfEach) {
         let Ok(segment) = &named.segment else { return };
-        let points = segment.metric_points().filter(|point| origins.counts(&point.name, named.origin()));
-        for point in points {
+        let points = segment.metric_points_of_any_step();
+        for point in points.filter(|point| origins.counts(&point.name, named.origin())) {
             if let Some(gathered) = self.metrics.get_mut(point.name.as_ref()) {
                 gathered.take(point.step, point.value);
             } else if self.metrics.len() >= METRIC_NAMES_MAX {
@@ -53,7 +53,7 @@ impl Summaries {
 }
 
 impl Gathered {
-    fn starting(step: Step, value: f64) -> Self {
+    fn starting(step: MetricStep, value: f64) -> Self {
         let (first, last) = ((step, value), (step, value));
         Self {
             point_count: 0,
@@ -67,7 +67,7 @@ impl Gathered {
         }
     }
 
-    fn take(&mut self, step: Step, value: f64) {
+    fn take(&mut self, step: MetricStep, value: f64) {
         self.point_count += 1;
         self.last = (step, value);
         if value.is_finite() {

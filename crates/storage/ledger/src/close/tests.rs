@@ -72,6 +72,43 @@ fn the_last_recorded_step_has_a_time() {
     assert_eq!((closed.last_step, closed.last_recorded_step), (Some(3), Some((2, at(11)))));
 }
 
+/// Proves that values at steps below 0 are closed at their steps, beside that of step 0, and are no progress of the attempt.
+#[test]
+fn values_before_the_first_step_stay_there() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Import, |encoder, bytes| {
+        encoder.early_metrics(bytes, at(10), -1, &[("loss", 0.9)]);
+        encoder.metrics(bytes, at(11), 0, &[("loss", 0.5)]);
+        encoder.early_metrics(bytes, at(12), -2, &[("acc", 0.1)]);
+    });
+    let closed = recorded.close(&RunSection::default());
+    assert_eq!((closed.point_count, closed.first_step, closed.last_step), (3, Some(0), Some(0)));
+    let steps: Vec<(&str, i64, i64)> =
+        closed.summaries.iter().map(|row| (row.name.as_str(), row.first_step, row.last_step)).collect();
+    assert_eq!(steps, [("acc", -2, -2), ("loss", -1, 0)]);
+    let segments = read_segments(recorded.home.path(), recorded.attempt.attempt_id).unwrap();
+    let batch = metric_batch(&recorded.attempt, &segments[0]).unwrap();
+    let steps = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(
+        batch.column_by_name("step").unwrap(),
+    );
+    assert_eq!(steps.values().to_vec(), [-1, 0, -2]);
+}
+
+/// Proves that the message of an event about something left out is a sentence with its place.
+#[test]
+fn what_is_left_out_is_a_sentence() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::TensorBoard, |encoder, bytes| {
+        let fields = [("path", "runs/a"), ("why", "the record at byte 3 is left out"), ("offset", "3")];
+        encoder.event_parts(bytes, at(1), None, EventKind::EventFileSkipped.as_str(), &fields);
+        encoder.event_parts(bytes, at(1), None, "other", &fields[1..]);
+    });
+    let closed = recorded.close(&RunSection::default());
+    let messages: Vec<&str> = closed.events.iter().map(|row| row.message.as_str()).collect();
+    let sentence = "the record at byte 3 is left out";
+    assert_eq!(messages, [&*format!("runs/a: {sentence}"), &*format!("why={sentence} offset=3")]);
+}
+
 /// Proves that the machine's record is closed into a separate file, that its events are history and no sign of the script's life, and
 /// that each segment names the file that has its points.
 #[test]
@@ -187,6 +224,7 @@ fn printed_rounds_continue_those_of_the_model() {
         (closed.first_step.unwrap(), closed.last_step.unwrap())
     };
     assert_eq!(steps(&[0, 1, 2], &read, 9), (41, 43));
+    assert_eq!(steps(&[41, 42], &read, 9), (82, 83), "the first line has as many rounds as the model");
     assert_eq!(steps(&[0, 60], &read, 11), (41, 101), "more rounds than before; the event is a little late");
     for fields in [
         [("layout", "lightgbm"), planned, by],

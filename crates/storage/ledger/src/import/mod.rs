@@ -2,9 +2,15 @@
 //!
 //! Each imported run is one run with one sealed attempt, whose launcher is the tool's name. Its metrics are a flight record
 //! of origin `import`. Ids follow from the tool's own ids, so importing again finds what is there and adds nothing.
+//!
+//! What cannot be read is left out and named, with its place and number: a run, a line, a record. It never ends the reading of a store.
 
+mod fit;
 mod mlflow;
+#[cfg(test)]
+mod mutants;
 mod neptune;
+mod omissions;
 mod tensorboard;
 mod wandb;
 mod write;
@@ -12,8 +18,9 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use trackway_core::{Timestamp, closed_list};
+use trackway_core::{MetricStep, Timestamp, closed_list};
 
+pub use self::omissions::{Omission, OmissionKind, Omissions};
 pub use self::write::Imported;
 use crate::error::LedgerError;
 
@@ -49,7 +56,7 @@ pub enum ForeignEnd {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ForeignPoint {
     /// The step; 0 where the tool has none.
-    pub step: u64,
+    pub step: MetricStep,
     /// When it was logged.
     pub at: Timestamp,
     /// The value.
@@ -85,6 +92,10 @@ pub struct ForeignRun {
     pub tags: Vec<(String, String)>,
     /// Its metrics, points in the order they were logged.
     pub metrics: BTreeMap<String, Vec<ForeignPoint>>,
+    /// What of it is left out.
+    pub skipped: Omissions,
+    /// What of it is not as it is in the store.
+    pub changed: Omissions,
 }
 
 impl ForeignRun {
@@ -103,8 +114,41 @@ impl ForeignRun {
 pub struct ForeignStore {
     /// Its runs.
     pub runs: Vec<ForeignRun>,
-    /// What was skipped: where, and why.
-    pub passed: Vec<(PathBuf, String)>,
+    /// What is left out that is not a part of one of these runs.
+    pub skipped: Omissions,
+}
+
+impl ForeignStore {
+    /// All that is left out, and all that is changed.
+    #[must_use]
+    pub fn omissions(&self) -> (Omissions, Omissions) {
+        let (mut skipped, mut changed) = (self.skipped.clone(), Omissions::default());
+        for run in &self.runs {
+            skipped.merge(run.skipped.clone());
+            changed.merge(run.changed.clone());
+        }
+        (skipped, changed)
+    }
+
+    /// Leaves out runs that are a copy of another one, and makes the others fit.
+    fn finished(mut self, path: &Path) -> Self {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for mut run in std::mem::take(&mut self.runs) {
+            match names.get(&run.key) {
+                Some(other) => {
+                    let why =
+                        format!("the run `{}` has the same id as `{other}`, of which it is a copy", run.name);
+                    self.skipped.add(OmissionKind::Run, path, why, 1);
+                }
+                None => {
+                    names.insert(run.key.clone(), run.name.clone());
+                    fit::fit(&mut run, path);
+                    self.runs.push(run);
+                }
+            }
+        }
+        self
+    }
 }
 
 /// Reads every run of a store.
@@ -118,10 +162,12 @@ pub fn read_foreign(tool: ForeignTool, path: &Path) -> Result<ForeignStore, Ledg
         ForeignTool::TensorBoard => tensorboard::read(path),
         ForeignTool::Neptune => neptune::read(path),
     }?;
-    if store.runs.is_empty() && store.passed.is_empty() {
+    // A folder that was not searched says nothing of the tool.
+    let is_of_tool = |omission: &Omission| omission.kind != OmissionKind::Folder;
+    if store.runs.is_empty() && !store.skipped.list().iter().any(is_of_tool) {
         return Err(no_store(tool, path));
     }
-    Ok(store)
+    Ok(store.finished(path))
 }
 
 fn no_store(tool: ForeignTool, path: &Path) -> LedgerError {
@@ -134,31 +180,75 @@ fn no_store(tool: ForeignTool, path: &Path) -> LedgerError {
     LedgerError::Import { path: path.into(), why: format!("there is no run in it; name {wanted}") }
 }
 
-/// The files below a path whose names `wanted` admits, sorted; the path itself when it is such a file.
-fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, LedgerError> {
+/// What is below a path.
+#[derive(Default)]
+struct Found {
+    /// Files, sorted.
+    files: Vec<PathBuf>,
+    /// All folders, the path itself among them.
+    folders: Vec<PathBuf>,
+    /// Folders and files that could not be looked at.
+    skipped: Omissions,
+}
+
+/// The files below a path whose names `wanted` admits; the path itself when it is such a file.
+fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Found, LedgerError> {
     /// Folders deeper than this are not looked at.
     const DEPTH_MAX: usize = 12;
-    let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Found::default();
     if std::fs::metadata(path).map_err(LedgerError::file("read", path))?.is_file() {
-        return Ok(if wanted(&name_of(path)) { vec![path.to_owned()] } else { Vec::new() });
+        found.files.extend(wanted(&name_of(path)).then(|| path.to_owned()));
+        return Ok(found);
     }
-    let (mut found, mut folders) = (Vec::new(), vec![(path.to_owned(), 0)]);
+    let mut folders = vec![(path.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).map_err(LedgerError::file("read", &folder))?.flatten() {
-            match entry.file_type() {
-                // Links are not followed: `latest-run` names a run a second time.
-                Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => folders.push((entry.path(), depth + 1)),
-                Ok(kind) if kind.is_file() && wanted(&name_of(&entry.path())) => found.push(entry.path()),
-                _ => {}
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if depth == 0 => return Err(LedgerError::file("read", &folder)(error)),
+            Err(error) => {
+                found.skipped.add(OmissionKind::Folder, &folder, unreadable(&error), 1);
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_wanted = || wanted(&name_of(&entry.path()));
+            if kind.is_dir() && depth < DEPTH_MAX {
+                folders.push((entry.path(), depth + 1));
+            } else if kind.is_dir() {
+                let why = format!("folders that are more than {DEPTH_MAX} deep are not searched");
+                found.skipped.add(OmissionKind::Folder, path, why, 1);
+            } else if kind.is_file() && is_wanted() {
+                found.files.push(entry.path());
+            } else if kind.is_symlink() && is_wanted() {
+                // `latest-run` names a run a second time.
+                found.skipped.add(OmissionKind::File, &entry.path(), "symbolic links are not followed", 1);
             }
         }
+        found.folders.push(folder);
     }
-    found.sort();
+    found.files.sort();
     Ok(found)
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, LedgerError> {
-    std::fs::read(path).map_err(LedgerError::file("read", path))
+fn unreadable(error: &std::io::Error) -> String {
+    format!("it cannot be read: {error}")
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Numbers of kinds as a list: `image (3), text (1)`.
+fn counted_kinds<K: std::fmt::Display>(kinds: &BTreeMap<K, u64>) -> String {
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
+    kinds.join(", ")
+}
+
+/// Notes what was not imported because it is not a number.
+fn note_objects<K: std::fmt::Display>(store: &mut ForeignStore, path: &Path, kinds: &BTreeMap<K, u64>) {
+    let why = format!("only numbers, parameters and tags are imported, not: {}", counted_kinds(kinds));
+    store.skipped.add(OmissionKind::Object, path, why, kinds.values().sum());
 }
 
 fn at_seconds(seconds: f64) -> Timestamp {

@@ -9,31 +9,52 @@ use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
+use arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampMillisecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use trackway_core::MetricStep;
 use trackway_core::boundary::contained;
 
-use super::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, at_millis, files_below};
+use super::{
+    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_millis, files_below, note_objects,
+};
 use crate::error::LedgerError;
 
+/// What the names of Neptune's own attributes begin with.
+const OWN: &str = "sys/";
+
+/// What is read of a store.
+#[derive(Default)]
+struct Reading {
+    runs: BTreeMap<String, ForeignRun>,
+    /// Values that are no numbers, by their type.
+    objects: BTreeMap<String, u64>,
+    /// Rows without a project, a run or the name of an attribute.
+    nameless: u64,
+}
+
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
-    let mut store = ForeignStore::default();
-    let mut runs: BTreeMap<String, ForeignRun> = BTreeMap::new();
-    for file in files_below(path, &|name| name.ends_with(".parquet"))? {
-        let read = contained(|| read_part(&file, &mut runs).map_err(|error| error.to_string()));
+    let found = files_below(path, &|name| name.ends_with(".parquet"))?;
+    let mut store = ForeignStore { skipped: found.skipped, ..ForeignStore::default() };
+    let mut reading = Reading::default();
+    for file in found.files {
+        let read = contained(|| read_part(&file, &mut reading).map_err(|error| error.to_string()));
         if let Err(why) = read.unwrap_or_else(|panic| Err(format!("decoding it failed: {panic}"))) {
-            store.passed.push((file, why));
+            store.skipped.add(OmissionKind::File, &file, why, 1);
         }
+        let nameless = std::mem::take(&mut reading.nameless);
+        let why = "rows that do not name a project, a run and an attribute";
+        store.skipped.add(OmissionKind::Value, &file, why, nameless);
     }
-    store.runs = runs.into_values().map(ForeignRun::with_times_of_points).collect();
+    store.runs = reading.runs.into_values().map(ForeignRun::with_times_of_points).collect();
+    note_objects(&mut store, path, &reading.objects);
     Ok(store)
 }
 
-fn read_part(path: &Path, runs: &mut BTreeMap<String, ForeignRun>) -> Result<(), Box<dyn Error>> {
+fn read_part(path: &Path, reading: &mut Reading) -> Result<(), Box<dyn Error>> {
     for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.build()? {
         let batch = batch?;
         let rows = Rows::of(&batch)?;
-        (0..batch.num_rows()).for_each(|row| rows.take(row, runs));
+        (0..batch.num_rows()).for_each(|row| rows.take(path, row, reading));
     }
     Ok(())
 }
@@ -60,7 +81,7 @@ impl Rows {
         let texts = names.into_iter().map(|name| Ok((name, column(name, DataType::Utf8)?)));
         Ok(Self {
             texts: texts.collect::<Result<_, Box<dyn Error>>>()?,
-            step: column("step", DataType::Int64)?,
+            step: column("step", DataType::Float64)?,
             at: column("timestamp", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())))?,
             float: column("float_value", DataType::Float64)?,
             set: batch.column_by_name("string_set_value").cloned(),
@@ -72,15 +93,16 @@ impl Rows {
         column.is_valid(row).then(|| column.value(row).to_owned())
     }
 
-    fn take(&self, row: usize, runs: &mut BTreeMap<String, ForeignRun>) {
+    fn take(&self, file: &Path, row: usize, reading: &mut Reading) {
         let text = |name: &str| self.text(name, row);
         let (Some(project), Some(id), Some(path)) =
             (text("project_id"), text("run_id"), text("attribute_path"))
         else {
+            reading.nameless += 1;
             return;
         };
         let key = format!("{project}/{id}");
-        let run = runs.entry(key.clone()).or_insert_with(|| ForeignRun {
+        let run = reading.runs.entry(key.clone()).or_insert_with(|| ForeignRun {
             key,
             name: id,
             group: Some(project),
@@ -90,20 +112,30 @@ impl Rows {
         let float = float.is_valid(row).then(|| float.value(row));
         match (text("attribute_type").as_deref(), float) {
             (Some("float_series"), Some(value)) => {
-                let step = self.step.as_primitive::<Int64Type>();
-                let step = if step.is_valid(row) { u64::try_from(step.value(row)).unwrap_or(0) } else { 0 };
+                let (step, why) = whole_step(number(&self.step, row));
+                if let Some(why) = why {
+                    run.changed.add(OmissionKind::Value, file, format!("`{path}`: {why}"), 1);
+                }
                 let at = self.at.as_primitive::<TimestampMillisecondType>();
                 let at = at_millis(if at.is_valid(row) { at.value(row) } else { 0 });
                 run.metrics.entry(path).or_default().push(ForeignPoint { step, at, value });
             }
             (Some("float"), Some(value)) => take_attribute(run, path, value.to_string()),
             (Some(kind @ ("int" | "string" | "bool" | "datetime")), _) => {
-                if let Some(value) = text(&format!("{kind}_value")) {
-                    take_attribute(run, path, value);
+                match text(&format!("{kind}_value")) {
+                    Some(value) => take_attribute(run, path, value),
+                    None if path.starts_with(OWN) => {}
+                    None => {
+                        run.skipped.add(OmissionKind::Parameter, file, format!("`{path}` has no value"), 1)
+                    }
                 }
             }
             (Some("string_set"), _) if path == "sys/tags" => run.tags.extend(self.labels(row)),
-            _ => {}
+            (Some("float_series" | "float"), None) => {
+                run.skipped.add(OmissionKind::Value, file, format!("`{path}` has no value"), 1);
+            }
+            _ if path.starts_with(OWN) => {}
+            (kind, _) => *reading.objects.entry(kind.unwrap_or("untyped").to_owned()).or_default() += 1,
         }
     }
 
@@ -113,6 +145,22 @@ impl Rows {
         let labels = list.value(row);
         let Some(labels) = labels.as_string_opt::<i32>() else { return Vec::new() };
         labels.iter().flatten().map(|label| (label.to_owned(), "true".to_owned())).collect()
+    }
+}
+
+fn number(column: &ArrayRef, row: usize) -> Option<f64> {
+    let column = column.as_primitive::<Float64Type>();
+    column.is_valid(row).then(|| column.value(row))
+}
+
+/// The step below a decimal one, and what is changed by that.
+fn whole_step(step: Option<f64>) -> (MetricStep, Option<&'static str>) {
+    match step {
+        None => (0, Some("values without a step are at step 0")),
+        Some(step) if step.fract() != 0.0 => {
+            (step.floor() as MetricStep, Some("decimal steps are rounded down"))
+        }
+        Some(step) => (step as MetricStep, None),
     }
 }
 
@@ -127,7 +175,21 @@ fn take_attribute(run: &mut ForeignRun, path: String, value: String) {
         "sys/failed" if value == "true" => run.end = ForeignEnd::Failed,
         "sys/failed" => run.end = ForeignEnd::Completed,
         "source_code/git" => run.git_commit = Some(value),
-        _ if path.starts_with("sys/") => {}
+        _ if path.starts_with(OWN) => {}
         _ => run.parameters.push((path, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a decimal step is rounded down, below 0 too, and that this and a missing step are noted.
+    #[test]
+    fn steps_are_whole() {
+        assert_eq!((whole_step(Some(3.0)), whole_step(Some(-1.0))), ((3, None), (-1, None)));
+        let steps = [Some(2.5), Some(-0.5), None].map(whole_step);
+        assert_eq!(steps.map(|(step, _)| step), [2, -1, 0]);
+        assert!(steps.iter().all(|(_, why)| why.is_some()));
     }
 }

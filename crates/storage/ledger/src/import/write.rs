@@ -9,20 +9,23 @@ use sha2::{Digest, Sha256};
 use trackway_core::name::{Name, Named};
 use trackway_core::text::hex;
 use trackway_core::{
-    AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, Confidence, Domain, Ids, LaunchKind, MetricStep, RetryOutlook, RunId, Step, TerminationReason,
+    Timestamp,
 };
 use trackway_formats::EventKind;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader};
 use trackway_formats::runfile::RunSection;
 
-use super::{ForeignEnd, ForeignRun, ForeignTool};
+use super::{ForeignEnd, ForeignRun, ForeignTool, Omissions};
 use crate::close::close_records;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, AttemptState, RunRow, RunState};
 use crate::seal::AttemptSeal;
 
+/// So many omissions of a run are events of its attempt.
+const EVENTS_MAX: usize = 100;
 /// A segment is ended at this size, as the recorder ends its own.
 const SEGMENT_BYTES_MAX: usize = 64 << 20;
 
@@ -215,6 +218,8 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
     for (name, value) in &foreign.tags {
         segments.tag(name, value);
     }
+    segments.omissions(EventKind::ImportSkipped, &foreign.skipped);
+    segments.omissions(EventKind::ImportChanged, &foreign.changed);
     for (step, at, values) in frames(foreign) {
         segments.metrics(step, at, &values)?;
     }
@@ -222,11 +227,11 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
 }
 
 /// Values of one step and time, with the names of their metrics.
-type Together<'a> = (u64, Timestamp, Vec<(&'a str, f64)>);
+type Together<'a> = (MetricStep, Timestamp, Vec<(&'a str, f64)>);
 
 /// Values of one step and time together, by step.
 fn frames(foreign: &ForeignRun) -> Vec<Together<'_>> {
-    let mut points: Vec<(u64, Timestamp, &str, f64)> = foreign
+    let mut points: Vec<(MetricStep, Timestamp, &str, f64)> = foreign
         .metrics
         .iter()
         .flat_map(|(name, points)| {
@@ -278,14 +283,36 @@ impl Segments<'_> {
         self.encoder.event(&mut self.bytes, &event);
     }
 
-    fn metrics(&mut self, step: u64, at: Timestamp, values: &[(&str, f64)]) -> Result<(), LedgerError> {
+    /// What was left out or changed: a part of the history of the run.
+    fn omissions(&mut self, kind: EventKind, omissions: &Omissions) {
+        for omission in omissions.list().into_iter().take(EVENTS_MAX) {
+            let (path, count) = (omission.path.to_string_lossy(), omission.count.to_string());
+            let fields = [
+                ("kind", omission.kind.as_str()),
+                ("path", &*path),
+                ("count", &count),
+                ("why", &omission.why),
+            ];
+            self.encoder.event_parts(&mut self.bytes, self.began, None, kind.as_str(), &fields);
+        }
+    }
+
+    fn metrics(
+        &mut self,
+        step: MetricStep,
+        at: Timestamp,
+        values: &[(&str, f64)],
+    ) -> Result<(), LedgerError> {
         for chunk in values.chunks(trackway_formats::record::MAX_METRICS_PER_FRAME) {
             if self.bytes.len() >= SEGMENT_BYTES_MAX || !self.encoder.has_room_for(chunk.len()) {
                 self.end()?;
                 self.sequence += 1;
                 self.begin();
             }
-            self.encoder.metrics(&mut self.bytes, at, step, chunk);
+            match Step::try_from(step) {
+                Ok(step) => self.encoder.metrics(&mut self.bytes, at, step, chunk),
+                Err(_) => self.encoder.early_metrics(&mut self.bytes, at, step, chunk),
+            }
         }
         Ok(())
     }

@@ -275,7 +275,7 @@ record!(
         /// Its last value, as a string.
         value: String,
         /// `command line` (an argument of the command), `given` (`--param`, or `[run] parameters`), or the writer of the
-        /// record: `sdk`, `tensorboard`, `stdout`, `import`. Null: recorded before there was this column.
+        /// record: `sdk`, `tensorboard`, `files`, `stdout`, `import`. Null: recorded before there was this column.
         origin: Option<String>,
     }
 );

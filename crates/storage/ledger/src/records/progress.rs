@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use trackway_core::{AttemptId, CheckpointState, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, CheckpointState, MetricStep, RunId, Step, Timestamp};
 
 use crate::value::record;
 
@@ -59,9 +59,9 @@ record!(
         /// Number of points that were NaN or infinite.
         non_finite_count: u64,
         /// The step of the first point.
-        first_step: Step,
+        first_step: MetricStep,
         /// The step of the last point.
-        last_step: Step,
+        last_step: MetricStep,
         /// The first value; null when it was NaN.
         first_value: Option<f64>,
         /// The last value; null when it was NaN.
@@ -73,7 +73,7 @@ record!(
         /// The mean of the finite values.
         mean_value: Option<f64>,
         /// The step from which on every point was NaN or infinite; null when the last point was finite.
-        non_finite_from_step: Option<Step>,
+        non_finite_from_step: Option<MetricStep>,
         /// Number of points from that step on; null when the last point was finite.
         non_finite_end_count: Option<u64>,
     }
@@ -88,7 +88,7 @@ record!(
         run_id: RunId,
         /// The segment's file name in the attempt's `records` folder.
         path: String,
-        /// What wrote it: sdk, stdout, tensorboard or import; null when its header was torn.
+        /// What wrote it: sdk, stdout, files, tensorboard or import; null when its header was torn.
         origin: Option<String>,
         /// Bytes of the file.
         size_bytes: u64,

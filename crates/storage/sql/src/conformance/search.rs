@@ -15,8 +15,9 @@ use trackway_formats::runfile::Plan;
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
 use trackway_ledger::scan::{Backend, Record as _, Value, live_summaries};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow,
-    RunAmendmentRow, RunField, RunFilter, RunRow, RunState, TagRow,
+    AttemptRow, AttemptSeal, AttemptState, ErrorKind, EvaluationMetricRow, EvaluationRow, EvaluationState,
+    GATE_TEST_ORIGIN, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunAmendmentRow, RunField,
+    RunFilter, RunRow, RunState, TagRow,
 };
 
 use crate::query::RowPredicate;
@@ -180,14 +181,24 @@ fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
 }
 
 /// Names that the searches below use.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 21] = [
     "state", "name", "model_family", "seed", "attempt_count", "wall_seconds", "gpu_seconds", "cost_usd",
     "val_loss", "first.val_loss", "min.loss", "max.loss", "epoch", "param.lr", "param.optimizer",
-    "param.mixed", "param.late", "tag.team",
+    "param.mixed", "param.late", "tag.team", "eval.f1", "eval.slice.old men.f1", "eval.test_set.night.f1",
+];
+
+/// A test set, a slice and a metric.
+type NumberPlace = (Option<&'static str>, &'static str, &'static str);
+
+/// What those of evaluations mean.
+const NUMBERS: [(&str, NumberPlace); 3] = [
+    ("eval.f1", (None, "", "f1")),
+    ("eval.slice.old men.f1", (None, "old men", "f1")),
+    ("eval.test_set.night.f1", (Some("night"), "", "f1")),
 ];
 
 /// Conditions of one name.
-const ATOMS: [&str; 35] = [
+const ATOMS: [&str; 42] = [
     "\"state\" = 'failed'",
     "\"state\" in ('failed', 'running')",
     "\"name\" = 'filled-3'",
@@ -223,10 +234,17 @@ const ATOMS: [&str; 35] = [
     "\"param.late\" >= 3",
     "\"tag.team\" = 'search'",
     "\"tag.team\" is not null",
+    "\"eval.f1\" > 0.5",
+    "\"eval.f1\" between 0.25 and 0.5",
+    "\"eval.f1\" is null",
+    "\"eval.f1\" is not null",
+    "\"eval.f1\" > 40",
+    "\"eval.slice.old men.f1\" <= 0.25",
+    "\"eval.test_set.night.f1\" < \"eval.f1\"",
 ];
 
 /// Orders: names, and whether the greatest comes first.
-const ORDERS: [&[(&str, bool)]; 20] = [
+const ORDERS: [&[(&str, bool)]; 24] = [
     &[],
     &[("val_loss", false)],
     &[("val_loss", true)],
@@ -247,6 +265,10 @@ const ORDERS: [&[(&str, bool)]; 20] = [
     &[("tag.team", true)],
     &[("param.mixed", true), ("val_loss", false)],
     &[("seed", false), ("tag.team", true), ("name", false)],
+    &[("eval.f1", true)],
+    &[("eval.f1", false)],
+    &[("eval.slice.old men.f1", true), ("eval.f1", false)],
+    &[("eval.test_set.night.f1", false)],
 ];
 
 /// Runs of which there are more than any batch and any first pass holds.
@@ -256,6 +278,7 @@ const CONDITIONS: usize = 8;
 
 pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Path) {
     fill_runs(ledger, RUNS, 3, at(50_000)).unwrap();
+    evaluate_runs(ledger);
     live_run(ledger, home);
     let plain = Plain::of(ledger, home);
     let mut rng = SplitMix64::new(5);
@@ -286,6 +309,9 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
         }
     }
     pages_join(ledger, home, &plain);
+    let nearly = RunSearch { columns: vec!["eval.slice.old man.f1".into()], ..RunSearch::default() };
+    let error = search_runs(ledger, home, &nearly).unwrap_err();
+    assert!(error.to_string().contains("did you mean `eval.slice.old men.f1`?"), "{error}");
     for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
         let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
         assert_eq!(search_runs(ledger, home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
@@ -398,6 +424,80 @@ pub(super) fn amended_runs_are_found_by_what_they_are_now(ledger: &Ledger, home:
     assert_eq!(found("hidden_at is not null and name like 'amended%'", true), ["amended and sealed"]);
 }
 
+/// Gives some of the filled runs evaluations: of a further test set, newer ones that lack a metric or its value, failed ones, and some
+/// of known-bad models.
+fn evaluate_runs(ledger: &Ledger) {
+    let runs = ledger.list_runs(&RunFilter::default()).unwrap();
+    let filled = runs.iter().filter(|run| run.name.starts_with("filled-"));
+    let value = |number: usize, every: usize| Some((number % every) as f64 / every as f64);
+    ledger
+        .backend()
+        .transaction(false, |backend| {
+            for (number, run) in filled.enumerate() {
+                let mut evaluate = |order: u32, row: EvaluationRow, numbers: &[(&str, &str, Option<f64>)]| {
+                    evaluated(backend, run, format!("evl_{number}_{order}"), order, row, numbers)
+                };
+                let begun = EvaluationRow::begun(String::new(), run.run_id, "aa".repeat(32), at(1));
+                let of = |origin: &str| EvaluationRow { origin: origin.into(), ..begun.clone() };
+                let is = |every: usize| number.is_multiple_of(every);
+                if is(3) {
+                    let men = ("old men", "f1", value(number, 8));
+                    evaluate(1, begun.clone(), &[("", "f1", value(number, 7)), men])?;
+                }
+                if is(6) {
+                    let newer = value(number, 5).filter(|_| !is(4));
+                    let numbers = [("", "f1", newer), ("", "recall", Some(0.5))];
+                    evaluate(2, of("lm_eval"), if is(18) { &numbers[1..] } else { &numbers[..] })?;
+                }
+                if is(4) {
+                    let night = EvaluationRow { test_set: Some("night".into()), ..begun.clone() };
+                    evaluate(3, night, &[("", "f1", value(number, 9))])?;
+                }
+                if is(30) {
+                    evaluate(4, of(GATE_TEST_ORIGIN), &[("", "f1", Some(100.0))])?;
+                }
+                if is(45) {
+                    let failed = EvaluationRow { failure: Some("it crashed".into()), ..begun.clone() };
+                    evaluate(5, failed, &[("", "f1", Some(50.0))])?;
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Stores an evaluation that began `order` seconds after its run; one with a failure has failed.
+fn evaluated(
+    backend: &mut Backend,
+    run: &RunRow,
+    evaluation_id: String,
+    order: u32,
+    row: EvaluationRow,
+    numbers: &[(&str, &str, Option<f64>)],
+) -> Result<(), LedgerError> {
+    let started_at = run.created_at.plus_seconds(f64::from(order));
+    let begun = EvaluationRow { evaluation_id, started_at, ..row };
+    backend.insert(&begun)?;
+    for (slice, metric, value) in numbers {
+        backend.insert(&EvaluationMetricRow {
+            evaluation_id: begun.evaluation_id.clone(),
+            slice: (*slice).into(),
+            metric: (*metric).into(),
+            value: *value,
+            low: None,
+            high: None,
+            support: None,
+            method: "none".into(),
+            rows_used: None,
+            rows_expected: None,
+        })?;
+    }
+    let has_failed = begun.failure.is_some();
+    let state = if has_failed { EvaluationState::Failed } else { EvaluationState::Completed };
+    backend.update(&EvaluationRow { state, ended_at: Some(started_at), ..begun }, &["run_id"])?;
+    Ok(())
+}
+
 /// A run with a sealed attempt and one that still records.
 fn live_run(ledger: &Ledger, home: &Path) {
     let run = stored_run(ledger, "still recording");
@@ -449,7 +549,15 @@ impl Plain {
         }
         let parameters: Vec<ParameterRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
         let tags: Vec<TagRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
+        let mut evaluations: Vec<EvaluationRow> =
+            ledger.backend().select("ORDER BY started_at, evaluation_id", &[]).unwrap();
+        evaluations.retain(|row| row.state == EvaluationState::Completed && !row.is_gate_test());
+        let numbers: Vec<EvaluationMetricRow> =
+            ledger.backend().select("ORDER BY evaluation_id", &[]).unwrap();
         let values_of = |name: &'static str| -> Vec<Value> {
+            if let Some((_, number)) = NUMBERS.iter().find(|(known, _)| *known == name) {
+                return newest_numbers(&runs, &evaluations, &numbers, *number);
+            }
             if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
                 return runs.iter().map(|run| run.values().swap_remove(column)).collect();
             }
@@ -543,6 +651,26 @@ fn metric(runs: &[RunRow], metrics: &[MetricSummaryRow], name: &str, pick: &str)
         }
     }
     runs.iter().map(|run| values.get(&run.run_id).map_or(Value::Null, |value| Value::Real(*value))).collect()
+}
+
+/// The value of a number in the newest evaluation of each run that has it.
+fn newest_numbers(
+    runs: &[RunRow],
+    evaluations: &[EvaluationRow],
+    numbers: &[EvaluationMetricRow],
+    (test_set, slice, metric): (Option<&str>, &str, &str),
+) -> Vec<Value> {
+    let of_number = numbers.iter().filter(|row| row.slice == slice && row.metric == metric);
+    let values: HashMap<&str, Option<f64>> =
+        of_number.map(|row| (row.evaluation_id.as_str(), row.value)).collect();
+    let mut newest: HashMap<RunId, Option<f64>> = HashMap::new();
+    for row in evaluations.iter().filter(|row| row.test_set.as_deref() == test_set) {
+        if let Some(value) = values.get(row.evaluation_id.as_str()) {
+            newest.insert(row.run_id, *value);
+        }
+    }
+    let value = |run: &RunRow| newest.get(&run.run_id).copied().flatten();
+    runs.iter().map(|run| value(run).map_or(Value::Null, Value::Real)).collect()
 }
 
 /// The last text for each run; numbers where all of them are.

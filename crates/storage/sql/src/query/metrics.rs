@@ -372,8 +372,10 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
                 cut_offs.insert(attempt.attempt_id, step);
             }
             if attempt.started_at.is_some() {
-                let resumed =
-                    attempt.resumed_from_step.map_or(-1, |step| i64::try_from(step).unwrap_or(i64::MAX));
+                // One that began again trained every step again, and evaluated before the first one again.
+                let resumed = attempt
+                    .resumed_from_step
+                    .map_or(i64::MIN, |step| i64::try_from(step).unwrap_or(i64::MAX));
                 lowest = Some(lowest.map_or(resumed, |lowest| lowest.min(resumed)));
             }
         }

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use arrow::array::{Array as _, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use serde_json::Value as Json;
-use trackway_core::AttemptId;
+use trackway_core::{AttemptId, MetricStep, Step};
 use trackway_formats::EventKind;
-use trackway_formats::record::{Frame, restarted_names};
+use trackway_formats::record::{EARLY_STEP, Frame, restarted_names};
 use trackway_ledger::scan::NamedSegment;
 use trackway_ledger::{EventRow, Ledger, LedgerError};
 
@@ -41,7 +41,7 @@ impl Restart {
         Self::new(
             place.next()?,
             place.next()?.parse().ok()?,
-            event.step?,
+            step_of(event.step, event.field(EARLY_STEP))?,
             fields.get("names").and_then(Json::as_str)?,
         )
     }
@@ -55,22 +55,31 @@ impl Restart {
         frames
             .filter_map(|(segment, located)| match &located.frame {
                 Frame::Event(event) if EventKind::TensorboardRestart.is(&event.kind) => {
-                    Self::new(segment, i64::from(located.sequence), event.step?, event.field("names")?)
+                    let step = step_of(event.step, event.field(EARLY_STEP))?;
+                    Self::new(segment, i64::from(located.sequence), step, event.field("names")?)
                 }
                 _ => None,
             })
             .collect()
     }
 
-    fn new(segment: &str, sequence: i64, step: u64, names: &str) -> Option<Self> {
-        let (segment, step) = (segment.to_owned(), i64::try_from(step).ok()?);
-        Some(Self { segment, sequence, step, names: restarted_names(names)?.into_iter().collect() })
+    fn new(segment: &str, sequence: i64, step: MetricStep, names: &str) -> Option<Self> {
+        let (segment, names) = (segment.to_owned(), restarted_names(names)?.into_iter().collect());
+        Some(Self { segment, sequence, step, names })
     }
 
     fn makes_void(&self, segment: &str, name: &str, step: i64, sequence: i64) -> bool {
         step >= self.step
             && (segment, sequence) < (self.segment.as_str(), self.sequence)
             && self.names.contains(name)
+    }
+}
+
+/// The step of a restart: a field has it where it is below 0.
+fn step_of(step: Option<Step>, early: Option<&str>) -> Option<MetricStep> {
+    match early {
+        Some(early) => early.parse().ok(),
+        None => step?.try_into().ok(),
     }
 }
 
@@ -103,5 +112,12 @@ mod tests {
         assert!(!restart.makes_void("b.tkr", "loss", 4, 11) && !restart.makes_void("c.tkr", "loss", 4, 1));
         assert!(!restart.makes_void("b.tkr", "b", 4, 9));
         assert_eq!(Restart::new("b", 1, 4, "loss"), None);
+    }
+
+    /// Proves that a restart below step 0 is at its step, and one without a field at the step of its event.
+    #[test]
+    fn a_restart_may_be_before_step_0() {
+        assert_eq!(step_of(None, Some("-5")), Some(-5));
+        assert_eq!((step_of(Some(4), None), step_of(None, None)), (Some(4), None));
     }
 }

@@ -6,6 +6,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, RunTagRow};
 
+use super::evaluated::{self, EVAL, EvaluatedNumber};
 use super::found;
 use super::live::{Live, LiveText};
 
@@ -62,10 +63,101 @@ impl Pick {
 pub(super) enum Source {
     /// A column of `runs`, by its place.
     Run(usize),
+    /// What another table has of a run.
+    Recorded(Recorded),
+}
+
+/// A kind of values that a run has by name, in rows of another table: several rows of a run are one value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Recorded {
     /// A metric: one value of all attempts of a run.
     Metric(String, Pick),
     /// A parameter or a tag: the last attempt's text counts.
     Text(&'static Table, String),
+    /// A number of an evaluation: that of the newest one which has it counts.
+    Evaluated(EvaluatedNumber),
+}
+
+impl Recorded {
+    /// What its rows are read from; `it` has the run.
+    pub fn rows(&self) -> String {
+        match self {
+            Self::Metric(..) => format!("{} it", MetricSummaryRow::TABLE.name),
+            Self::Text(table, _) => format!("{} it", table.name),
+            Self::Evaluated(_) => evaluated::ROWS.into(),
+        }
+    }
+
+    /// The same, where the rows of a few runs are read.
+    pub fn rows_of_runs(&self) -> String {
+        match self {
+            Self::Metric(..) | Self::Text(..) => self.rows(),
+            Self::Evaluated(_) => evaluated::ROWS_OF_RUNS.into(),
+        }
+    }
+
+    /// The column of its rows that has the value.
+    pub fn column(&self) -> &'static str {
+        match self {
+            Self::Metric(_, pick) => pick.column(),
+            Self::Text(..) | Self::Evaluated(_) => "value",
+        }
+    }
+
+    /// The test of its rows.
+    pub fn test(&self, parameters: &mut Vec<Value>) -> String {
+        match self {
+            Self::Metric(name, _) | Self::Text(_, name) => {
+                parameters.push(Value::from(name.as_str()));
+                "name = ?".into()
+            }
+            Self::Evaluated(number) => number.test(parameters),
+        }
+    }
+
+    /// The order of the rows of a run.
+    pub fn oldest_first(&self) -> &'static str {
+        match self {
+            Self::Metric(..) | Self::Text(..) => "attempt_id",
+            Self::Evaluated(_) => evaluated::OLDEST_FIRST,
+        }
+    }
+
+    /// Takes the value of a run's next row in; the oldest row comes first.
+    pub fn fold(&self, held: &mut Value, next: Value) {
+        match self {
+            Self::Metric(_, pick) => pick.fold(held, next),
+            Self::Text(..) => Pick::Last.fold(held, next),
+            // What the newest evaluation could not compute is unknown, whatever an older one found.
+            Self::Evaluated(_) => *held = next,
+        }
+    }
+}
+
+/// What a name may mean, the first choice first: the first that a run has is meant. This is the only place where names
+/// are understood, whether they are of a condition, an order or a column.
+fn meanings(name: &str) -> Vec<Source> {
+    if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
+        return vec![Source::Run(column)];
+    }
+    let metric = |name: &str, pick| Recorded::Metric(name.into(), pick);
+    let text = |table: &'static Table, name: &str| Recorded::Text(table, name.into());
+    let plain = || vec![metric(name, Pick::Last), text(ParameterRow::TABLE, name)];
+    let meanings = match name.split_once('.') {
+        Some(("metric" | "last", rest)) => vec![metric(rest, Pick::Last)],
+        Some(("first", rest)) => vec![metric(rest, Pick::First)],
+        Some(("min", rest)) => vec![metric(rest, Pick::Min)],
+        Some(("max", rest)) => vec![metric(rest, Pick::Max)],
+        Some(("param", rest)) => vec![text(ParameterRow::TABLE, rest)],
+        Some(("tag", rest)) => vec![text(RunTagRow::TABLE, rest)],
+        // A script may record metrics of such names itself.
+        Some(("eval", rest)) => {
+            let numbers = EvaluatedNumber::meanings(rest).into_iter().map(Recorded::Evaluated);
+            numbers.chain(plain()).collect()
+        }
+        _ => plain(),
+    };
+    meanings.into_iter().map(Source::Recorded).collect()
 }
 
 /// A requested name.
@@ -83,38 +175,38 @@ impl Asked {
     pub fn may_lack(&self) -> bool {
         match self.source {
             Source::Run(column) => RunRow::TABLE.columns[column].nullable,
-            Source::Metric(..) | Source::Text(..) => true,
+            Source::Recorded(_) => true,
         }
     }
 
     /// Its values in attempts that are not sealed, each with its run, the oldest attempt first.
     pub fn live_values(&self, live: &Live) -> Vec<(String, Value)> {
         match &self.source {
-            Source::Metric(name, pick) => {
+            Source::Recorded(Recorded::Metric(name, pick)) => {
                 let rows = live.read_metrics().filter(|row| row.name == *name);
                 rows.map(|row| (row.run_id.to_string(), pick.of(row))).collect()
             }
-            Source::Text(table, name) => {
+            Source::Recorded(Recorded::Text(table, name)) => {
                 let rows = live.read_texts().filter(|row| row.table == table.name && row.name == *name);
                 let value = |row: &LiveText| self.value_of(Value::Text(row.value.clone()));
                 rows.map(|row| (row.run_id.to_string(), value(row))).collect()
             }
-            Source::Run(_) => Vec::new(),
+            Source::Run(_) | Source::Recorded(Recorded::Evaluated(_)) => Vec::new(),
         }
     }
 
     /// Its type in the database: parameters and tags are strings there, also those that are numbers.
     pub fn stored_kind(&self) -> ColumnKind {
         match self.source {
-            Source::Text(..) => ColumnKind::Text,
-            Source::Run(_) | Source::Metric(..) => self.kind,
+            Source::Recorded(Recorded::Text(..)) => ColumnKind::Text,
+            Source::Run(_) | Source::Recorded(_) => self.kind,
         }
     }
 
     /// A value as it is stored, as a value of this kind.
     pub fn value_of(&self, stored: Value) -> Value {
         match (&self.source, stored) {
-            (Source::Text(..), Value::Text(text)) if self.kind == ColumnKind::Real => {
+            (Source::Recorded(Recorded::Text(..)), Value::Text(text)) if self.kind == ColumnKind::Real => {
                 number_in(&text).map_or(Value::Null, Value::Real)
             }
             (_, stored) => stored,
@@ -159,8 +251,8 @@ impl<'a> Names<'a> {
         };
         let (kind, numbers) = match &source {
             Source::Run(column) => (RunRow::TABLE.columns[*column].kind, None),
-            Source::Metric(..) => (ColumnKind::Real, None),
-            Source::Text(table, key) => match self.numbers_of(table, key)? {
+            Source::Recorded(Recorded::Metric(..) | Recorded::Evaluated(_)) => (ColumnKind::Real, None),
+            Source::Recorded(Recorded::Text(table, key)) => match self.numbers_of(table, key)? {
                 None => (ColumnKind::Text, None),
                 numbers => (ColumnKind::Real, numbers),
             },
@@ -174,28 +266,9 @@ impl<'a> Names<'a> {
         (self.asked, self.live)
     }
 
+    /// What a name means, if a run has it.
     fn source_of(&mut self, name: &str) -> Result<Option<Source>, LedgerError> {
-        if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
-            return Ok(Some(Source::Run(column)));
-        }
-        if let Some((prefix, rest)) = name.split_once('.') {
-            let metric = |pick| Source::Metric(rest.into(), pick);
-            let said = match prefix {
-                "metric" | "last" => Some(metric(Pick::Last)),
-                "first" => Some(metric(Pick::First)),
-                "min" => Some(metric(Pick::Min)),
-                "max" => Some(metric(Pick::Max)),
-                "param" => Some(Source::Text(ParameterRow::TABLE, rest.into())),
-                "tag" => Some(Source::Text(RunTagRow::TABLE, rest.into())),
-                _ => None,
-            };
-            if let Some(source) = said {
-                return Ok(self.exists(&source)?.then_some(source));
-            }
-        }
-        let candidates =
-            [Source::Metric(name.into(), Pick::Last), Source::Text(ParameterRow::TABLE, name.into())];
-        for source in candidates {
+        for source in meanings(name) {
             if self.exists(&source)? {
                 return Ok(Some(source));
             }
@@ -204,22 +277,24 @@ impl<'a> Names<'a> {
     }
 
     fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
-        let (table, name, is_live) = match source {
-            Source::Run(_) => return Ok(true),
-            Source::Metric(name, _) => {
-                let live = self.live.metrics(self.ledger, self.home)?;
-                (MetricSummaryRow::TABLE, name, live.iter().any(|row| row.name == *name))
+        let Source::Recorded(recorded) = source else { return Ok(true) };
+        let is_live = match recorded {
+            Recorded::Metric(name, _) => {
+                self.live.metrics(self.ledger, self.home)?.iter().any(|row| row.name == *name)
             }
-            Source::Text(table, name) => {
-                let live = self.live.texts(self.ledger)?;
-                (*table, name, live.iter().any(|row| row.table == table.name && row.name == *name))
+            Recorded::Text(table, name) => {
+                let texts = self.live.texts(self.ledger)?;
+                texts.iter().any(|row| row.table == table.name && row.name == *name)
             }
+            Recorded::Evaluated(_) => false,
         };
         if is_live {
             return Ok(true);
         }
-        let sql = format!("SELECT name FROM {} WHERE name = ? LIMIT 1", table.name);
-        Ok(!self.texts_of(&sql, &[Value::Text(name.clone())])?.is_empty())
+        let mut parameters = Vec::new();
+        let test = recorded.test(&mut parameters);
+        let sql = format!("SELECT run_id FROM {} WHERE {test} LIMIT 1", recorded.rows());
+        Ok(!self.texts_of(&sql, &parameters)?.is_empty())
     }
 
     /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
@@ -286,14 +361,9 @@ impl<'a> Names<'a> {
         }
         known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));
         known.extend(tags.into_iter().map(|name| format!("tag.{name}")));
-        let hint = match nearest(name, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                "name a column of `runs`, a metric, `min.METRIC`, `max.METRIC`, `param.NAME` or `tag.NAME`"
-                    .into()
-            }
-        };
-        Ok(LedgerError::Query(format!("no run has `{name}`: {hint}")))
+        let numbers = EvaluatedNumber::all(self.ledger)?;
+        let evaluated: Vec<String> = numbers.iter().map(EvaluatedNumber::name).collect();
+        Ok(LedgerError::Query(format!("no run has `{name}`: {}", hint(name, &known, &evaluated))))
     }
 
     fn texts_of(&self, sql: &str, values: &[Value]) -> Result<Vec<String>, LedgerError> {
@@ -301,6 +371,25 @@ impl<'a> Names<'a> {
             Some(Value::Text(text)) => Some(text),
             _ => None,
         })
+    }
+}
+
+/// What may have been meant by a name that no run has. `evaluated`: the names of the numbers of evaluations; `known`: all
+/// others.
+fn hint(name: &str, known: &[String], evaluated: &[String]) -> String {
+    let of_evaluation = format!("{EVAL}{name}");
+    let is_alike = |known: &&String| !name.starts_with(EVAL) || known.starts_with(EVAL);
+    let near = match evaluated.contains(&of_evaluation) {
+        true => Some(of_evaluation.as_str()),
+        false => nearest(name, known.iter().chain(evaluated).filter(is_alike).map(String::as_str)),
+    };
+    match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if name.starts_with(EVAL) && evaluated.is_empty() => {
+            "no evaluation is complete yet; `trackway eval run RUN` makes one".into()
+        }
+        None => "name a column of `runs`, a metric, `min.METRIC`, `max.METRIC`, `eval.METRIC`, `param.NAME` or `tag.NAME`"
+            .into(),
     }
 }
 
@@ -334,4 +423,83 @@ impl Number {
 
 fn number_in(text: &str) -> Option<f64> {
     text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metric(name: &str, pick: Pick) -> Source {
+        Source::Recorded(Recorded::Metric(name.into(), pick))
+    }
+
+    fn text(table: &'static Table, name: &str) -> Source {
+        Source::Recorded(Recorded::Text(table, name.into()))
+    }
+
+    fn evaluated(slice: &str, metric: &str) -> Source {
+        let number = EvaluatedNumber { test_set: None, slice: slice.into(), metric: metric.into() };
+        Source::Recorded(Recorded::Evaluated(number))
+    }
+
+    /// Proves what each form of a name may mean, and in which order: a prefix means one kind of values, and a name that
+    /// begins with `eval.` an evaluation's number before a metric or a parameter that a script named so itself.
+    #[test]
+    fn a_name_has_its_meanings_in_order() {
+        let plain = |name: &str| vec![metric(name, Pick::Last), text(ParameterRow::TABLE, name)];
+        assert!(matches!(meanings("state")[..], [Source::Run(_)]));
+        assert_eq!(meanings("metric.state"), [metric("state", Pick::Last)]);
+        assert_eq!(meanings("first.a.b"), [metric("a.b", Pick::First)]);
+        assert_eq!(meanings("min.loss"), [metric("loss", Pick::Min)]);
+        assert_eq!(meanings("max.eval.f1"), [metric("eval.f1", Pick::Max)]);
+        assert_eq!(meanings("param.lr"), [text(ParameterRow::TABLE, "lr")]);
+        assert_eq!(meanings("tag.team"), [text(RunTagRow::TABLE, "team")]);
+        for name in ["loss", "train/loss", "optimizer.lr", "eval", "evaluate.f1", ""] {
+            assert_eq!(meanings(name), plain(name), "{name}");
+        }
+        let f1 = [vec![evaluated("", "f1")], plain("eval.f1")].concat();
+        assert_eq!(meanings("eval.f1"), f1);
+        let numbers = vec![evaluated("older", "recall"), evaluated("", "slice.older.recall")];
+        let recall = [numbers, plain("eval.slice.older.recall")].concat();
+        assert_eq!(meanings("eval.slice.older.recall"), recall);
+    }
+
+    /// Proves that the suggestion for a number of an evaluation is one of those, that a name without `eval.` that only
+    /// evaluations have is suggested with it, and that without any evaluation the message says how to make one.
+    #[test]
+    fn a_hint_knows_numbers_of_evaluations() {
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).into()).collect() };
+        let known = names(&["state", "train_accuracy", "val_loss", "param.lr", "lr"]);
+        let evaluated = names(&["eval.accuracy", "eval.slice.old men.recall"]);
+        for (name, expected) in [
+            ("eval.acuracy", "did you mean `eval.accuracy`?"),
+            ("eval.train_accuracy", "did you mean `eval.accuracy`?"),
+            ("eval.slice.old man.recall", "did you mean `eval.slice.old men.recall`?"),
+            ("accuracy", "did you mean `eval.accuracy`?"),
+            ("val_los", "did you mean `val_loss`?"),
+        ] {
+            assert_eq!(hint(name, &known, &evaluated), expected, "{name}");
+        }
+        let without = hint("eval.accuracy", &known, &[]);
+        assert!(without.contains("`trackway eval run RUN`"), "{without}");
+        let own = names(&["eval.accuracy_top5"]);
+        assert_eq!(hint("eval.accuracy_top1", &own, &[]), "did you mean `eval.accuracy_top5`?");
+        assert!(hint("zzz", &known, &evaluated).contains("`eval.METRIC`"));
+    }
+
+    /// Proves that of several evaluations the newest one counts, also where it has no value, and that a metric keeps the
+    /// last value there is.
+    #[test]
+    fn the_newest_evaluation_counts() {
+        let folded = |recorded: &Recorded| {
+            let mut held = Value::Null;
+            for next in [Value::Real(0.9), Value::Real(0.7), Value::Null] {
+                recorded.fold(&mut held, next);
+            }
+            held
+        };
+        let number = EvaluatedNumber { test_set: None, slice: String::new(), metric: "f1".into() };
+        assert_eq!(folded(&Recorded::Evaluated(number)), Value::Null);
+        assert_eq!(folded(&Recorded::Metric("f1".into(), Pick::Last)), Value::Real(0.7));
+    }
 }

@@ -2,9 +2,9 @@
 
 use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
-use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
+use trackway_ledger::{Ledger, LedgerError, RunRow};
 
-use super::asked::{Asked, Source};
+use super::asked::{Asked, Recorded, Source};
 use super::live::Live;
 use crate::filter::{Filter, FilterOperator, Test};
 
@@ -24,7 +24,7 @@ pub(super) struct Before {
     values: Vec<ValueTest>,
 }
 
-/// A test of a metric, a parameter or a tag: of the value of any attempt, since a run's value is that of one of its attempts.
+/// A test of a recorded value: of that of any attempt or evaluation of a run, since the run's value is one of these.
 #[derive(Debug, Clone)]
 struct ValueTest {
     asked: String,
@@ -53,7 +53,9 @@ impl Before {
                     let test = filter.test.sql(RunRow::TABLE.columns[*column].name, &mut parameters);
                     before.runs.push((test, parameters));
                 }
-                _ => before.values.extend(value_test(ledger, asked, live, &filter.test)?),
+                Source::Recorded(recorded) => {
+                    before.values.extend(value_test(ledger, asked, recorded, live, &filter.test)?);
+                }
             }
         }
         Ok(before)
@@ -95,24 +97,23 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
 fn value_test(
     ledger: &Ledger,
     asked: &Asked,
+    recorded: &Recorded,
     live: &Live,
     test: &Test,
 ) -> Result<Option<ValueTest>, LedgerError> {
-    let (table, column, name, test) = match (&asked.source, test) {
-        (Source::Text(table, name), Test::Compare(comparison, Value::Real(bound)))
+    let test = match (recorded, test) {
+        (Recorded::Text(..), Test::Compare(comparison, Value::Real(bound)))
             if asked.kind == ColumnKind::Real =>
         {
             // Which strings are such numbers is not for the database to say.
             let passing = asked.numbers.iter().filter(|number| may_hold(number.value, *comparison, *bound));
             let texts: Vec<String> = passing.map(|number| number.text.clone()).collect();
             let none = texts.is_empty();
-            (*table, "value", name, if none { Test::IsNull(true) } else { Test::In(texts) })
+            if none { Test::IsNull(true) } else { Test::In(texts) }
         }
-        (Source::Text(table, name), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false)) => {
-            (*table, "value", name, test.clone())
-        }
-        (Source::Metric(name, pick), Test::Compare(..) | Test::IsNull(false)) => {
-            (MetricSummaryRow::TABLE, pick.column(), name, test.clone())
+        (Recorded::Text(..), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false))
+        | (Recorded::Metric(..) | Recorded::Evaluated(_), Test::Compare(..) | Test::IsNull(false)) => {
+            test.clone()
         }
         _ => return Ok(None),
     };
@@ -123,10 +124,11 @@ fn value_test(
         return Ok(None);
     }
     let mut values = Vec::new();
-    let of_column = test.sql(column, &mut values);
-    let mut parameters = vec![Value::from(name.as_str())];
+    let of_column = test.sql(recorded.column(), &mut values);
+    let mut parameters = Vec::new();
+    let of_name = recorded.test(&mut parameters);
     parameters.extend(values.iter().cloned());
-    let found = format!("SELECT run_id FROM {} WHERE name = ? AND {of_column}", table.name);
+    let found = format!("SELECT run_id FROM {} WHERE {of_name} AND {of_column}", recorded.rows());
     let count = format!("{found} LIMIT {}", FEW_RUNS + 1);
     let passing = super::found(ledger, &count, &parameters, &[ColumnKind::Text], Some)?;
     let is_narrow = passing.len() <= FEW_RUNS;

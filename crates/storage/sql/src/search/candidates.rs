@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use trackway_core::Timestamp;
-use trackway_ledger::scan::{ColumnKind, Record as _, Table, Value, marks};
-use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
+use trackway_ledger::scan::{ColumnKind, Record as _, Value, marks};
+use trackway_ledger::{LedgerError, RunRow};
 
-use super::asked::{Asked, Number, Source};
+use super::asked::{Asked, Number, Recorded, Source};
 use super::before::Before;
 use super::found;
 use super::rows::{Row, Rows, compare_values};
@@ -70,9 +70,9 @@ pub(super) struct Passage<'p> {
 }
 
 impl Rows<'_> {
-    /// The runs that have the name at this place of what was asked, by the value of any attempt: a run may occur several times, once of
-    /// them with its value, and runs of other kinds may be among them. Attempts that are not sealed do not count. Also whether there
-    /// are more.
+    /// The runs that have the name at this place of what was asked, by the value of any attempt or evaluation: a run may occur
+    /// several times, once of them with its value if it has one, and runs of other kinds may be among them. Attempts that are not
+    /// sealed do not count. Also whether there are more.
     pub fn candidates(
         &self,
         key: usize,
@@ -80,8 +80,8 @@ impl Rows<'_> {
     ) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
         match &asked.source {
-            Source::Text(table, name) if asked.kind == ColumnKind::Real => {
-                self.by_number(key, table, name, passage)
+            Source::Recorded(recorded @ Recorded::Text(..)) if asked.kind == ColumnKind::Real => {
+                self.by_number(key, recorded, passage)
             }
             _ => self.by_stored(key, passage),
         }
@@ -91,19 +91,15 @@ impl Rows<'_> {
     fn by_stored(&self, key: usize, passage: &Passage<'_>) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
         let mut parameters = Vec::new();
-        let (table, column, created_at, tests) = match &asked.source {
+        let (rows, column, created_at, tests) = match &asked.source {
             Source::Run(column) => {
                 let column = RunRow::TABLE.columns[*column].name;
-                (RunRow::TABLE, column, "created_at", passage.before.of_runs(&mut parameters))
+                let rows = format!("{} it", RunRow::TABLE.name);
+                (rows, column, "created_at", passage.before.of_runs(&mut parameters))
             }
-            Source::Metric(name, pick) => (
-                MetricSummaryRow::TABLE,
-                pick.column(),
-                CREATED_AT,
-                named(name, asked, passage, &mut parameters),
-            ),
-            Source::Text(table, name) => {
-                (*table, "value", CREATED_AT, named(name, asked, passage, &mut parameters))
+            Source::Recorded(recorded) => {
+                let tests = passing(recorded, asked, passage, &mut parameters);
+                (recorded.rows(), recorded.column(), CREATED_AT, tests)
             }
         };
         let is_text = matches!(asked.kind, ColumnKind::Text | ColumnKind::Word | ColumnKind::Json);
@@ -120,8 +116,8 @@ impl Rows<'_> {
             }
         }
         let sql = format!(
-            "SELECT run_id, {column}, {created_at} AS made FROM {} it WHERE {tests} AND {column} IS NOT NULL{start} ORDER BY {value} {direction}, made DESC, run_id DESC LIMIT {} OFFSET {}",
-            table.name, passage.count_max, passage.skip
+            "SELECT run_id, {column}, {created_at} AS made FROM {rows} WHERE {tests} AND {column} IS NOT NULL{start} ORDER BY {value} {direction}, made DESC, run_id DESC LIMIT {} OFFSET {}",
+            passage.count_max, passage.skip
         );
         let found = self.read_candidates(&sql, &parameters, asked)?;
         let has_more = found.len() == passage.count_max;
@@ -132,8 +128,7 @@ impl Rows<'_> {
     fn by_number(
         &self,
         key: usize,
-        table: &Table,
-        name: &str,
+        recorded: &Recorded,
         passage: &Passage<'_>,
     ) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
@@ -157,10 +152,11 @@ impl Rows<'_> {
         let mut found = Vec::new();
         for texts in numbers[..taken].chunks(TEXTS_AT_ONCE) {
             let mut parameters = Vec::new();
-            let mut tests = named(name, asked, passage, &mut parameters);
+            let mut tests = passing(recorded, asked, passage, &mut parameters);
             tests += &format!(" AND value IN ({})", marks(texts.len()));
             parameters.extend(texts.iter().map(|number| Value::from(number.text.as_str())));
-            let sql = format!("SELECT run_id, value, {CREATED_AT} FROM {} it WHERE {tests}", table.name);
+            let rows = recorded.rows();
+            let sql = format!("SELECT run_id, value, {CREATED_AT} FROM {rows} WHERE {tests}");
             found.extend(self.read_candidates(&sql, &parameters, asked)?);
         }
         found.sort_unstable_by(|left, right| compare(left, right, passage.greatest_first));
@@ -187,9 +183,9 @@ impl Rows<'_> {
 }
 
 /// Rows of this name that pass.
-fn named(name: &str, asked: &Asked, passage: &Passage<'_>, parameters: &mut Vec<Value>) -> String {
-    parameters.push(Value::from(name));
-    format!("name = ?{}", passage.before.of_values(asked, parameters))
+fn passing(recorded: &Recorded, asked: &Asked, passage: &Passage<'_>, parameters: &mut Vec<Value>) -> String {
+    let of_name = recorded.test(parameters);
+    of_name + &passage.before.of_values(asked, parameters)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Searching runs: a condition in SQL over the columns of `runs`, and over metrics, parameters and tags by name.
+//! Searching runs: a condition in SQL over the columns of `runs`, and over metrics, parameters, tags and numbers of
+//! evaluations by name.
 //!
-//! A name means, in this order: a column of `runs`; with the prefix `metric.`, `first.`, `min.`, `max.`, `param.` or
-//! `tag.`, a value of that kind; a metric (its last value); a parameter. The error for a name that no run has suggests
-//! the nearest one.
+//! A name means, in this order: a column of `runs`; with the prefix `metric.`, `first.`, `min.`, `max.`, `param.`,
+//! `tag.` or `eval.` ([`evaluated`]), a value of that kind; a metric (its last value); a parameter. The error for a name
+//! that no run has suggests the nearest one.
 //!
 //! Runs are read in batches, in the requested order and no further than the page goes: of a batch only the values of
 //! the requested names, by sets, and the rest of a run only where it is on the page. The condition is evaluated by
@@ -11,6 +12,7 @@
 mod asked;
 mod before;
 mod candidates;
+mod evaluated;
 mod live;
 #[cfg(feature = "datafusion")]
 mod names;
@@ -215,7 +217,7 @@ impl<'w> Walk<'w> {
         // The database has no values of attempts that are not sealed.
         let live: Vec<String> = rows.asked[key].live_values(&rows.live).into_iter().map(|it| it.0).collect();
         for ids in live.chunks(BATCH_RUNS_MAX) {
-            self.take(rows.by_id(ids.iter().cloned())?)?;
+            self.take_having(key, rows.by_id(ids.iter().cloned())?)?;
         }
         let is_only_name = self.order.len() == 1;
         let (mut before, mut skip) = (Before::default(), 0);
@@ -231,7 +233,7 @@ impl<'w> Walk<'w> {
                 }
                 let (batch, later) = rest.split_at(size.min(rest.len()));
                 let ids = batch.iter().map(|candidate| candidate.run_id.clone());
-                self.take(rows.by_id(ids)?)?;
+                self.take_having(key, rows.by_id(ids)?)?;
                 (rest, size) = (later, BATCH_RUNS_MAX.min(size * BATCH_GROWTH));
             }
             if !has_more {
@@ -266,6 +268,12 @@ impl<'w> Walk<'w> {
             before = self.before()?;
             size = BATCH_RUNS_MAX.min(size * BATCH_GROWTH);
         }
+    }
+
+    /// As [`Walk::take`], of rows that have a name. A candidate may lack it: the newest evaluation of its run has no value.
+    fn take_having(&mut self, key: usize, mut batch: Vec<Row>) -> Result<(), LedgerError> {
+        batch.retain(|row| row.values[key] != Value::Null);
+        self.take(batch)
     }
 
     /// Puts those of the rows that meet the condition to what was found.

@@ -12,9 +12,9 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde_json::Value as Json;
 use trackway_core::{LaunchKind, Timestamp};
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, data_type, marks};
-use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
+use trackway_ledger::{Ledger, LedgerError, RunRow};
 
-use super::asked::{Asked, Pick, Source};
+use super::asked::{Asked, Source};
 use super::before::Before;
 use super::found;
 use super::live::Live;
@@ -105,31 +105,29 @@ impl Rows<'_> {
         self.read(&format!("WHERE run_id IN ({ids}) AND (kind || '') = ?{}", self.listed()), &parameters)
     }
 
-    /// Metrics, parameters and tags of these runs.
+    /// What other tables have of these runs.
     fn fill(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
         if rows.is_empty() {
             return Ok(());
         }
         let places: HashMap<String, usize> =
             rows.iter().enumerate().map(|(row, run)| (run.run_id.clone(), row)).collect();
-        let mut parameters = vec![Value::Null];
-        parameters.extend(rows.iter().map(|row| Value::from(row.run_id.as_str())));
+        let mut parameters: Vec<Value> = rows.iter().map(|row| Value::from(row.run_id.as_str())).collect();
         for (place, asked) in self.asked.iter().enumerate() {
-            let (table, column, name, pick) = match &asked.source {
-                Source::Run(_) => continue,
-                Source::Metric(name, pick) => (MetricSummaryRow::TABLE, pick.column(), name, *pick),
-                Source::Text(table, name) => (*table, "value", name, Pick::Last),
-            };
+            let Source::Recorded(recorded) = &asked.source else { continue };
             let mut take = |run: &str, value: Value| {
                 if let Some(row) = places.get(run) {
-                    pick.fold(&mut rows[*row].values[place], asked.value_of(value));
+                    recorded.fold(&mut rows[*row].values[place], asked.value_of(value));
                 }
             };
-            parameters[0] = Value::from(name.as_str());
+            parameters.truncate(places.len());
+            let test = recorded.test(&mut parameters);
             let sql = format!(
-                "SELECT run_id, {column} FROM {} WHERE name = ? AND run_id IN ({}) ORDER BY run_id, attempt_id",
-                table.name,
-                marks(places.len())
+                "SELECT run_id, {} FROM {} WHERE run_id IN ({}) AND {test} ORDER BY run_id, {}",
+                recorded.column(),
+                recorded.rows_of_runs(),
+                marks(places.len()),
+                recorded.oldest_first()
             );
             let kinds = [ColumnKind::Text, asked.stored_kind()];
             self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |mut row| {
@@ -140,7 +138,7 @@ impl Rows<'_> {
             })?;
             for (run_id, value) in asked.live_values(&self.live) {
                 if let Some(row) = places.get(&run_id) {
-                    pick.fold(&mut rows[*row].values[place], value);
+                    recorded.fold(&mut rows[*row].values[place], value);
                 }
             }
         }

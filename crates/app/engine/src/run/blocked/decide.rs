@@ -45,6 +45,8 @@ pub struct LaunchedOn {
 pub struct FolderFileState {
     /// What says which bytes it has.
     pub bytes: String,
+    /// Whether only its size and its time do, since it is too large to be hashed.
+    pub is_dated: bool,
     /// The same of its code, without comments.
     pub code: Option<String>,
     /// Whether it may be the output of an attempt.
@@ -115,7 +117,10 @@ impl Evidence {
             digests.iter().partition(|digest| digest.is_other());
         let mut changed: Vec<String> = other.into_iter().map(Digest::change).collect();
         if changed.is_empty() {
-            changed.extend(self.written_since().map(|path| format!("`{path}` (written after it ended)")));
+            let said = |path: &str| {
+                format!("`{path}` (written after it ended; whether its bytes changed is not known)")
+            };
+            changed.extend(self.written_since().map(said));
         }
         let same = same.into_iter().filter_map(Digest::same).chain(self.written_meanwhile());
         Comparison { changed, same: same.collect() }
@@ -142,6 +147,7 @@ impl Evidence {
             then: then.clone(),
             now: now.clone(),
             files: None,
+            dated: Vec::new(),
         };
         let mut digests = vec![
             of("data", &then.data_sha256, &now.data_sha256),
@@ -165,8 +171,14 @@ impl Evidence {
             });
         }
         if let (Some(before), Some(after)) = (&then.folder_files, &now.folder_files) {
+            let files = self.that_matter(differing_files(before, after));
+            let is_dated = |path: &&String| {
+                let sides = [before.get(*path), after.get(*path)];
+                sides.iter().all(|file| file.is_some_and(|file| file.is_dated))
+            };
             digests.push(Digest {
-                files: Some(self.that_matter(differing_files(before, after))),
+                dated: files.iter().filter(is_dated).cloned().collect(),
+                files: Some(files),
                 ..of(OF_FOLDER, &digest_of(&bytes_of(before)), &digest_of(&bytes_of(after)))
             });
         }
@@ -234,6 +246,8 @@ struct Digest {
     now: Option<String>,
     /// The files that differ and may change a run, where all that differ are known.
     files: Option<Vec<String>>,
+    /// Those of them that only their size or their time says to differ.
+    dated: Vec<String>,
 }
 
 impl Digest {
@@ -245,7 +259,14 @@ impl Digest {
     fn change(&self) -> String {
         let shown = |digest: &Option<String>| digest.as_deref().map_or("none", short).to_owned();
         let files = self.files.as_ref().map(|files| format!(": {}", named(files))).unwrap_or_default();
-        format!("{} ({} → {}{files})", self.what, shown(&self.then), shown(&self.now))
+        let dated = match self.dated.as_slice() {
+            [] => String::new(),
+            dated => format!(
+                "; whether the bytes of {} changed is not known, only when they were written",
+                named(dated)
+            ),
+        };
+        format!("{} ({} → {}{files}{dated})", self.what, shown(&self.then), shown(&self.now))
     }
 
     fn same(&self) -> Option<String> {
@@ -296,7 +317,7 @@ pub fn differing_settings(before: &Plan, after: &Plan) -> Vec<String> {
 }
 
 /// The keys whose values differ.
-fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+pub(super) fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     keys.into_iter().filter(|key| before.get(*key) != after.get(*key)).cloned().collect()
 }
@@ -421,7 +442,7 @@ mod tests {
     }
 
     /// Proves that a file of its folder opens it where it changed, came or went, and that an output of a run, a document and new code or text that
-    /// nothing names do not.
+    /// nothing names do not; of one that is too large to be hashed it is said that only its time is known.
     #[test]
     fn files_of_its_folder_count() {
         let file = |bytes: &str| FolderFileState { bytes: bytes.into(), ..FolderFileState::default() };
@@ -450,6 +471,12 @@ mod tests {
         let found = evidence.compared().changed;
         assert!(found.len() == 1 && found[0].starts_with("files of its folder ("), "{found:?}");
         assert!(found[0].ends_with(": `data.csv`)"), "{found:?}");
+        let large = |bytes: &str| FolderFileState { is_dated: true, ..file(bytes) };
+        evidence.then.folder_files = files(&[("big.csv", large("5 MB of 1"))]);
+        evidence.now.folder_files = files(&[("big.csv", large("5 MB of 2"))]);
+        let found = evidence.compared().changed;
+        let said = "; whether the bytes of `big.csv` changed is not known, only when they were written)";
+        assert!(found.len() == 1 && found[0].ends_with(said), "{found:?}");
         evidence.now.folder_files = None;
         assert!(evidence.compared().changed.is_empty(), "they are not known");
     }
@@ -494,6 +521,7 @@ mod tests {
     fn code_of_its_folder_counts() {
         let file = |bytes: &str, code: Option<&str>| FolderFileState {
             bytes: bytes.into(),
+            is_dated: false,
             code: code.map(str::to_owned),
             is_output: true,
             is_unused: false,
@@ -525,7 +553,8 @@ mod tests {
             vec![file("new.csv", 11, false), file("hashed.csv", 11, true), file("old.csv", 10, false)];
         assert!(evidence.compared().changed.is_empty(), "it is not known when it ended");
         evidence.ended_at = Some(at(10));
-        assert_eq!(evidence.compared().changed, ["`new.csv` (written after it ended)"]);
+        let said = "`new.csv` (written after it ended; whether its bytes changed is not known)";
+        assert_eq!(evidence.compared().changed, [said]);
         evidence.now.data_sha256 = None;
         assert_eq!(evidence.compared().changed, ["data (d1 → none)"], "the digests are enough");
     }

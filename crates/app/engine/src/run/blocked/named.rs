@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::capture::is_python;
 
-/// What the names of files end with that the output of a command is written to.
-const OF_OUTPUT: [&str; 5] = ["txt", "log", "json", "out", "err"];
 /// What means any other letters in the name of a file.
 const WILD: [char; 5] = ['*', '?', '{', '}', '%'];
 /// How code reads all of the folder it is in, with double quotes.
@@ -14,10 +12,20 @@ const READS_FOLDER: [&str; 8] = [
     "Path(\".\")", "Path()",
 ];
 
-/// Whether the output of a command may be written to a file of such a name.
-pub fn is_of_output(path: &Path) -> bool {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    extension.is_none_or(|extension| OF_OUTPUT.contains(&extension.as_str()))
+/// What a text is, so that a word in it may be a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Code,
+    /// A word of a command, or a message.
+    Sentence,
+    /// Settings, or lines of a shell.
+    Settings,
+}
+
+impl TextKind {
+    fn of_file(path: &Path) -> Self {
+        if is_python(&path.to_string_lossy()) { Self::Code } else { Self::Settings }
+    }
 }
 
 /// What may name a file.
@@ -42,24 +50,27 @@ impl Naming {
         let inner = inner.min_by_key(|inner| inner.components().count()).unwrap_or(Path::new(""));
         let folders: Vec<String> = inner.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
-        let is_in = |text: &str, is_code: bool| {
-            has_name(text, &name, is_code)
-                || folders.iter().any(|folder| has_word(text, folder))
+        let is_in = |text: &str, kind: TextKind| {
+            has_name(text, &name, kind)
+                || folders.iter().any(|folder| has_folder(text, folder, kind))
                 || extension.as_deref().is_some_and(|it| has_like(text, (&*name, it), &folder))
         };
         let is_in_text = |(other, text): &(PathBuf, String)| {
             other != path
-                && (is_in(text, is_python(&other.to_string_lossy()))
-                    || (folders.is_empty() && reads_folder(text)))
+                && (is_in(text, TextKind::of_file(other)) || (folders.is_empty() && reads_folder(text)))
         };
         self.folders.iter().any(|folder| path.starts_with(folder))
-            || self.words.iter().any(|word| is_in(word, true) || ends_with(word, &name))
+            || self.words.iter().any(|word| is_in(word, TextKind::Sentence) || ends_with(word, &name))
             || self.texts.iter().any(is_in_text)
     }
 
     /// Whether anything has exactly this name.
     pub fn has_exactly(&self, name: &str) -> bool {
-        self.texts.iter().map(|(_, text)| text).chain(&self.words).any(|text| has_name(text, name, false))
+        self.texts
+            .iter()
+            .map(|(_, text)| text)
+            .chain(&self.words)
+            .any(|text| has_name(text, name, TextKind::Settings))
     }
 }
 
@@ -83,12 +94,14 @@ fn around<'t>(
 }
 
 /// Whether the name of a file is in the text. A name without a dot is one of many words: of code and of sentences it counts in quotes only.
-fn has_name(text: &str, name: &str, is_code: bool) -> bool {
+fn has_name(text: &str, name: &str, kind: TextKind) -> bool {
     let has_dot = name.contains('.');
-    around(text, name).any(|(_, before, after)| match (has_dot, is_code) {
+    around(text, name).any(|(_, before, after)| match (has_dot, kind) {
         (true, _) => !before.is_some_and(|it| is_of_name(it) || it == '.') && !after.is_some_and(is_of_name),
-        (false, true) => before.is_some_and(|it| is_quote(it) || it == '/') && after.is_some_and(is_quote),
-        (false, false) => {
+        (false, TextKind::Code | TextKind::Sentence) => {
+            before.is_some_and(|it| is_quote(it) || it == '/') && after.is_some_and(is_quote)
+        }
+        (false, TextKind::Settings) => {
             before.is_none_or(|it| is_quote(it) || it.is_whitespace() || "/=".contains(it))
                 && after.is_none_or(|it| is_quote(it) || it.is_whitespace() || ",;".contains(it))
         }
@@ -101,10 +114,23 @@ fn ends_with(word: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '=', '<', ':']))
 }
 
-/// Whether the word is in the text and no part of a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    around(text, word)
-        .any(|(_, before, after)| !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name))
+/// Whether the name of a folder is in the text, as a path or a part of one: the words of a sentence and the variables of code name none.
+fn has_folder(text: &str, name: &str, kind: TextKind) -> bool {
+    around(text, name).any(|(at, before, after)| {
+        let begins = before.is_none_or(|it| is_quote(it) || "/=".contains(it));
+        let ends = after.is_none_or(|it| is_quote(it) || it == '/');
+        let is_followed = after == Some('/') && !before.is_some_and(is_of_name);
+        let is_word = before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
+        (begins && ends)
+            || (is_followed && (kind != TextKind::Code || is_quoted(&text[..at])))
+            || (is_word && kind == TextKind::Settings)
+    })
+}
+
+/// Whether what follows the text is between quotation marks of its line.
+fn is_quoted(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    line.chars().filter(|letter| is_quote(*letter)).count() % 2 == 1
 }
 
 /// Whether the text has a name of many files that may be this one: `*.txt`, `{name}.json`, `".log"`, and none of another folder.
@@ -136,17 +162,6 @@ fn reads_folder(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves which names of files the output of a command has: no table, no code and no settings but JSON.
-    #[test]
-    fn outputs_have_names_of_texts() {
-        for name in ["out", "log.txt", "run.log", "e.json", "nohup.out", "E.TXT"] {
-            assert!(is_of_output(Path::new(name)), "{name}");
-        }
-        for name in ["a.csv", "a.jsonl", "a.parquet", "m.py", "c.toml", "c.yaml", "a.npy"] {
-            assert!(!is_of_output(Path::new(name)), "{name}");
-        }
-    }
-
     /// Proves what names a new file: its name, its folder or a pattern in code, settings, the command or the evidence, and no word that
     /// is only like it.
     #[test]
@@ -177,6 +192,13 @@ mod tests {
             (code("os.listdir('ckpt')"), "log.txt", false),
             (code("os.listdir('prompts')"), "prompts/a.txt", true),
             (code("os.listdir('ckpt')"), "logs/a.txt", false),
+            (code("raise ValueError(f'label {x} out of range')"), "out/metrics.json", false),
+            (code("loss = out/count"), "out/metrics.json", false),
+            (code("os.path.join(root, 'out', name)"), "out/metrics.json", true),
+            (code("run('cat out/m.json')"), "out/metrics.json", true),
+            (word("ValueError: label 77 out of range"), "out/metrics.json", false),
+            (word("--data=out"), "out/metrics.json", true),
+            (word("cannot read out/m.json"), "out/metrics.json", true),
             (word("python t.py < in.txt"), "in.txt", true),
             (word("FileNotFoundError: No such file or directory: 'vocab'"), "vocab", true),
             (word("No space left on device: '/data/out/x.bin'"), "out", false),

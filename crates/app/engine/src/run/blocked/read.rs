@@ -12,15 +12,17 @@ use trackway_formats::runfile::Plan;
 use trackway_ledger::{AttemptRow, RunRow};
 
 use super::super::job::{Job, RunSource};
-use super::decide::{Evidence, FolderFileState, LaunchedOn, SeenFile, paths_in, uncommitted_files};
-use super::named::{Naming, is_of_output};
+use super::decide::{
+    Evidence, FolderFileState, LaunchedOn, SeenFile, differing, paths_in, uncommitted_files,
+};
+use super::named::Naming;
 use super::run_times::RunTimes;
 use crate::Context;
 use crate::capture::named_files::modified_at;
 use crate::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};
 use crate::capture::{
-    Capture, Folder, Git, NamedFile, Untracked, changed_between, is_python, is_same_code, patched_files,
-    whole_patch,
+    Capture, Folder, Git, NamedFile, Untracked, changed_between, code_of, is_of_output, is_python,
+    is_same_code, patched_files, whole_patch,
 };
 use crate::error::AppError;
 use crate::json_file;
@@ -72,6 +74,7 @@ pub fn evidence_of(
     let is_unused = |path: &Path| is_unused(path, &code, &naming);
     let kept: Option<Capture> =
         json_file::read_if_sound(&AttemptLayout::new(Path::new(&last.log_directory)).capture_json());
+    let output = |path: &Path| is_output(path, (kept.as_ref(), next.capture), &times, &naming);
     // Of another repository, or of none, git compared other files.
     let is_same_tree = kept.as_ref().is_some_and(|kept| kept.git.root == next.capture.git.root);
     let listed_then = kept.as_ref().and_then(|kept| kept.folder.as_ref());
@@ -81,7 +84,8 @@ pub fn evidence_of(
     let is_new_unused = |path: &Path| !then_paths.contains(path) && is_unused(path);
     let folder_of = |capture: &Capture| {
         let found = capture.folder.as_ref().filter(|_| is_same_tree)?;
-        Some(folder_files(found, folder, (&compared_alone, &times), &is_new_unused))
+        let is_left_out = |path: &Path| compared_alone.contains(path) || output(path);
+        Some(folder_files(found, folder, (&is_left_out, &is_new_unused), &times))
     };
     let folder_then = kept.as_ref().and_then(folder_of);
     let is_same_script = is_same_script(context, last, next);
@@ -95,19 +99,52 @@ pub fn evidence_of(
     let names = |paths: &BTreeSet<PathBuf>| -> BTreeSet<String> {
         paths.iter().map(|path| shown(path, folder)).collect()
     };
+    let then = LaunchedOn { folder_files: folder_then, ..then(context, (run, last), kept.as_ref())? };
+    let now = LaunchedOn { folder_files: folder_of(next.capture), ..now(context, next) };
+    let committed_files = committed_files(last, &next.capture.git);
+    let redirected = in_git_of((&then, &now), committed_files.as_deref(), &next.capture.git, &output);
+    let idle_in_git = in_git.chain(untracked.iter().cloned()).chain(same_untracked);
+    let mut seen_files = seen_files(last, (kept.as_ref(), is_same_tree), next);
+    seen_files.retain(|file| !output(&folder.join(&file.path)));
     Ok(Evidence {
-        then: LaunchedOn { folder_files: folder_then, ..then(context, (run, last), kept.as_ref())? },
-        now: LaunchedOn { folder_files: folder_of(next.capture), ..now(context, next) },
+        then,
+        now,
         is_same_code: is_same_script,
-        idle_in_git: in_git.chain(untracked.iter().cloned()).chain(same_untracked).collect(),
-        outputs: names(&written).into_iter().chain(untracked).collect(),
+        idle_in_git: idle_in_git.chain(redirected.iter().cloned()).collect(),
+        outputs: names(&written).into_iter().chain(untracked).chain(redirected).collect(),
         idle_files: names(&same_code.into_iter().chain(written).collect()),
         unused_files: unused_files(&next.capture.git, &is_unused),
-        committed_files: committed_files(last, &next.capture.git),
+        committed_files,
         run_file: run_file_in_repository(next),
         ended_at: last.ended_at,
-        seen_files: seen_files(last, next),
+        seen_files,
     })
+}
+
+/// Whether the output of a supervisor went to the file: of one of this run or of the same script, or of another one where nothing of this run names it.
+fn is_output(
+    path: &Path,
+    (then, now): (Option<&Capture>, &Capture),
+    times: &RunTimes,
+    naming: &Naming,
+) -> bool {
+    let is_own = then.into_iter().chain([now]).any(|capture| capture.outputs.iter().any(|it| it == path));
+    let is_of_others = || times.is_output_of_others(path) && is_of_output(path) && !naming.has(path);
+    is_own || times.is_output_of_script(path) || is_of_others()
+}
+
+/// The files that differ in the repository and that the output of a supervisor went to, by their paths from its root.
+fn in_git_of(
+    (then, now): (&LaunchedOn, &LaunchedOn),
+    committed: Option<&[String]>,
+    git: &Git,
+    is_output: &dyn Fn(&Path) -> bool,
+) -> BTreeSet<String> {
+    let Some(root) = git.root.as_deref().map(Path::new) else { return BTreeSet::new() };
+    let edited = then.uncommitted_files.as_ref().zip(now.uncommitted_files.as_ref());
+    let edited = edited.map(|(then, now)| differing(then, now)).unwrap_or_default();
+    let all = edited.into_iter().chain(committed.unwrap_or_default().iter().cloned());
+    all.filter(|path| is_output(&root.join(path))).collect()
 }
 
 /// The plan of a job as its run file has it now; none where it cannot be compared.
@@ -187,20 +224,29 @@ fn compared_alone(next: &Next<'_>) -> BTreeSet<PathBuf> {
     all.into_iter().chain(real).collect()
 }
 
+/// Whether a path is one of these.
+type IsPath<'a> = &'a dyn Fn(&Path) -> bool;
+
 /// The other files of the folders, by their paths from the working directory.
 fn folder_files(
     found: &Folder,
     folder: &Path,
-    (compared_alone, times): (&BTreeSet<PathBuf>, &RunTimes),
-    is_unused: &dyn Fn(&Path) -> bool,
+    (is_left_out, is_unused): (IsPath<'_>, IsPath<'_>),
+    times: &RunTimes,
 ) -> BTreeMap<String, FolderFileState> {
-    let files = found.files.iter().filter(|file| !compared_alone.contains(&file.path));
+    let files = found.files.iter().filter(|file| !is_left_out(&file.path));
     let state = |file: &crate::capture::FolderFile| {
         let at = file.modified_at.map(Timestamp::as_micros);
         let size = file.size_bytes;
         let bytes = file.blake3.clone().unwrap_or_else(|| format!("{size} bytes of {at:?}"));
         let is_output = file.modified_at.is_some_and(|at| times.has(at));
-        FolderFileState { bytes, code: file.code_blake3.clone(), is_output, is_unused: is_unused(&file.path) }
+        FolderFileState {
+            bytes,
+            is_dated: file.blake3.is_none(),
+            code: file.code_blake3.clone(),
+            is_output,
+            is_unused: is_unused(&file.path),
+        }
     };
     files.map(|file| (shown(&file.path, folder), state(file))).collect()
 }
@@ -300,15 +346,28 @@ fn naming(last: &AttemptRow, next: &Next<'_>, code: &[(PathBuf, String)]) -> Nam
     let evidence = evidence.into_iter().flatten().filter_map(|item| item.get("text").and_then(Value::as_str));
     let words = command.iter().chain(&job.overrides).chain(job.plan.run.environment.values());
     let words = words.cloned().chain(evidence.map(str::to_owned)).collect();
-    let mut naming = Naming { texts: code.to_vec(), words, folders, roots };
+    // What a shell is given as one word is a text.
+    let lines = command.iter().filter(|word| word.contains(char::is_whitespace));
+    let lines = lines.map(|line| (PathBuf::new(), line.clone()));
+    let texts =
+        code.iter().map(|(path, text)| (path.clone(), without_comments(path, text))).chain(lines).collect();
+    let mut naming = Naming { texts, words, folders, roots };
     let (plain, json) = texts_below(&naming.roots, job.run_file.as_deref());
-    naming.texts.extend(plain);
+    naming.texts.extend(plain.into_iter().map(|(path, text)| {
+        let text = without_comments(&path, &text);
+        (path, text)
+    }));
     // A new file of JSON may be an output too, and have the names of others in it.
     let is_read =
         |path: &Path| path.file_name().is_some_and(|name| naming.has_exactly(&name.to_string_lossy()));
     let json: Vec<PathBuf> = json.into_iter().filter(|path| is_read(path)).collect();
     naming.texts.extend(json.into_iter().filter_map(with_text));
     naming
+}
+
+/// The text of a file, of Python without what only people read.
+fn without_comments(path: &Path, text: &str) -> String {
+    if is_python(&path.to_string_lossy()) { code_of(text) } else { text.to_owned() }
 }
 
 /// The code and settings below the folders, with their texts, and the files of JSON.
@@ -445,7 +504,11 @@ fn in_repository(git: &Git, path: &Path) -> Option<String> {
 }
 
 /// The files that the evidence of an end names.
-fn seen_files(last: &AttemptRow, next: &Next<'_>) -> Vec<SeenFile> {
+fn seen_files(
+    last: &AttemptRow,
+    (kept, is_same_tree): (Option<&Capture>, bool),
+    next: &Next<'_>,
+) -> Vec<SeenFile> {
     let folder = Path::new(&last.working_directory);
     let items = last.termination_evidence.as_ref().and_then(Value::as_array);
     let texts = items.into_iter().flatten().filter_map(|item| item.get("text").and_then(Value::as_str));
@@ -453,22 +516,45 @@ fn seen_files(last: &AttemptRow, next: &Next<'_>) -> Vec<SeenFile> {
     let written = paths.into_iter().filter_map(|path| Some((written_at(&path)?, path)));
     let written: Vec<(Timestamp, PathBuf)> = written.collect();
     // There may be many files of data.
-    let hashed = if written.is_empty() { BTreeSet::new() } else { hashed(next) };
+    let hashed = if written.is_empty() { BTreeSet::new() } else { hashed(kept, next) };
     let seen = |(written_at, path): (Timestamp, PathBuf)| {
-        let is_hashed = path.canonicalize().is_ok_and(|path| hashed.contains(&path));
+        let is_hashed = path.canonicalize().is_ok_and(|path| {
+            hashed.contains(&path)
+                || (is_same_tree
+                    && kept.is_some_and(|kept| is_compared_by_git(&path, &kept.git, &next.capture.git)))
+        });
         SeenFile { path: shown(&path, folder), written_at, is_hashed }
     };
     written.into_iter().map(seen).collect()
 }
 
-/// What the digests are over, without links.
-fn hashed(next: &Next<'_>) -> BTreeSet<PathBuf> {
+/// Whether git compares the bytes of the file, then and now: its path is in the repository and not ignored.
+fn is_compared_by_git(path: &Path, then: &Git, now: &Git) -> bool {
+    let is_known = |git: &Git| git.dirty.is_some() && git.why_missing.is_none();
+    let Some(root) = now.root.as_deref().and_then(|root| Path::new(root).canonicalize().ok()) else {
+        return false;
+    };
+    let Ok(inner) = path.strip_prefix(&root) else { return false };
+    let is_ignored = now.ignored.iter().any(|ignored| inner.starts_with(ignored));
+    // Of another repository inside git compares the commit only.
+    let is_inner = |folder: &Path| folder != root && folder.join(".git").exists();
+    let is_of_other = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&root)).any(is_inner);
+    is_known(then) && is_known(now) && !is_ignored && !is_of_other
+}
+
+/// What the digests are over, without links: also the other files of the folders, where those of then are known.
+fn hashed(kept: Option<&Capture>, next: &Next<'_>) -> BTreeSet<PathBuf> {
     let Next { job, capture, manifests, .. } = next;
     let data = manifests.iter().flat_map(|set| &set.files).map(|file| job.base.join(&file.path));
     let named = capture.named_files.iter().filter(|file| file.blake3.is_some());
     let script = capture.script.iter().map(|script| script.path.clone());
+    let folder = capture.folder.iter().filter(|_| kept.is_some_and(|kept| kept.folder.is_some()));
+    let of_folder = folder.flat_map(|folder| &folder.files).filter(|file| file.blake3.is_some());
     let all = data.chain(named.map(|file| file.path.clone())).chain(script);
-    all.chain(job.run_file.clone()).filter_map(|path| path.canonicalize().ok()).collect()
+    all.chain(of_folder.map(|file| file.path.clone()))
+        .chain(job.run_file.clone())
+        .filter_map(|path| path.canonicalize().ok())
+        .collect()
 }
 
 /// When a file was written; none if it is not there.

@@ -1,9 +1,12 @@
-//! When attempts ran in a folder: a file that was written meanwhile may be their output.
+//! When attempts ran in a folder, and the files that the output of their supervisors went to: a file that was written meanwhile may be their output, and such a file is.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
 use trackway_core::Timestamp;
+use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptFilter, AttemptRow};
 
 use crate::Context;
@@ -12,16 +15,29 @@ use crate::error::AppError;
 
 /// Most attempts that are looked at, the newest first.
 const ATTEMPTS_MAX: usize = 2000;
+/// Most of them whose captures are read, the newest first.
+const CAPTURES_MAX: usize = 200;
 
 /// From when to when an attempt ran; one that has not ended has no second time.
 type RunTime = (Timestamp, Option<Timestamp>);
 
-/// When attempts ran.
+/// When attempts ran, and what their supervisors wrote to.
 #[derive(Debug, Clone, Default)]
 pub struct RunTimes {
     all: Vec<RunTime>,
     /// Those of one script.
     of_script: Vec<RunTime>,
+    /// The files that the output of those of one script went to.
+    outputs_of_script: BTreeSet<PathBuf>,
+    /// The same of the others.
+    outputs_of_others: BTreeSet<PathBuf>,
+}
+
+/// The part of a capture that is read here.
+#[derive(Default, Deserialize)]
+struct CapturedOutputs {
+    #[serde(default)]
+    outputs: Vec<PathBuf>,
 }
 
 impl RunTimes {
@@ -37,9 +53,14 @@ impl RunTimes {
             folder.starts_with(other) || other.starts_with(folder)
         };
         let time = |attempt: &AttemptRow| Some((attempt.started_at?, attempt.ended_at));
-        let is_of_script =
-            |attempt: &&AttemptRow| script.is_some() && script_of_attempt(attempt).as_deref() == script;
+        let is_same = |attempt: &AttemptRow| script_of_attempt(attempt).as_deref() == script;
+        let is_of_script = |attempt: &&AttemptRow| script.is_some() && is_same(attempt);
+        let (of_script, of_others): (Vec<&AttemptRow>, Vec<&AttemptRow>) =
+            attempts.iter().filter(is_near).take(CAPTURES_MAX).partition(|attempt| is_same(attempt));
+        let outputs = |of: Vec<&AttemptRow>| of.into_iter().flat_map(outputs_of).collect();
         Ok(Self {
+            outputs_of_script: outputs(of_script),
+            outputs_of_others: outputs(of_others),
             all: attempts.iter().filter(is_near).filter_map(time).collect(),
             of_script: attempts.iter().filter(is_of_script).filter_map(time).collect(),
         })
@@ -56,6 +77,37 @@ impl RunTimes {
     pub fn has_of_script(&self, at: Timestamp) -> bool {
         covers(&self.of_script, at)
     }
+
+    /// Whether the output of an attempt of the script went to this file, by `>`, by `tee` or the like.
+    #[must_use]
+    pub fn is_output_of_script(&self, path: &Path) -> bool {
+        is_among(&self.outputs_of_script, path)
+    }
+
+    /// Whether that of an attempt of another one did, so that the script may read it.
+    #[must_use]
+    pub fn is_output_of_others(&self, path: &Path) -> bool {
+        is_among(&self.outputs_of_others, path)
+    }
+}
+
+fn is_among(outputs: &BTreeSet<PathBuf>, path: &Path) -> bool {
+    !outputs.is_empty() && (outputs.contains(path) || outputs.contains(&without_links(path)))
+}
+
+/// The path without links, also of a file that is gone.
+fn without_links(path: &Path) -> PathBuf {
+    let of_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
+}
+
+/// The files that the output of an attempt's supervisor went to, as far as its capture is there.
+fn outputs_of(attempt: &AttemptRow) -> Vec<PathBuf> {
+    let path = AttemptLayout::new(Path::new(&attempt.log_directory)).capture_json();
+    // Most captures have none, and it takes longer to read all of one.
+    let text = std::fs::read_to_string(path).ok().filter(|text| text.contains("\"outputs\""));
+    let captured = text.and_then(|text| serde_json::from_str::<CapturedOutputs>(&text).ok());
+    captured.unwrap_or_default().outputs
 }
 
 fn covers(times: &[RunTime], at: Timestamp) -> bool {
@@ -72,6 +124,21 @@ fn script_of_attempt(attempt: &AttemptRow) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a file is known as an output by its path without links, also when it is gone.
+    #[test]
+    fn outputs_are_known_by_their_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("work")).unwrap();
+        std::os::unix::fs::symlink(real.join("work"), real.join("linked")).unwrap();
+        let outputs = BTreeSet::from([real.join("work/train.log")]);
+        for path in ["work/train.log", "linked/train.log"] {
+            assert!(is_among(&outputs, &real.join(path)), "{path}");
+        }
+        assert!(!is_among(&outputs, &real.join("work/other.log")));
+        assert!(!is_among(&BTreeSet::new(), &real.join("work/train.log")));
+    }
 
     /// Proves that a time counts from the start of an attempt to its end, and of one that has not ended for ever.
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use trackway_formats::record::{NameId, PROGRESSIVE_LOSS};
+use trackway_formats::record::{NameId, PROGRESSIVE_LOSS, unmarked};
 use trackway_formats::runfile::{EarlyStopSection, Goal};
 use trackway_tower::early_stop::{BandStop, Patience};
 use trackway_tower::progressive::WINDOW_DEFAULT;
@@ -74,11 +74,11 @@ impl Stopping {
             if !is_seen || *self.rank.get_or_insert(seen.rank) != seen.rank {
                 continue;
             }
-            let step = seen.metrics.step;
+            let (step, value) = (seen.metrics.step, unmarked(*value));
             let by_patience = self.patience.as_mut().filter(|_| role.of_patience);
-            let found = by_patience.and_then(|patience| patience.take(step, *value));
+            let found = by_patience.and_then(|patience| patience.take(step, value));
             let by_band = self.band.as_mut().filter(|_| role.of_band);
-            let found = found.or(by_band.and_then(|band| band.take(step, *value)));
+            let found = found.or(by_band.and_then(|band| band.take(step, value)));
             self.why = self.why.take().or(found);
         }
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use serde::Deserialize;
-use trackway_core::Timestamp;
+use trackway_core::{MetricStep, Step, Timestamp};
 use trackway_files::open_regular;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
@@ -111,6 +111,11 @@ fn text_of(path: &Path) -> Option<String> {
     Some(text)
 }
 
+/// A step below 0 is from before the first one.
+fn from_the_start(step: MetricStep) -> Step {
+    Step::try_from(step).unwrap_or(0)
+}
+
 /// The training loss, if it is NaN or infinite to the end. Of several that are as likely the training loss by name, each
 /// must be.
 fn non_finite_loss(summaries: &[MetricSummaryRow]) -> Option<NonFiniteLoss> {
@@ -118,8 +123,8 @@ fn non_finite_loss(summaries: &[MetricSummaryRow]) -> Option<NonFiniteLoss> {
     let mut losses = summaries.iter().filter(|row| loss_rank(&row.name) == likely).map(|row| {
         Some(NonFiniteLoss {
             metric: row.name.clone(),
-            from_step: row.non_finite_from_step?,
-            last_step: row.last_step,
+            from_step: from_the_start(row.non_finite_from_step?),
+            last_step: from_the_start(row.last_step),
             count: row.non_finite_end_count?,
             point_count: row.point_count,
         })

@@ -89,7 +89,8 @@ fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<Ear
         let summary = summaries.into_iter().find(|summary| summary.name == metric);
         ends.extend(summary.and_then(|summary| {
             let run = good.run_id.to_string();
-            Some(EarlierEnd { run, last_step: summary.last_step, last_value: summary.last_value? })
+            let last_step = Step::try_from(summary.last_step).ok()?;
+            Some(EarlierEnd { run, last_step, last_value: summary.last_value? })
         }));
     }
     Ok(ends)

@@ -199,7 +199,8 @@ fn write_down(
         context.keep_sealed(&seal, sealed_at, &decided.retry, &detections);
     }
     let is_shown = |event: &&EventRow| {
-        [EventKind::OutputLost, EventKind::ProcessesEnded].iter().any(|kind| kind.is(&event.kind))
+        let shown = [EventKind::OutputLost, EventKind::ProcessesEnded, EventKind::EventFileSkipped];
+        shown.iter().any(|kind| kind.is(&event.kind))
     };
     let notes = seal.events.iter().filter(is_shown).map(|event| event.message.clone()).collect();
     let mut row = seal.attempt;

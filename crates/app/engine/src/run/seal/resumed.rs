@@ -14,7 +14,7 @@ use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
 
 use crate::Context;
 use crate::run::live_record::LiveRecord;
-use crate::run::resume_watch::{Before, LATE_SECONDS, Logs, Made, began_again};
+use crate::run::resume_watch::{Before, LATE_SECONDS, Logs, Made, Start, of_training, start_of};
 
 /// What the shim saw of one checkpoint that was there when the script was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,8 @@ pub(super) fn note_resumed(
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let starts = Starts { first: row.first_step, earlier: known.first };
+    // Where the steps of the attempts before were counted through, the first one of another attempt says nothing.
+    let starts = Starts { first: row.first_step.filter(|_| !known.falls_back), earlier: known.first };
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
     let highest = [known.reached, planned, row.last_step].into_iter().flatten().max();
     let sentence = match steps_are(&run, highest) {
@@ -139,9 +140,12 @@ fn contradicted(
         Resumed::Nothing | Resumed::BeganAgain | Resumed::NotKnown => None,
     };
     let Some((step, _)) = step.zip(first).filter(|(step, first)| first < step) else { return seen };
-    let made = first_steps();
-    let is_contradicted = began_again(&made, step, before).is_some() && !logs.count_otherwise(step, &made);
-    if is_contradicted { Resumed::BeganAgain } else { seen }
+    let made = of_training(&first_steps(), step, (before, logs));
+    match start_of(&made, step, (before, logs)) {
+        Start::Continued => seen,
+        Start::Again(_) => Resumed::BeganAgain,
+        Start::Unclear => Resumed::NotKnown,
+    }
 }
 
 fn opened_in(events: &[EventRow]) -> Vec<Opened> {
@@ -332,8 +336,8 @@ mod tests {
         );
     }
 
-    /// Proves that a script which read its checkpoint and began as the first attempt did not continue from it, and that one which prints the step of its
-    /// checkpoint once more, or step 0 at each start, did.
+    /// Proves that a script which read its checkpoint and began as the first attempt did not continue from it, that one which prints the step of its
+    /// checkpoint once more, or step 0 at each start, did, and that it is not known where the attempts before came no further than the checkpoint.
     #[test]
     fn a_first_step_before_the_checkpoint_contradicts_the_read() {
         let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };
@@ -346,7 +350,8 @@ mod tests {
             (Resumed::AsPlanned, &[21, 22], Some(25), Resumed::AsPlanned),
             (Resumed::AsPlanned, &[], Some(25), Resumed::AsPlanned),
             (Resumed::AsPlanned, &[1, 2, 3, 21], Some(25), Resumed::AsPlanned),
-            (Resumed::AsPlanned, &[1, 2, 3], Some(20), Resumed::AsPlanned),
+            (Resumed::AsPlanned, &[1, 2, 3], Some(20), Resumed::NotKnown),
+            (other.clone(), &[1, 2, 3], Some(20), Resumed::NotKnown),
             (Resumed::AsPlanned, &[1, 2], Some(3), Resumed::AsPlanned),
             (other.clone(), &[1, 2], Some(25), Resumed::BeganAgain),
             (other.clone(), &[1, 2], None, Resumed::BeganAgain),

@@ -692,6 +692,7 @@ fn a_rejected_value_is_looked_for_in_the_settings() {
         script: None,
         named_files: vec![named("c.yaml", "lr: 0,1\n"), named("d.csv", "x\n0,2\n")],
         folder: None,
+        outputs: Vec::new(),
         environment_lock: Default::default(),
         container: Default::default(),
         host: Default::default(),

@@ -61,6 +61,7 @@ impl Attempt {
             directory: self.folder.path().join("attempt"),
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
             environment: BTreeMap::new(),
+            terminal: None,
             details: LaunchDetails {
                 run_id: RunId::new(&ids),
                 attempt_id: AttemptId::new(&ids),
@@ -107,6 +108,7 @@ impl Attempt {
             losses: None,
             injection: None,
             attached: false,
+            terminal: None,
             running_seconds: 0.0,
             fenced: &|| None,
             superseded_by: &|| None,

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use trackway_api::preflight::{DriftComparison, DriftReference};
 use trackway_core::checks::{CheckResult, Finding, Severity};
-use trackway_data::drift::{ColumnDrift, DriftReport, SchemaChange, compare};
+use trackway_data::drift::{ColumnDrift, DriftReport, KnownColumns, SchemaChange, compare_known};
 use trackway_data::profile::Profile;
 use trackway_engine::error::AppError;
 
@@ -115,11 +115,18 @@ impl Compared {
     ) -> Result<(), AppError> {
         let here = evidence(work, set)?;
         let label = label_of(work, set);
+        let spec = &set.spec;
+        let known = KnownColumns {
+            label: label.as_deref(),
+            time: spec.time.as_deref(),
+            group: spec.group.as_deref(),
+            skip: &spec.ignore,
+        };
         let report = match there.masked_with == here.profile.masked_with {
-            true => compare(there, &here.profile, label.as_deref()),
+            true => compare_known(there, &here.profile, known),
             false => {
                 let (there, here) = aligned(&work.context.home, there.clone(), here.profile.clone())?;
-                compare(&there, &here, label.as_deref())
+                compare_known(&there, &here, known)
             }
         };
         self.fewest_rows = fewest(self.fewest_rows, [there.rows, here.profile.rows]);
@@ -139,8 +146,11 @@ impl Compared {
             let why = format!("no data set has a `reference`; {}", self.without.join("; "));
             return CheckResult::not_applicable(NAME, why);
         }
-        let columns: usize = self.comparisons.iter().map(|it| it.report.columns.len()).sum();
-        let compared = std::iter::once(format!("{columns} columns compared"));
+        let sum =
+            |of: fn(&DriftReport) -> usize| self.comparisons.iter().map(|it| of(&it.report)).sum::<usize>();
+        let (columns, apart) = (sum(|it| it.columns.len()), sum(|it| it.set_apart.len()));
+        let and_apart = if apart > 0 { format!(", {apart} set apart") } else { String::new() };
+        let compared = std::iter::once(format!("{columns} columns compared{and_apart}"));
         let why: Vec<String> = compared.chain(self.with).chain(self.without).collect();
         let answer = CheckResult::of_rows(NAME, self.fewest_rows.unwrap_or(0), self.findings);
         *work.shared.drift.lock().unwrap_or_else(PoisonError::into_inner) = self.comparisons;
@@ -169,6 +179,14 @@ pub fn severity_of(change: &SchemaChange, what: DriftReference) -> Severity {
     }
 }
 
+/// The same of a column that drifted: one without a value any more is as good as gone.
+pub fn severity_of_drift(column: &ColumnDrift, what: DriftReference) -> Severity {
+    match what {
+        DriftReference::Reference | DriftReference::LastGoodRun if column.is_emptied() => Severity::Block,
+        _ => Severity::Warn,
+    }
+}
+
 /// What decided that a column drifted: each of its tests that did, and none that did not.
 fn decided_by(column: &ColumnDrift) -> String {
     let values = column.values_drifted().then(|| {
@@ -184,10 +202,15 @@ fn decided_by(column: &ColumnDrift) -> String {
             missing.adjusted_p_value
         )
     });
+    let unknown = column.unknown.filter(|unknown| unknown.drifted).map(|unknown| {
+        let about = if unknown.is_exact { "" } else { "about " };
+        let (found, expected) = (unknown.fraction * 100.0, unknown.expected_fraction * 100.0);
+        format!("{about}{found:.1} % of the values are unknown there, {expected:.1} % expected")
+    });
     // Where the values decided, they are among those.
-    let only_labels = values.is_none() && column.has_unknown_labels();
-    let labels = only_labels.then(|| format!("labels that are unknown there: {}", column.new_values.len()));
-    [values, lacks, labels].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let only_labels = values.is_none() && unknown.is_none() && column.has_unknown_labels();
+    let labels = only_labels.then(|| format!("labels that are unknown there: {}", column.new_value_count));
+    [values, unknown, lacks, labels].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Finding> {
@@ -211,7 +234,8 @@ fn drifted(set: &str, reference: &Reference, report: &DriftReport) -> Vec<Findin
         );
         let action =
             "check whether the meaning or source of the data changed, or whether the split is by time";
-        Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
+        let severity = severity_of_drift(column, reference.what);
+        Finding::new(check, severity, message).about(&column.name).action(action)
     });
     let mut findings: Vec<Finding> = changed.chain(shifted).collect();
     // What is not listed must not be what blocks.
@@ -244,6 +268,8 @@ mod tests {
             reference_rows_sampled: None,
             current_rows_sampled: None,
             columns: Vec::new(),
+            set_apart: Vec::new(),
+            blocked_by: Vec::new(),
             schema_changes: vec![SchemaChange { name: "x2".into(), reference, current }],
             drifted_features: 0,
             label_drifted: None,
@@ -293,7 +319,10 @@ mod tests {
                 adjusted_p_value: 1e-9,
                 drifted: missing_drifted,
             },
+            unknown: None,
+            new_value_count: new_values.len() as u64,
             new_values,
+            removed_value_count: 0,
             removed_values: Vec::new(),
             only_spelling: false,
         };

@@ -27,7 +27,7 @@ use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
-pub use self::drift::severity_of;
+pub use self::drift::{severity_of, severity_of_drift};
 pub use self::rehearsal::{Rehearsed, rehearses_one_batch};
 use super::facts::PlanFacts;
 use super::sets::{DataSets, Gathered};

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::changes::AS_COMMITTED;
 use trackway_api::explain::{Change, InputKind, LineCount};
-use trackway_engine::capture::{Git, PatchedFile, Untracked, is_python, patched_files, states};
+use trackway_engine::capture::{Git, PatchedFile, Untracked, is_of_output, is_python, patched_files, states};
 
-use super::{Difference, Kept, have_folders, is_of_output, short};
+use super::files::is_output_of;
+use super::{Difference, Kept, have_folders, short};
 use crate::inputs::Captured;
+use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
 
 /// Files of a commit whose lines are looked at, and the most lines of each.
@@ -61,6 +63,7 @@ impl Difference {
         kept: &dyn Kept,
     ) {
         let has_folders = have_folders(then, now);
+        let is_output = |path: &Path| is_output_of((then, now), path, kept);
         let (then, now) = (&then.capture.git, &now.capture.git);
         if then.root.is_none() || now.root.is_none() {
             if then.commit.is_some() || now.commit.is_some() {
@@ -75,7 +78,8 @@ impl Difference {
         }
         let root = now.root.as_deref().unwrap_or_default();
         let is_compared = |git: &Git, path: &str| {
-            compared.contains(&Path::new(git.root.as_deref().unwrap_or_default()).join(path))
+            let path = Path::new(git.root.as_deref().unwrap_or_default()).join(path);
+            compared.contains(&path) || is_output(&path)
         };
         if then.commit != now.commit {
             let short = |commit: &Option<String>| commit.as_deref().map(short);
@@ -153,7 +157,12 @@ impl Difference {
         let (before, after) = (untracked(then), untracked(now));
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
-            self.untracked(name, (before.get(name), after.get(name)), kept);
+            let hashes = then.dirty_diff_blake3.as_deref().zip(now.dirty_diff_blake3.as_deref());
+            let texts = || {
+                let (then, now) = hashes?;
+                kept.untracked(then, name).zip(kept.untracked(now, name))
+            };
+            self.untracked(name, (before.get(name), after.get(name)), &texts, kept);
         }
         if now.untracked_count.max(then.untracked_count)
             > now.untracked.len().max(then.untracked.len()) as u64
@@ -162,11 +171,12 @@ impl Difference {
         }
     }
 
-    /// What an attempt may have written does not count, as in a folder without a repository.
+    /// What an attempt may have written does not count, as in a folder without a repository. `texts`: of both, where they are kept.
     fn untracked(
         &mut self,
         name: &str,
         (then, now): (Option<&Untracked>, Option<&Untracked>),
+        texts: &dyn Fn() -> Option<(String, String)>,
         kept: &dyn Kept,
     ) {
         let blake3 = |file: Option<&Untracked>| file.map(|file| file.blake3.clone());
@@ -182,9 +192,22 @@ impl Difference {
                 let shown = |file: Option<&Untracked>| {
                     file.map(|file| file.blake3.as_deref().map_or("not hashed".to_owned(), short))
                 };
+                let texts = texts().filter(|_| are_both);
+                let path = Path::new(name);
+                let keys =
+                    texts.as_ref().and_then(|(then, now)| settings(path, then).zip(settings(path, now)));
+                if let Some((before, after)) = keys.filter(|(before, after)| before != after) {
+                    return self.keys(InputKind::File, &format!("{name}: "), &before, &after);
+                }
+                let lines = texts.and_then(|(then, now)| line_difference(&then, &now));
+                let lines = lines.filter(|it| it.count != LineCount::default());
                 let key = format!("{name} (untracked)");
-                let change = Change::new(InputKind::Uncommitted, key, shown(then), shown(now));
-                let is_late = then.is_none() && is_of_output(name);
+                let change = Change {
+                    lines: lines.as_ref().map(|lines| lines.count),
+                    shown_lines: lines.map(|lines| lines.shown).unwrap_or_default(),
+                    ..Change::new(InputKind::Uncommitted, key, shown(then), shown(now))
+                };
+                let is_late = then.is_none() && is_of_output(Path::new(name));
                 let changes = if is_late { &mut self.late } else { &mut self.changes };
                 changes.push(change);
             }

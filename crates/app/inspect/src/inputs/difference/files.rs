@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use trackway_api::explain::{Change, InputKind};
 use trackway_core::Timestamp;
 use trackway_core::text::counted;
-use trackway_engine::capture::{FolderFile, Git, is_python, is_same_code};
+use trackway_engine::capture::{FolderFile, Git, is_of_output, is_python, is_same_code};
 
-use super::{Difference, Kept, have_folders, is_of_output, short};
+use super::{Difference, Kept, have_folders, short};
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
 use crate::inputs::{Captured, Inputs};
@@ -26,6 +26,12 @@ impl Difference {
             (versions(before, then, with_folder), versions(after, now, with_folder));
         let names: BTreeSet<&String> = then_files.keys().chain(now_files.keys()).collect();
         for name in names {
+            let versions = [then_files.get(name), now_files.get(name)];
+            if is_same(versions)
+                || versions.iter().flatten().any(|file| is_output_of((then, now), &file.path, kept))
+            {
+                continue;
+            }
             match (then_files.get(name), now_files.get(name)) {
                 (Some(then), Some(now)) => self.file(name, then, now, kept),
                 (then_file, now_file) => {
@@ -36,7 +42,8 @@ impl Difference {
                     }
                     let shown = |file: Option<&FileVersion>| file.map(FileVersion::shown);
                     let change = Change::new(one.kind, name, shown(then_file), shown(now_file));
-                    let is_late = then_file.is_none() && one.of_folder.is_some() && is_of_output(name);
+                    let is_late =
+                        then_file.is_none() && one.of_folder.is_some() && is_of_output(Path::new(name));
                     let changes = if is_late { &mut self.late } else { &mut self.changes };
                     changes.push(change);
                 }
@@ -127,6 +134,18 @@ impl Difference {
         };
         self.change(InputKind::File, name, Some(before), Some(after));
     }
+}
+
+/// Whether the output of one of the two supervisors, or of another one of the script, went to the file.
+pub(super) fn is_output_of((then, now): (&Captured, &Captured), path: &Path, kept: &dyn Kept) -> bool {
+    let is_own = [then, now].iter().any(|it| it.capture.outputs.iter().any(|output| output == path));
+    is_own || kept.is_output(path)
+}
+
+/// Whether the bytes are known and the same.
+fn is_same([then, now]: [Option<&FileVersion>; 2]) -> bool {
+    let blake3 = |file: Option<&FileVersion>| file.and_then(|file| file.blake3.clone());
+    blake3(then).is_some() && blake3(then) == blake3(now)
 }
 
 /// A file at a launch.

@@ -21,8 +21,6 @@ const HASH_LETTERS: usize = 12;
 const REDACTED: &str = "[redacted";
 /// Files that a sentence names.
 const NAMED_MAX: usize = 6;
-/// What the names of files end with that the output of a command is written to.
-const OF_OUTPUT: [&str; 5] = ["txt", "log", "json", "out", "err"];
 
 /// The bytes that are kept of what was hashed.
 pub(super) trait Kept {
@@ -49,6 +47,10 @@ pub(super) trait Kept {
     fn was_running(&self, at: Timestamp) -> bool;
     /// The same of an attempt of the script.
     fn was_running_script(&self, at: Timestamp) -> bool;
+    /// Whether the output of a supervisor of the script went to this file: `trackway run … > train.log`.
+    fn is_output(&self, path: &Path) -> bool;
+    /// The text of a file that git did not track, by the BLAKE3 of all changes; `None`: it is not kept, or no text.
+    fn untracked(&self, blake3: &str, path: &str) -> Option<String>;
 }
 
 /// What differs, and what is not known.
@@ -101,12 +103,6 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
     found.late.sort_by_key(|change| change.kind);
     found.changes.append(&mut found.late);
     found
-}
-
-/// Whether people may have written the output of a command to a file of such a name.
-fn is_of_output(path: &str) -> bool {
-    let extension = Path::new(path).extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    extension.is_none_or(|extension| OF_OUTPUT.contains(&extension.as_str()))
 }
 
 /// What no comparison sees. It is said where nothing else is missing: a script may read such files, so that no difference is never all that

@@ -31,6 +31,14 @@ impl Kept for Nothing {
     fn was_running_script(&self, at: Timestamp) -> bool {
         at.as_micros() == 5
     }
+
+    fn is_output(&self, path: &Path) -> bool {
+        path == Path::new("/w/earlier.txt")
+    }
+
+    fn untracked(&self, blake3: &str, path: &str) -> Option<String> {
+        (path == "c.txt").then(|| format!("lr={blake3}\n"))
+    }
 }
 
 fn inputs(config: Value, data: Result<Vec<DataSet>, String>) -> Inputs {
@@ -159,6 +167,7 @@ fn captured(git: Git, folder: Option<Folder>) -> Captured {
         script: None,
         named_files: Vec::new(),
         folder,
+        outputs: Vec::new(),
         environment_lock: EnvironmentLock::default(),
         container: Default::default(),
         host: Default::default(),
@@ -264,6 +273,50 @@ fn what_a_run_wrote_is_no_change_in_a_repository() {
         ["c.yaml (untracked): 1 → 2", "m.py (untracked): 1 → 2", "new.yaml (untracked): (absent) → 2"]
     );
     assert_eq!(found.outputs, ["log"]);
+}
+
+/// Proves that what the output of a run went to does not count as a change, whichever of the two runs or of the earlier ones it was, with and without a repository; and that a text of
+/// settings which git does not track is compared by its keys.
+#[test]
+fn what_the_output_went_to_is_no_change() {
+    let untracked = |path: &str, blake3: &str| Untracked {
+        path: path.into(),
+        blake3: Some(blake3.into()),
+        modified_at: Some(Timestamp::from_micros(6)),
+    };
+    let of = |root: Option<&str>, names: &[(&str, &str)], output: &str| {
+        let files = names.iter().map(|(name, blake3)| FolderFile {
+            path: Path::new("/w").join(name),
+            size_bytes: 9,
+            modified_at: Some(Timestamp::from_micros(6)),
+            blake3: Some((*blake3).into()),
+            code_blake3: None,
+            lines: None,
+            header: None,
+        });
+        let git = Git {
+            root: root.map(str::to_owned),
+            dirty_diff_blake3: root.and(names.first()).map(|(_, blake3)| (*blake3).to_owned()),
+            diff_bytes: Some(0),
+            untracked: names.iter().map(|(name, blake3)| untracked(name, blake3)).collect(),
+            untracked_count: names.len() as u64,
+            ..Git::default()
+        };
+        let folder = Folder { files: files.filter(|_| root.is_none()).collect(), not_looked_at: 0 };
+        let mut of_run = captured(git, Some(folder));
+        of_run.capture.outputs = vec![Path::new("/w").join(output)];
+        let mut found = inputs(Value::Null, Ok(Vec::new()));
+        found.captured = Ok(of_run);
+        found
+    };
+    let then = [("c.txt", "1"), ("bad.txt", "1")];
+    let now = [("c.txt", "2"), ("bad.txt", "2"), ("good.txt", "1"), ("earlier.txt", "1")];
+    for (root, expected) in [(Some("/w"), "c.txt: lr: 1 → 2"), (None, "c.txt: 1 → 2")] {
+        let found = difference(&of(root, &then, "good.txt"), &of(root, &now, "bad.txt"), &Nothing);
+        let changes: Vec<String> = found.changes.iter().map(Change::sentence).collect();
+        assert_eq!(changes, [expected], "{root:?}");
+        assert!(found.outputs.is_empty());
+    }
 }
 
 /// Proves that commits and changes whose bytes are gone are changes all the same, with what is missing, and that the same tree is equal.

@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use trackway_api::data::CheckAnswer;
-use trackway_flows::data::ReadContext;
 use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
+use trackway_flows::data::{ReadContext, ReadNote};
 
-use super::{reading, request, table};
+use super::{print_reading, reading, request, table};
 use crate::args::CheckArgs;
 use crate::commands::checks::{print_finding, verdict};
 use crate::exit::{BLOCKED, Exit};
@@ -46,6 +46,10 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     if !answer.groups.is_empty() {
         print_groups(printer, &answer.groups);
     }
+    // Findings say what the counts of rows and columns say.
+    let reading: Vec<ReadNote> =
+        answer.reading.iter().filter(|note| !note.kind.is_counted_elsewhere()).cloned().collect();
+    print_reading(printer, &reading);
     let read = format!(": {} read, {} rejected", counted(answer.rows, "row"), answer.rows_rejected);
     printer.line(verdict(printer, answer.verdict) + read);
 }

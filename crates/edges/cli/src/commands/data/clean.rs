@@ -5,7 +5,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::clean::{CleanRequest, Protection, clean as write};
 
-use super::{reading, table};
+use super::{code, reading, table};
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, Tone};
@@ -42,7 +42,7 @@ pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Exit {
     };
     let answer = reading(printer, |onlooker| write(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
-    Ok(0)
+    Ok(code(answer.account.rows - answer.account.rows_unreadable, answer.account.rows_unreadable))
 }
 
 /// The key of hashed columns: from a file or the environment, never from the command line, which other users can see.

@@ -4,7 +4,8 @@ use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::check::Verdict;
 use trackway_flows::data::drift::{
-    ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, drift as compare,
+    ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, UNKNOWN_FRACTION_MIN,
+    drift as compare,
 };
 
 use super::{reading, request};
@@ -21,7 +22,12 @@ const VALUE_LETTERS_MAX: usize = 32;
 pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Exit {
     let sides =
         (&request(&args.reference, &args.reading, read), &request(&args.current, &args.reading, read));
-    let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
+    let asked = DriftRequest {
+        label: args.label.as_deref(),
+        skip: &args.skip,
+        joint: args.joint,
+        all_rows: args.all_rows,
+    };
     let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     printer.answer(&report, || print(printer, &report));
     let fails = match args.fail_on {
@@ -39,6 +45,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     ];
     printer.table(&header, columns.iter().map(|column| cells(printer, column)).collect());
     printer.line("");
+    printer.points(Tone::Warning, columns.iter().filter_map(|column| unknown(column)));
     printer.points(Tone::Warning, columns.iter().filter_map(|column| values(column)));
     for change in &report.schema_changes {
         let what = match (change.reference, change.current) {
@@ -50,25 +57,13 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         let line = format!("`{}` {what}", change.name);
         printer.point(Tone::Warning, line);
     }
+    for apart in &report.set_apart {
+        printer.line(format!("set apart: `{}`: {}", apart.name, apart.why));
+    }
     if let Some(joint) = &report.joint {
         print_joint(printer, joint);
     }
-    let features = report.columns.iter().filter(|column| column.role == Role::Feature).count();
-    let label = match report.label_drifted {
-        Some(true) => "; the label drifted too",
-        Some(false) => "; the label did not drift",
-        None => "",
-    };
-    let jointly = report.joint.as_ref().is_some_and(|joint| joint.drifted);
-    let joint = if jointly { " by itself, their joint distribution did" } else { "" };
-    let counts = format!(
-        ": {} of {} drifted{joint}{label} ({} before, {} now)",
-        report.drifted_features,
-        counted(features as u64, "feature"),
-        counted(report.reference_rows, "row"),
-        report.current_rows
-    );
-    printer.line(verdict(printer, report.verdict) + counts);
+    printer.line(verdict(printer, report.verdict) + summary(report));
     if report.reference_rows_sampled.or(report.current_rows_sampled).is_some() {
         printer.line(format!(
             "numbers: {} of the rows before and {} of those now were compared; --all-rows compares all",
@@ -76,6 +71,38 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
             report.current_rows_sampled.unwrap_or(report.current_rows)
         ));
     }
+}
+
+/// What follows the verdict: what blocks, else how many features drifted.
+fn summary(report: &DriftReport) -> String {
+    let label = match report.label_drifted {
+        Some(true) => "; the label drifted too",
+        Some(false) => "; the label did not drift",
+        None => "",
+    };
+    let jointly = report.joint.as_ref().is_some_and(|joint| joint.drifted);
+    let joint = if jointly { " by itself, their joint distribution did" } else { "" };
+    let of_features = report.drifted_of_features();
+    let mut parts = report.blocked_by.clone();
+    if parts.is_empty() {
+        parts.push(format!("{of_features}{joint}{label}"));
+    } else if report.drifted_features > 0 && !parts.contains(&of_features) {
+        parts.push(of_features);
+    }
+    let rows = counted(report.reference_rows, "row");
+    format!(": {} ({rows} before, {} now)", parts.join(", "), report.current_rows)
+}
+
+/// How many rows have a value that the reference does not have, where that is drift.
+fn unknown(column: &ColumnDrift) -> Option<String> {
+    let unknown = column.unknown.filter(|unknown| unknown.drifted)?;
+    let about = if unknown.is_exact { "" } else { "about " };
+    Some(format!(
+        "`{}`: {about}{:.0} % of the current values are unknown to the reference, {:.0} % expected",
+        column.name,
+        unknown.fraction * 100.0,
+        unknown.expected_fraction * 100.0
+    ))
 }
 
 fn print_joint(printer: Printer, joint: &JointDrift) {
@@ -101,7 +128,7 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
 }
 
 fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
-    let only_missing = column.missing.drifted && !column.values_drifted();
+    let only_missing = column.missing.drifted && !column.values_drifted() && !column.unknown_drifted();
     let state = match (column.drifted, column.role) {
         (true, Role::Feature) if only_missing => printer.tone(Tone::Bad, "missing values drifted"),
         (true, Role::Feature) => printer.tone(Tone::Bad, "drifted"),
@@ -110,14 +137,31 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
         (false, Role::Label) => Shown::from("label"),
         (false, Role::Feature) => Shown::default(),
     };
+    // What decided is shown: the distance of the values, or that too many of them are unknown.
+    let of_unknown = column.unknown.filter(|unknown| unknown.drifted && !column.values_drifted());
+    let (test, numbers, p) = match of_unknown {
+        Some(unknown) => {
+            let expected = unknown.expected_fraction;
+            (
+                "unknown values",
+                [unknown.fraction, expected + UNKNOWN_FRACTION_MIN, expected],
+                unknown.adjusted_p_value,
+            )
+        }
+        None => {
+            let numbers = [column.statistic, column.threshold, column.noise];
+            (test_name(column.test), numbers, Some(column.adjusted_p_value))
+        }
+    };
+    let [distance, threshold, noise] = numbers.map(|number| format!("{number:.3}"));
     row![
         &column.name,
         state,
-        test_name(column.test),
-        format!("{:.3}", column.statistic),
-        format!("{:.3}", column.threshold),
-        format!("{:.3}", column.noise),
-        p_value(column.adjusted_p_value),
+        test,
+        distance,
+        threshold,
+        noise,
+        p.map_or_else(|| "–".to_owned(), p_value),
         format!(
             "{:.1} % → {:.1} %",
             column.missing.reference_fraction * 100.0,
@@ -133,12 +177,13 @@ fn test_name(test: DriftTest) -> &'static str {
         DriftTest::CramersV => "Cramér's V",
         DriftTest::JensenShannon => "Jensen–Shannon",
         DriftTest::LInfinity => "largest change of a fraction",
+        DriftTest::MissingFraction => "missing values only",
     }
 }
 
 /// New and gone values in a sentence: a few of them, and of a text its beginning.
 fn values(column: &ColumnDrift) -> Option<String> {
-    let listed = |values: &[trackway_flows::data::profile::ValueCount]| {
+    let listed = |values: &[trackway_flows::data::profile::ValueCount], count: u64| {
         // Masked, several are one text.
         let mut shown: Vec<String> = Vec::new();
         for value in values {
@@ -147,12 +192,13 @@ fn values(column: &ColumnDrift) -> Option<String> {
                 shown.push(text);
             }
         }
-        match values.len().saturating_sub(shown.len()) {
+        match (count as usize).saturating_sub(shown.len()) {
             0 => shown.join(", "),
             more => format!("{} and {more} more", shown.join(", ")),
         }
     };
-    let (new, gone) = (listed(&column.new_values), listed(&column.removed_values));
+    let new = listed(&column.new_values, column.new_value_count);
+    let gone = listed(&column.removed_values, column.removed_value_count);
     let spelling = if column.only_spelling { ": the same values, written differently" } else { "" };
     match (new.is_empty(), gone.is_empty()) {
         (true, true) => None,

@@ -3,6 +3,7 @@
 use trackway_api::data::FindingsAnswer;
 use trackway_flows::data::table::CheckResult;
 
+use super::print_reading;
 use crate::commands::checks::{print_finding, verdict};
 use crate::exit::BLOCKED;
 use crate::printer::{Printer, Tone, row};
@@ -27,6 +28,7 @@ pub fn print(printer: Printer, answer: &FindingsAnswer) {
     for why in &answer.not_run {
         printer.line(printer.tone(Tone::Warning, "not run") + " " + why);
     }
+    print_reading(printer, &answer.reading);
     let rules = |count: usize| format!(", {} checked", counted(count as u64, "rule"));
     let rules = answer.rules_checked.map(rules).unwrap_or_default();
     let found = found(answer.findings.len(), answer.not_run.len());

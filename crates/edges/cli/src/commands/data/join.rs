@@ -5,7 +5,7 @@ use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::join::{AsOfRequest, SkewPlan, SkewReport, as_of as join, skew as compare};
 
-use super::{reading, request};
+use super::{code, print_reading, reading, request};
 use crate::args::{AsOfArgs, SkewArgs};
 use crate::exit::{BLOCKED, Exit, Failure};
 use crate::printer::{Printer, Tone};
@@ -21,7 +21,12 @@ pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Exit {
     );
     let answer = reading(printer, |onlooker| join(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
-    Ok(0)
+    let report = &answer.report;
+    let sides = [
+        code(report.left_rows, report.left_rows_rejected),
+        code(report.right_rows, report.right_rows_rejected),
+    ];
+    Ok(sides.into_iter().max().unwrap_or_default())
 }
 
 fn print(printer: Printer, answer: &AsOfAnswer) {
@@ -64,6 +69,7 @@ fn print(printer: Printer, answer: &AsOfAnswer) {
         let rows = counted(column.rows_leaking.unwrap_or_default(), "row");
         printer.line(format!("  `{}`: another value, from after the row's time, in {rows}", column.column));
     }
+    print_reading(printer, &report.reading);
     printer.line(format!("wrote {}", answer.out.display()));
 }
 
@@ -116,6 +122,7 @@ fn print_skew(printer: Printer, report: &SkewReport) {
             printer.point(Tone::Warning, format!("columns {what}: {}", names.join(", ")));
         }
     }
+    print_reading(printer, &report.reading);
     if report.rows_compared == 0 {
         printer.point(Tone::Bad, "both sides have no key in common: nothing was compared");
     }

@@ -17,15 +17,15 @@ use std::sync::Once;
 
 use trackway_engine::Context;
 use trackway_engine::home::Home;
-use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
+use trackway_flows::data::{ReadContext, ReadNote, ReadNoteKind, sentences};
 use trackway_flows::slices::SlicesOnlooker;
 use trackway_system::SystemClock;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::{BytesBar, CandidatesBar};
-use crate::exit::{Exit, Failure};
-use crate::printer::{Printer, QUOTE_SECONDS_MIN};
+use crate::exit::{BLOCKED, Exit, Failure};
+use crate::printer::{Printer, QUOTE_SECONDS_MIN, Tone};
 use crate::signals;
 use crate::units::{bytes, duration};
 
@@ -37,6 +37,7 @@ pub fn data(
     read: &ReadContext,
     printer: Printer,
 ) -> Exit {
+    let read = &read.strict(is_strict(command));
     match command {
         DataCommand::Profile(args) => profile::profile(home, args, read, printer),
         DataCommand::Infer(args) => schema::infer(args, read, printer),
@@ -47,7 +48,7 @@ pub fn data(
         DataCommand::Leakage(args) => leakage::leakage(args, read, printer),
         DataCommand::Snapshot(args) => match &args.command {
             Some(command) => snapshot::kept(home, &open, command, printer),
-            None => snapshot::snapshot(&open()?, args, printer),
+            None => snapshot::snapshot(&open()?, args, read, printer),
         },
         DataCommand::Ls => snapshot::list(home, printer),
         DataCommand::Diff(args) => diff::diff(home, args, read, printer),
@@ -55,6 +56,44 @@ pub fn data(
         DataCommand::Clean(args) => clean::clean(args, read, printer),
         DataCommand::AsOf(args) => join::as_of(args, read, printer),
         DataCommand::Skew(args) => join::skew(args, read, printer),
+    }
+}
+
+/// Whether what is not read as it is written is an error.
+fn is_strict(command: &DataCommand) -> bool {
+    match command {
+        DataCommand::Profile(args) => args.strict.strict,
+        DataCommand::Infer(args) => args.strict.strict,
+        DataCommand::Validate(args) => args.strict.strict,
+        DataCommand::Check(args) => args.strict.strict,
+        DataCommand::Drift(args) => args.strict.strict,
+        DataCommand::Leakage(args) => args.strict.strict,
+        DataCommand::Snapshot(args) => args.strict.strict,
+        DataCommand::Diff(args) => args.strict.strict,
+        DataCommand::Split(args) => args.strict.strict,
+        DataCommand::Clean(args) => args.strict.strict,
+        DataCommand::AsOf(args) => args.strict_reading,
+        DataCommand::Skew(args) => args.strict.strict,
+        DataCommand::Images(_) | DataCommand::Ls => false,
+    }
+}
+
+/// The exit code of an answer about a table: a table of which no row could be read is not one.
+pub(super) fn code(rows: u64, rows_rejected: u64) -> u8 {
+    if rows == 0 && rows_rejected > 0 { BLOCKED } else { 0 }
+}
+
+/// Notes on reading that are printed; `--json` has all.
+const NOTES_SHOWN: usize = 20;
+
+/// What reading did to the files, but for rejected rows, which are counted beside it, and the usual words for missing values.
+pub(super) fn print_reading(printer: Printer, notes: &[ReadNote]) {
+    let is_shown =
+        |note: &&ReadNote| !matches!(note.kind, ReadNoteKind::RejectedRows | ReadNoteKind::MissingTexts);
+    let shown = sentences(notes.iter().filter(is_shown));
+    printer.points(Tone::Warning, shown.iter().take(NOTES_SHOWN).map(String::as_str));
+    if let Some(more) = shown.len().checked_sub(NOTES_SHOWN).filter(|more| *more > 0) {
+        printer.line(format!("{more} more notes on reading; --json lists all of them"));
     }
 }
 
@@ -69,6 +108,9 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContex
         columns: reading.columns.clone(),
         header: reading.header,
         delimiter: reading.delimiter,
+        comment: reading.comment,
+        skip_lines: reading.skip_lines,
+        trailing_separator: reading.trailing_separator,
         missing: reading.missing.clone(),
         read_context: read.clone(),
     }

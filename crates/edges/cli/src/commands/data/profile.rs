@@ -5,7 +5,7 @@ use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as profile_table};
 
-use super::{reading, table};
+use super::{code, reading, table};
 use crate::args::ProfileArgs;
 use crate::exit::Exit;
 use crate::printer::{Printer, Tone};
@@ -29,7 +29,7 @@ pub fn profile(home: &Home, args: &ProfileArgs, read: &ReadContext, printer: Pri
     };
     let answer = reading(printer, |onlooker| profile_table(home, Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
-    Ok(0)
+    Ok(code(answer.rows, answer.rows_rejected))
 }
 
 fn print(printer: Printer, answer: &ProfileAnswer) {
@@ -52,12 +52,11 @@ fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
     let length = |of: fn(&trackway_flows::data::profile::LengthSummary) -> u64| {
         column.lengths.as_ref().map(|lengths| counted(of(lengths), "character"))
     };
-    let approximately = if column.distinct_is_exact { "" } else { "~" };
     let mut cells = vec![
         column.name.clone(),
         serde_name(&column.kind),
         share(column.null_count, column.rows),
-        format!("{approximately}{}", column.distinct_estimate),
+        distinct(column),
         length(|lengths| lengths.min).unwrap_or_else(|| shown(&column.min)),
         column.mean.map(metric).unwrap_or_default(),
         length(|lengths| lengths.max).unwrap_or_else(|| shown(&column.max)),
@@ -74,6 +73,15 @@ fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
         .collect();
     cells.push(top.join(", "));
     cells
+}
+
+/// How many different values a column has; nothing where they are not counted.
+fn distinct(column: &ColumnSummary) -> String {
+    match (column.distinct_is_exact, column.distinct_estimate) {
+        (true, count) => count.to_string(),
+        (false, 0) => String::new(),
+        (false, count) => format!("about {count}"),
+    }
 }
 
 fn distribution(column: &ColumnSummary) -> String {
@@ -133,11 +141,12 @@ fn column_warnings(answer: &ProfileAnswer, column: &ColumnSummary) -> Vec<String
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("`{name}`: {count} of its values are {what}")),
     );
-    if column.rows > 1 && column.distinct_estimate <= 1 {
-        let what =
-            if column.distinct_estimate == 0 { "all values are missing" } else { "all values are the same" };
-        warnings.push(format!("`{name}`: {what}"));
-    }
+    let what = match column.distinct_estimate {
+        0 if column.null_count == column.rows => Some("all values are missing"),
+        1 if column.distinct_is_exact => Some("all values are the same"),
+        _ => None,
+    };
+    warnings.extend(what.filter(|_| column.rows > 1).map(|what| format!("`{name}`: {what}")));
     warnings
 }
 

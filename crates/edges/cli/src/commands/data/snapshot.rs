@@ -5,23 +5,24 @@ use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::snapshot::{
     SHORT_ID_LENGTH, SnapshotRequest, expire, list as read, restore, verify,
 };
 
 use trackway_flows::data::snapshot_remote::{expire_at, pull, push, verify_at};
 
-use super::{reading, table};
+use super::{print_reading, reading, table};
 use crate::args::{SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
 use crate::exit::{Exit, Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted, timestamp};
 
-pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Exit {
+pub fn snapshot(context: &Context, args: &SnapshotArgs, read: &ReadContext, printer: Printer) -> Exit {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
     let request = SnapshotRequest {
-        table: table(&args.table, &context.read_context),
+        table: table(&args.table, &context.read_context.strict(read.is_strict())),
         label: args.label.clone(),
         name,
         keep_bytes: args.keep_bytes,
@@ -52,6 +53,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
         printer.line(format!("bytes kept: {added} added ({}){cloned}", bytes(kept.bytes_added)));
     }
     printer.points(Tone::Warning, &answer.notes);
+    print_reading(printer, &answer.reading);
 }
 
 /// What is done with bytes that are kept.

@@ -5,7 +5,7 @@ use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
-use super::{reading, table};
+use super::{code, print_reading, reading, table};
 use crate::args::SplitArgs;
 use crate::exit::{BLOCKED, Exit, Failure};
 use crate::printer::{Printer, Tone};
@@ -27,7 +27,7 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
     );
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
-    Ok(if answer.proved { 0 } else { BLOCKED })
+    Ok(if answer.proved { code(answer.rows, answer.rows_rejected) } else { BLOCKED })
 }
 
 /// The method given by name, or implied by the named columns.
@@ -100,6 +100,7 @@ fn print(printer: Printer, answer: &SplitAnswer) {
         let line = format!("{} could not be read; no part has them", counted(answer.rows_rejected, "row"));
         printer.point(Tone::Warning, line);
     }
+    print_reading(printer, &answer.reading);
     if !answer.proved {
         printer.line(printer.tone(Tone::Bad, "verification failed; nothing was written"));
     }

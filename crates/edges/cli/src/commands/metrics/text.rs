@@ -6,7 +6,7 @@ use trackway_flows::assess::{
 use trackway_flows::slices::{BlindSpots, Loss};
 
 use crate::commands::residuals;
-use crate::commands::slices::shown;
+use crate::commands::slices::{other_descriptions, shown};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{counted, interval, number, p_value};
 
@@ -112,6 +112,7 @@ pub fn blind_spots(printer: Printer, found: &BlindSpots) {
         return;
     }
     printer.table(&["slice", "held-out rows", what, "p (corrected)"], rows);
+    found.confirmed().filter_map(other_descriptions).for_each(|line| printer.line(line));
     printer.line(format!("{what} of all rows: {whole}"));
 }
 

@@ -37,11 +37,12 @@ enum Row {
     Elsewhere(&'static str, &'static str),
 }
 
-const ROWS: [(&str, Row); 27] = [
+const ROWS: [(&str, Row); 28] = [
     ("stdout", Row::Sends(|home, _| vec![run(home, &["sh", "-c", "cat all.txt; sed 's/^/INFO /' all.txt"])])),
     ("stderr", Row::Sends(|home, _| vec![run(home, &["sh", "-c", "cat all.txt >&2"])])),
     ("printed records", Row::Sends(printed)),
     ("TensorBoard", Row::Sends(tensorboard)),
+    ("metric files", Row::Sends(metric_files)),
     ("Python package", Row::Sends(package)),
     ("arguments", Row::Sends(arguments)),
     ("environment", Row::Sends(environment)),
@@ -635,6 +636,22 @@ fn tensorboard(home: &Home, forms: &[Form]) -> Vec<Answer> {
     });
     std::fs::write(home.path().join("events"), frames.collect::<Vec<u8>>()).unwrap();
     let save = "mkdir logs; cat events > logs/events.out.tfevents.$(date +%s).host; sleep 3";
+    run(home, &["sh", "-c", save]);
+    explained(home)
+}
+
+/// As names of metrics of a logger of JSON lines, and as settings of Hydra.
+fn metric_files(home: &Home, forms: &[Form]) -> Vec<Answer> {
+    let lines: String = (1..)
+        .zip(forms)
+        .map(|(step, form)| format!("{}\n", json!({"step": step, form.text.as_str(): 0.5, "loss": 0.5})))
+        .collect();
+    let settings: String =
+        (1..).zip(forms).map(|(number, form)| format!("p{number}: {}\n", json!(form.text))).collect();
+    home.write("lines", &lines);
+    home.write("settings", &settings);
+    let save = "mkdir -p logs .hydra; cat settings > .hydra/config.yaml; head -n 9 lines > logs/metrics.jsonl; sleep 2; \
+                tail -n +10 lines >> logs/metrics.jsonl; sleep 3";
     run(home, &["sh", "-c", save]);
     explained(home)
 }

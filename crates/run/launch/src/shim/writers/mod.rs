@@ -12,12 +12,13 @@ mod neighbours;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use trackway_adopt::{Patterns, Seen, Sightings, WrittenFile, processor_time};
+use trackway_adopt::{Seen, Sightings, WrittenFile, processor_time};
 use trackway_core::Clock;
 use trackway_core::boundary::contained;
 use trackway_formats::writers::OthersTime;
@@ -66,14 +67,29 @@ pub(super) struct Writers {
     /// Closed to end the wait.
     stop: Option<UnixStream>,
     thread: Option<SideThread>,
-    has_ended: bool,
+    has_ended: Arc<AtomicBool>,
+}
+
+/// What is seen of writers, for another thread.
+#[derive(Clone)]
+pub(super) struct Sight {
+    seen: Arc<Mutex<Sightings>>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Sight {
+    /// What was seen of the writers of a file that is none of a checkpoint.
+    pub fn of(&self, file: WrittenFile) -> Seen {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.of(&[file], 0, self.has_ended.load(Ordering::SeqCst))
+    }
 }
 
 impl Writers {
-    /// Begins to look; to be called before the script starts. Where no thread can be had nothing is seen.
+    /// Begins to look at these folders and those below them; to be called before the script starts. Where no thread can be had nothing is seen.
     pub fn begin(
         launch: &StoredLaunch,
-        patterns: &Patterns,
+        folders: Vec<PathBuf>,
         (main, ended): (MainProcess, EndedProcesses),
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -81,10 +97,7 @@ impl Writers {
         let user = launch.container.is_none().then(|| nix::unistd::geteuid().as_raw());
         let seen = Arc::new(Mutex::new(Sightings::since(clock.now().as_nanos(), user)));
         let home = launch.home();
-        let region = Region {
-            folders: patterns.region(),
-            home: home.canonicalize().unwrap_or_else(|_| home.to_owned()),
-        };
+        let region = Region { folders, home: home.canonicalize().unwrap_or_else(|_| home.to_owned()) };
         let family = Family::of_this_process(launch.attempt_id.to_string(), awaited(&launch.argv), main);
         // In a container, and of a process that was there before, they are not.
         let is_below = launch.container.is_none() && awaited(&launch.argv).is_none();
@@ -106,7 +119,7 @@ impl Writers {
             }
             Err(_) => (None, None),
         };
-        let has_ended = thread.is_none();
+        let has_ended = Arc::new(AtomicBool::new(thread.is_none()));
         Self { seen, stop, thread, has_ended }
     }
 
@@ -114,14 +127,19 @@ impl Writers {
     pub fn finish(&mut self) {
         self.stop.take();
         self.thread.take().and_then(SideThread::finish);
-        self.has_ended = true;
+        self.has_ended.store(true, Ordering::SeqCst);
+    }
+
+    /// The same for another thread.
+    pub fn sight(&self) -> Sight {
+        Sight { seen: Arc::clone(&self.seen), has_ended: Arc::clone(&self.has_ended) }
     }
 
     /// What was seen of the writers of these files since a time in nanoseconds since 1970.
     pub fn of(&self, files: &[WrittenFile], since_ns: i64) -> Seen {
         let mut seen = self.lock();
         seen.judges(files);
-        seen.of(files, since_ns, self.has_ended)
+        seen.of(files, since_ns, self.has_ended.load(Ordering::SeqCst))
     }
 
     /// When others wrote, and until when the processes of the machine were looked at.

@@ -1,13 +1,14 @@
 //! MLflow's SQLite store: tables `experiments`, `runs`, `metrics`, `params` and `tags`, read only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
 
-use super::{end_of, take_tag, value_of};
+use super::{end_of, take_tag};
 use crate::error::LedgerError;
-use crate::import::{ForeignPoint, ForeignRun, ForeignStore, at_millis};
+use crate::import::{ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_millis};
 
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     let failed = |error: rusqlite::Error| LedgerError::Import {
@@ -62,58 +63,164 @@ fn computed_table(connection: &Connection) -> Result<Option<String>, rusqlite::E
 }
 
 fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rusqlite::Error> {
-    let mut store = ForeignStore::default();
-    let mut runs: Vec<ForeignRun> = Vec::new();
-    each(
-        connection,
-        "SELECT r.run_uuid, r.name, r.status, r.start_time, r.end_time, r.user_id, r.lifecycle_stage, e.name \
-         FROM runs r LEFT JOIN experiments e ON e.experiment_id = r.experiment_id ORDER BY r.start_time, r.run_uuid",
-        |row| {
-            let text = |column| row.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
-            if text(6)? == "deleted" {
-                store.passed.push((path.into(), format!("run {} was deleted", text(0)?)));
-                return Ok(());
-            }
-            runs.push(ForeignRun {
-                key: text(0)?,
-                name: text(1)?,
-                end: end_of(&text(2)?),
-                started_at: row.get::<_, Option<i64>>(3)?.map(at_millis),
-                ended_at: row.get::<_, Option<i64>>(4)?.map(at_millis),
-                owner: Some(text(5)?).filter(|owner| !owner.is_empty()),
-                group: row.get(7)?,
-                ..ForeignRun::default()
-            });
-            Ok(())
-        },
-    )?;
-    let places: HashMap<String, usize> =
-        runs.iter().enumerate().map(|(place, run)| (run.key.clone(), place)).collect();
-    let place_of = |row: &Row<'_>| row.get::<_, String>(0).map(|run| places.get(&run).copied());
-    each(connection, "SELECT run_uuid, key, value FROM tags ORDER BY key", |row| {
-        if let Some(place) = place_of(row)? {
-            take_tag(&mut runs[place], row.get(1)?, row.get::<_, Option<String>>(2)?.unwrap_or_default());
-        }
+    let mut read = Reading::of(path);
+    let runs = "SELECT r.run_uuid, r.name, r.status, r.start_time, r.end_time, r.user_id, r.lifecycle_stage, e.name AS experiment \
+         FROM runs r LEFT JOIN experiments e ON e.experiment_id = r.experiment_id ORDER BY r.start_time, r.run_uuid";
+    each(connection, runs, |row| {
+        let found = of_row(run_of(row))?;
+        read.take_run(found);
         Ok(())
     })?;
+    each(connection, "SELECT run_uuid, key, value FROM tags ORDER BY key", |row| {
+        let tag = tag_of(row);
+        read.take_row(row, (OmissionKind::Tag, "tags"), tag, |run, (name, value)| take_tag(run, name, value))
+    })?;
     each(connection, "SELECT run_uuid, key, value FROM params ORDER BY key", |row| {
-        if let Some(place) = place_of(row)? {
-            runs[place].parameters.push((row.get(1)?, row.get(2)?));
-        }
-        Ok(())
+        let parameter = parameter_of(row);
+        read.take_row(row, (OmissionKind::Parameter, "params"), parameter, |run, it| run.parameters.push(it))
     })?;
     let points = "SELECT run_uuid, key, value, timestamp, step, is_nan FROM metrics ORDER BY timestamp, step";
     each(connection, points, |row| {
-        if let Some(place) = place_of(row)? {
-            let value = if row.get(5)? { f64::NAN } else { value_of(row.get(2)?) };
-            let step = u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0);
-            let point = ForeignPoint { step, at: at_millis(row.get(3)?), value };
-            runs[place].metrics.entry(row.get(1)?).or_default().push(point);
+        let point = point_of(row);
+        read.take_row(row, (OmissionKind::Value, "metrics"), point, |run, (name, point)| {
+            let count = u64::from(point.value.is_infinite());
+            run.changed.add(OmissionKind::Value, path, infinite(&run.name), count);
+            run.metrics.entry(name).or_default().push(point);
+        })
+    })?;
+    Ok(read.store)
+}
+
+fn infinite(run: &str) -> String {
+    format!(
+        "values of the run `{run}` are infinite here; an SQL store of MLflow has the largest number instead"
+    )
+}
+
+/// A run of the table, or that it was deleted.
+enum RunRead {
+    Kept(Box<ForeignRun>),
+    Deleted(String),
+}
+
+fn run_of(row: &Row<'_>) -> Result<RunRead, rusqlite::Error> {
+    let text = |column| row.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
+    // Without an id nothing of it can be found.
+    let key: String = row.get(0)?;
+    if text(6)? == "deleted" {
+        return Ok(RunRead::Deleted(key));
+    }
+    Ok(RunRead::Kept(Box::new(ForeignRun {
+        key,
+        name: text(1)?,
+        end: end_of(&text(2)?),
+        started_at: row.get::<_, Option<i64>>(3)?.map(at_millis),
+        ended_at: row.get::<_, Option<i64>>(4)?.map(at_millis),
+        owner: Some(text(5)?).filter(|owner| !owner.is_empty()),
+        group: row.get(7)?,
+        ..ForeignRun::default()
+    })))
+}
+
+/// A tag may have no value; a parameter has one.
+fn tag_of(row: &Row<'_>) -> Result<(String, String), rusqlite::Error> {
+    Ok((row.get(1)?, row.get::<_, Option<String>>(2)?.unwrap_or_default()))
+}
+
+fn parameter_of(row: &Row<'_>) -> Result<(String, String), rusqlite::Error> {
+    Ok((row.get(1)?, row.get(2)?))
+}
+
+fn point_of(row: &Row<'_>) -> Result<(String, ForeignPoint), rusqlite::Error> {
+    let is_nan = row.get::<_, Option<bool>>(5)?.unwrap_or(false);
+    let value = if is_nan { f64::NAN } else { value_of(row.get(2)?) };
+    Ok((row.get(1)?, ForeignPoint { step: row.get(4)?, at: at_millis(row.get(3)?), value }))
+}
+
+/// The SQL stores have no infinity and hold the greatest number instead.
+fn value_of(value: f64) -> f64 {
+    if value.abs() == f64::MAX { f64::INFINITY.copysign(value) } else { value }
+}
+
+/// What a row holds, or why it cannot be read. Faults of the database end the reading.
+fn of_row<T>(read: Result<T, rusqlite::Error>) -> Result<Result<T, String>, rusqlite::Error> {
+    match read {
+        Ok(found) => Ok(Ok(found)),
+        Err(rusqlite::Error::InvalidColumnType(_, column, Type::Null)) => {
+            Ok(Err(format!("`{column}` is NULL")))
+        }
+        Err(rusqlite::Error::InvalidColumnType(_, column, kind)) => {
+            Ok(Err(format!("`{column}` is {}", kind.to_string().to_lowercase())))
+        }
+        Err(fault @ rusqlite::Error::SqliteFailure(..)) => Err(fault),
+        Err(error) => Ok(Err(error.to_string())),
+    }
+}
+
+/// The store while its tables are read.
+struct Reading<'a> {
+    path: &'a Path,
+    store: ForeignStore,
+    /// Where each run is in the store, by its id.
+    places: HashMap<String, usize>,
+    deleted: HashSet<String>,
+}
+
+impl<'a> Reading<'a> {
+    fn of(path: &'a Path) -> Self {
+        Self { path, store: ForeignStore::default(), places: HashMap::new(), deleted: HashSet::new() }
+    }
+
+    fn take_run(&mut self, found: Result<RunRead, String>) {
+        let skipped = &mut self.store.skipped;
+        match found {
+            Ok(RunRead::Kept(run)) => {
+                self.places.insert(run.key.clone(), self.store.runs.len());
+                self.store.runs.push(*run);
+            }
+            Ok(RunRead::Deleted(run)) => {
+                skipped.add(OmissionKind::Run, self.path, format!("run {run} was deleted"), 1);
+                self.deleted.insert(run);
+            }
+            Err(why) => {
+                skipped.add(
+                    OmissionKind::Run,
+                    self.path,
+                    format!("a row of `runs` cannot be read: {why}"),
+                    1,
+                );
+            }
+        }
+    }
+
+    /// Gives what a row of a table holds to its run, or notes why it cannot.
+    fn take_row<T>(
+        &mut self,
+        row: &Row<'_>,
+        (kind, table): (OmissionKind, &str),
+        held: Result<T, rusqlite::Error>,
+        take: impl FnOnce(&mut ForeignRun, T),
+    ) -> Result<(), rusqlite::Error> {
+        let unknown = |why: &str| format!("rows of `{table}` {why}");
+        let Ok(id) = of_row(row.get::<_, String>(0))? else {
+            self.store.skipped.add(kind, self.path, unknown("name no run"), 1);
+            return Ok(());
+        };
+        let Some(place) = self.places.get(&id) else {
+            let count = u64::from(!self.deleted.contains(&id));
+            self.store.skipped.add(kind, self.path, unknown("are of runs that `runs` does not have"), count);
+            return Ok(());
+        };
+        let run = &mut self.store.runs[*place];
+        match of_row(held)? {
+            Ok(held) => take(run, held),
+            Err(why) => {
+                let why = format!("rows of `{table}` of the run `{}` cannot be read: {why}", run.name);
+                run.skipped.add(kind, self.path, why, 1);
+            }
         }
         Ok(())
-    })?;
-    store.runs = runs;
-    Ok(store)
+    }
 }
 
 fn each(
@@ -132,6 +239,7 @@ fn each(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Omissions;
 
     const FEW: Steps = Steps { max: 100_000, between_looks: 1_000 };
 
@@ -173,5 +281,48 @@ mod tests {
                     SELECT 'a' AS run_uuid, 'x' AS key, 'y' AS value FROM t;";
         endless.execute_batch(view).unwrap();
         assert_eq!(refusal(&endless), large);
+    }
+
+    /// Proves that rows with a NULL or another type, rows of no run and of an unknown run are left out and counted with their reason, that a
+    /// step below 0 is that step, and that every other row is read.
+    #[test]
+    fn rows_that_cannot_be_read_are_counted() {
+        let connection = store(1);
+        let rows = "INSERT INTO runs VALUES ('b', NULL, NULL, NULL, NULL, NULL, NULL, NULL), (NULL, 'c', 'FINISHED', 1, 2, 'ana', 'active', 1),
+                        ('d', 'gone', 'FINISHED', 1, 2, 'ana', 'deleted', 1), ('e', 'odd', 'FINISHED', 'soon', 2, 'ana', 'active', 1);
+                    INSERT INTO params VALUES ('a', 'lr', '0.1'), ('a', 'depth', NULL), ('d', 'lr', '0.1'), ('z', 'lr', '0.1');
+                    INSERT INTO metrics VALUES ('a', 'loss', 0.9, 1, -1, 0), ('a', 'loss', NULL, 2, 0, 0), ('a', 'loss', 0.5, 3, 0, NULL),
+                        ('a', 'loss', 'x', 4, 1, 0), ('a', 'loss', 0.4, NULL, 2, 0), (NULL, 'loss', 0.3, 5, 3, 0),
+                        ('a', 'loss', 1.7976931348623157e308, 6, 4, 0), ('b', 'acc', 0.0, 7, 5, 1);";
+        connection.execute_batch(rows).unwrap();
+        let found = limited(&connection, Path::new("mlflow.db"), STEPS).unwrap();
+        let listed = |list: &Omissions| -> Vec<(OmissionKind, u64, String)> {
+            list.list().into_iter().map(|it| (it.kind, it.count, it.why)).collect()
+        };
+        let omitted = |kind, count, why: &str| (kind, count, why.to_owned());
+        let expected = [
+            omitted(OmissionKind::Run, 1, "a row of `runs` cannot be read: `run_uuid` is NULL"),
+            omitted(OmissionKind::Run, 1, "a row of `runs` cannot be read: `start_time` is text"),
+            omitted(OmissionKind::Run, 1, "run d was deleted"),
+            omitted(OmissionKind::Value, 1, "rows of `metrics` name no run"),
+            omitted(OmissionKind::Parameter, 1, "rows of `params` are of runs that `runs` does not have"),
+        ];
+        assert_eq!(listed(&found.skipped), expected);
+        let names: Vec<&str> = found.runs.iter().map(|run| run.key.as_str()).collect();
+        assert_eq!(names, ["b", "a"]);
+        let run = &found.runs[1];
+        let of_run = "of the run `first` cannot be read:";
+        let expected = [
+            omitted(OmissionKind::Value, 1, &format!("rows of `metrics` {of_run} `timestamp` is NULL")),
+            omitted(OmissionKind::Value, 1, &format!("rows of `metrics` {of_run} `value` is NULL")),
+            omitted(OmissionKind::Value, 1, &format!("rows of `metrics` {of_run} `value` is text")),
+            omitted(OmissionKind::Parameter, 1, &format!("rows of `params` {of_run} `value` is NULL")),
+        ];
+        assert_eq!(listed(&run.skipped), expected);
+        let points: Vec<(i64, f64)> =
+            run.metrics["loss"].iter().map(|point| (point.step, point.value)).collect();
+        assert_eq!(points, [(-1, 0.9), (0, 0.5), (4, f64::INFINITY)]);
+        assert_eq!(listed(&run.changed).len(), 1);
+        assert!(found.runs[0].metrics["acc"][0].value.is_nan());
     }
 }

@@ -34,8 +34,3 @@ fn take_tag(run: &mut ForeignRun, name: String, value: String) {
         _ => run.tags.push((name, value)),
     }
 }
-
-/// The SQL stores have no infinity and hold the greatest number instead.
-fn value_of(value: f64) -> f64 {
-    if value.abs() == f64::MAX { f64::INFINITY.copysign(value) } else { value }
-}

@@ -1,0 +1,424 @@
+//! Files in which frameworks write metrics and settings themselves, such as Lightning's `metrics.csv`: their values become a flight record of
+//! origin `files`.
+//!
+//! A separate thread looks below the working directory. A file is read once it was seen that the attempt's processes wrote it, by the same evidence
+//! as of checkpoints ([`trackway_adopt::owner`]); what it is, and which of its values are new, is decided by [`trackway_formats::metric_files`].
+
+mod find;
+mod growing;
+mod own;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use nix::unistd::Pid;
+use trackway_core::Timestamp;
+use trackway_core::boundary::contained;
+use trackway_formats::metric_files::{
+    Axis, Form, Judge, LogFacts, Settings, StateHistory, Verdict, is_place_of_logs, read_overrides,
+    read_settings, read_state,
+};
+
+use super::metrics::{PrintedCounts, records_metrics};
+use super::side::{Records, SideThread};
+use super::writers::{EndedProcesses, MainProcess, Sight, Writers};
+use crate::{Isolation, StoredLaunch};
+use find::{Found, files_below};
+use growing::{Before, GrowingLog, text_of};
+use own::{Ownership, Proof};
+use record::Record;
+
+/// How often the folder is looked through.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+/// A look that takes long is followed by a wait this many times as long.
+const REST_PER_LOOK: u32 = 20;
+/// The longest the end of the attempt waits for the last look.
+const LAST_LOOK: Duration = Duration::from_secs(20);
+/// At most so many files are followed.
+const FILES_MAX: usize = 256;
+/// Of so many files it is remembered that they are none of these.
+const OTHERS_MAX: usize = 20_000;
+/// A longer state of a trainer is not read.
+const STATE_BYTES_MAX: u64 = 16 << 20;
+/// A longer configuration is not read.
+const SETTINGS_BYTES_MAX: u64 = 256 << 10;
+/// Of files that are not the attempt's own, so many are named one by one.
+const NAMED_MAX: usize = 3;
+
+/// The thread that looks, and what sees who writes if nothing else does.
+pub(super) struct MetricFiles {
+    thread: SideThread<u64>,
+    writers: Option<Writers>,
+    main: MainProcess,
+}
+
+impl MetricFiles {
+    /// Begins to look; to be called before the script starts. `sight`: what sees who writes. None: no thread can be had.
+    pub fn begin(
+        launch: &StoredLaunch,
+        (started_at, sight): (Timestamp, Option<Sight>),
+        printed: PrintedCounts,
+        records: Records,
+    ) -> Option<Self> {
+        let main = MainProcess::default();
+        let writers = (sight.is_none() && launch.isolation.is_none()).then(|| {
+            let processes = (Arc::clone(&main), EndedProcesses::default());
+            let folder = &launch.working_directory;
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            Writers::begin(launch, vec![folder], processes, Arc::clone(&records.clock))
+        });
+        let proof = match &launch.isolation {
+            // Only what the attempt wrote is there.
+            Some(_) => Proof::Place,
+            None => {
+                sight.or_else(|| writers.as_ref().map(Writers::sight)).map_or(Proof::Nothing, Proof::Seen)
+            }
+        };
+        let root =
+            launch.isolation.as_ref().map_or_else(|| launch.working_directory.clone(), Isolation::upper);
+        let mut follower =
+            Follower::new(root, launch.home().to_owned(), (started_at, proof), printed, records);
+        // What is there before the script starts is not of it.
+        contained(|| follower.note_what_is_there()).ok();
+        // A file that is not as expected must not end the attempt.
+        let work = move |stopped: &Receiver<()>| contained(|| follower.run(stopped)).unwrap_or(0);
+        let thread = SideThread::begin("metric-files", LAST_LOOK, work)?;
+        Some(Self { thread, writers, main })
+    }
+
+    /// The script has started.
+    pub fn started(&self, main: Pid) {
+        self.main.store(main.as_raw(), Ordering::SeqCst);
+    }
+
+    /// Looks for the last time. How many values were found in all.
+    pub fn finish(mut self) -> u64 {
+        self.writers.iter_mut().for_each(Writers::finish);
+        self.thread.finish().unwrap_or(0)
+    }
+}
+
+/// A file that is followed.
+struct Followed {
+    found: Found,
+    own: Ownership,
+    content: Content,
+    /// Length and time of its state that was read as a whole.
+    read: Option<(u64, i64)>,
+    /// Why it was not read at the last look.
+    why: Option<String>,
+}
+
+enum Content {
+    Log(Box<Log>),
+    State,
+    Settings,
+}
+
+/// A table or a file of objects.
+struct Log {
+    growing: GrowingLog,
+    judge: Judge,
+    is_read: bool,
+    /// Metrics that the script prints more often.
+    left: BTreeSet<String>,
+}
+
+struct Follower {
+    root: PathBuf,
+    home: PathBuf,
+    started_ns: i64,
+    proof: Proof,
+    printed: PrintedCounts,
+    folder: PathBuf,
+    files: BTreeMap<PathBuf, Followed>,
+    /// What was there before the attempt began.
+    before: HashMap<PathBuf, Before>,
+    /// Files that are no logs, by path and inode.
+    others: HashSet<(PathBuf, u64)>,
+    /// Files that are too many.
+    beyond: HashSet<PathBuf>,
+    histories: HashMap<PathBuf, StateHistory>,
+    record: Record,
+    is_cut: bool,
+}
+
+impl Follower {
+    fn new(
+        root: PathBuf,
+        home: PathBuf,
+        (started_at, proof): (Timestamp, Proof),
+        printed: PrintedCounts,
+        records: Records,
+    ) -> Self {
+        Self {
+            home,
+            started_ns: started_at.as_nanos(),
+            proof,
+            printed,
+            folder: records.folder.clone(),
+            files: BTreeMap::new(),
+            before: HashMap::new(),
+            others: HashSet::new(),
+            beyond: HashSet::new(),
+            histories: HashMap::new(),
+            record: Record::new(root.clone(), records),
+            root,
+            is_cut: false,
+        }
+    }
+
+    fn run(&mut self, stopped: &Receiver<()>) -> u64 {
+        let mut rest = LOOK_EVERY;
+        loop {
+            let is_last = stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout);
+            let begun = self.record.clock().monotonic_micros();
+            self.look(is_last);
+            if is_last {
+                return self.end();
+            }
+            let took = u64::try_from(self.record.clock().monotonic_micros() - begun).unwrap_or(0);
+            rest = LOOK_EVERY.max(Duration::from_micros(took) * REST_PER_LOOK);
+        }
+    }
+
+    fn note_what_is_there(&mut self) {
+        let (found, _) = files_below(&self.root, &self.home);
+        let (states, logs): (Vec<Found>, Vec<Found>) = found
+            .into_iter()
+            .filter(|one| one.form == Form::State || one.form.is_log())
+            .partition(|one| one.form == Form::State);
+        for found in states.into_iter().take(FILES_MAX) {
+            let entries = text_of(&found.path, STATE_BYTES_MAX).ok().and_then(|text| read_state(&text));
+            let history = self.histories.entry(found.folder_of_values(&self.root)).or_default();
+            entries.iter().for_each(|entries| history.was_there(entries));
+        }
+        for (number, found) in logs.into_iter().enumerate() {
+            // Of more files than may be logs only the length is noted.
+            let before = if number < FILES_MAX {
+                Before::of(&found.path, found.bytes)
+            } else {
+                Before::of_length(found.bytes)
+            };
+            self.before.insert(found.path, before);
+        }
+    }
+
+    fn look(&mut self, is_last: bool) {
+        let (found, is_cut) = files_below(&self.root, &self.home);
+        self.is_cut |= is_cut;
+        self.beyond.clear();
+        let started_ns = self.started_ns;
+        found.into_iter().filter(|found| found.modified_ns >= started_ns).for_each(|found| self.meet(found));
+        let mut files: Vec<(PathBuf, Followed)> = std::mem::take(&mut self.files).into_iter().collect();
+        // Of equal forms the folders near the working directory come first; of states the newest one has all.
+        let newest_first =
+            |one: &Followed| if one.found.form == Form::State { -one.found.modified_ns } else { 0 };
+        files.sort_by_key(|(path, one)| (one.found.form, path.components().count(), newest_first(one)));
+        files.retain_mut(|(_, followed)| self.look_at(followed, is_last));
+        self.files = files.into_iter().collect();
+    }
+
+    /// Takes in that a file was changed since the attempt began.
+    fn meet(&mut self, found: Found) {
+        if self.others.contains(&(found.path.clone(), found.inode)) {
+            return;
+        }
+        if let Some(known) = self.files.get_mut(&found.path) {
+            known.found = found;
+        } else if self.files.len() >= FILES_MAX {
+            if self.beyond.len() < OTHERS_MAX {
+                self.beyond.insert(found.path);
+            }
+        } else {
+            let before = self.before.remove(&found.path).unwrap_or_default();
+            let content = match found.form {
+                form if form.is_log() => Content::Log(Box::new(Log {
+                    growing: GrowingLog::new(form, before),
+                    judge: Judge::default(),
+                    is_read: false,
+                    left: BTreeSet::new(),
+                })),
+                Form::State => Content::State,
+                _ => Content::Settings,
+            };
+            let followed = Followed { own: Ownership::default(), content, read: None, why: None, found };
+            self.files.insert(followed.found.path.clone(), followed);
+        }
+    }
+
+    /// Reads what is new in a file. False: it is none that is followed.
+    fn look_at(&mut self, followed: &mut Followed, is_last: bool) -> bool {
+        if !followed.own.look(&self.proof, &followed.found.path) {
+            return true;
+        }
+        let Followed { found, own, content, read, why } = followed;
+        let state = (found.bytes, found.modified_ns);
+        // What is read as a whole is read when it changed, and once more at the end.
+        if !found.form.is_log() && *read == Some(state) && !is_last {
+            return true;
+        }
+        *read = Some(state);
+        *why = match content {
+            Content::Log(log) => match self.look_at_log(found, log, is_last) {
+                Ok(verdict) => verdict,
+                Err(error) => Some(format!("it cannot be read: {error}")),
+            },
+            Content::State => self.look_at_state(found, is_last),
+            Content::Settings => self.look_at_settings(found),
+        };
+        self.record.shown_by(&found.path, found.form, own.shown_by());
+        if let Content::Log(log) = content
+            && log.growing.is_other()
+        {
+            if self.others.len() < OTHERS_MAX {
+                self.others.insert((found.path.clone(), found.inode));
+            }
+            return false;
+        }
+        true
+    }
+
+    /// Why the values of a log are not recorded, if it is known.
+    fn look_at_log(
+        &mut self,
+        found: &Found,
+        log: &mut Log,
+        is_last: bool,
+    ) -> std::io::Result<Option<String>> {
+        let Log { growing, judge, is_read, left } = log;
+        if !*is_read {
+            growing.read(&found.path, is_last, |pass, point| match pass {
+                growing::Pass::Again => judge.begin_again(),
+                growing::Pass::New => judge.take(&point),
+                growing::Pass::Before => {}
+            })?;
+            judge.end_look();
+            let Some(axis) = growing.axis() else { return Ok(None) };
+            match judge.verdict(self.facts(found, judge, axis, is_last)) {
+                Verdict::Wait => return Ok(None),
+                Verdict::Not(why) => return Ok(Some(why.to_owned())),
+                Verdict::Read => *is_read = true,
+            }
+            *left = judge.left_to_printed(|name| self.printed.most_of(std::iter::once(name)));
+            growing.begin_again();
+        }
+        let at = Timestamp::from_micros(found.modified_ns / 1000);
+        let record = &mut self.record;
+        let mut points = Vec::new();
+        growing.read(&found.path, is_last, |pass, mut point| {
+            if pass == growing::Pass::New {
+                point.values.retain(|(name, _)| !left.contains(name));
+                points.extend(Some(point).filter(|point| !point.values.is_empty()));
+            }
+        })?;
+        points.into_iter().for_each(|point| record.write(found, at, point));
+        Ok(None)
+    }
+
+    fn facts(&self, found: &Found, judge: &Judge, axis: Axis, is_last: bool) -> LogFacts {
+        LogFacts {
+            is_place_of_logs: is_place_of_logs(&found.way, &found.name()),
+            is_last,
+            axis,
+            printed: self.printed.most_of(judge.names()),
+            is_recorded: axis == Axis::Epochs && records_metrics(&self.folder),
+        }
+    }
+
+    /// States count as logs of epochs do: what the script prints of the same is finer.
+    fn look_at_state(&mut self, found: &Found, is_last: bool) -> Option<String> {
+        let text = match text_of(&found.path, STATE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) => return Some(format!("it cannot be read: {error}")),
+        };
+        let Some(entries) = read_state(&text) else {
+            return Some("its `log_history` cannot be read".to_owned());
+        };
+        let history = self.histories.entry(found.folder_of_values(&self.root)).or_default();
+        let new = history.new_of(&entries).to_vec();
+        let mut judge = Judge::default();
+        new.iter().for_each(|point| judge.take(point));
+        judge.end_look();
+        let facts = LogFacts { is_place_of_logs: true, ..self.facts(found, &judge, Axis::Epochs, is_last) };
+        let is_known = self.record.has_values_of(found);
+        match judge.verdict(facts) {
+            Verdict::Read => {}
+            Verdict::Wait if is_known && !new.is_empty() => {}
+            Verdict::Wait => return None,
+            Verdict::Not(why) => return Some(why.to_owned()),
+        }
+        if let Some(history) = self.histories.get_mut(&found.folder_of_values(&self.root)) {
+            history.take(&entries);
+        }
+        let at = Timestamp::from_micros(found.modified_ns / 1000);
+        new.into_iter().for_each(|point| self.record.write(found, at, point));
+        None
+    }
+
+    fn look_at_settings(&mut self, found: &Found) -> Option<String> {
+        let text = match text_of(&found.path, SETTINGS_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) => return Some(format!("it cannot be read: {error}")),
+        };
+        let Settings { named, left_out } = match found.form {
+            Form::Overrides => read_overrides(&text),
+            _ => read_settings(&text),
+        };
+        named.iter().for_each(|(name, value)| self.record.write_setting(found, name, value));
+        (left_out > 0).then(|| format!("{left_out} lines or settings of it are left out"))
+    }
+
+    /// Names what was read and what is left out, and ends the record in order. How many values were found.
+    fn end(&mut self) -> u64 {
+        let mut unknown = Vec::new();
+        for (path, followed) in std::mem::take(&mut self.files) {
+            let Followed { found, own, content, why, .. } = followed;
+            let is_place = !found.form.is_log() || is_place_of_logs(&found.way, &found.name());
+            if let Some(why) = own.reason().filter(|_| is_place) {
+                unknown.push((path.clone(), why.to_owned()));
+            }
+            if let Some(why) = why {
+                self.record.skip(&path, &why);
+            }
+            if let Content::Log(log) = content
+                && log.is_read
+            {
+                log.growing.left_out().iter().for_each(|why| self.record.skip(&path, why));
+            }
+        }
+        for (path, why) in unknown.iter().take(NAMED_MAX) {
+            self.record.skip(path, &format!("it is not read: {why}"));
+        }
+        let more = unknown.len().saturating_sub(NAMED_MAX);
+        let root = self.root.clone();
+        if more > 0 {
+            let why = format!(
+                "{more} more files of metrics are not read: nothing shows that this attempt wrote them"
+            );
+            self.record.skip(&root, &why);
+        }
+        if !self.beyond.is_empty() {
+            let count = self.beyond.len();
+            self.record.skip(
+                &root,
+                &format!("{count} files that may have metrics are not read: the first {FILES_MAX} are"),
+            );
+        }
+        if self.is_cut && self.record.has_begun() {
+            let why = format!(
+                "it has more than {} entries: files of metrics beyond them were not searched for",
+                find::ENTRIES_MAX
+            );
+            self.record.skip(&root, &why);
+        }
+        self.record.finish()
+    }
+}
