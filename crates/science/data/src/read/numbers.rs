@@ -63,9 +63,7 @@ pub(crate) struct ReadFloat {
 pub(crate) fn read_float(value: &[u8]) -> Option<ReadFloat> {
     match Decimal::of(value) {
         Some(decimal) => decimal.read(value).filter(|read| !read.is_rounded || !decimal.is_whole),
-        None => {
-            read_long_float(value).filter(|read| !(is_code(value) || read.is_rounded && is_whole(value)))
-        }
+        None => read_long_float(value).filter(|read| !(is_code(value) || read.is_rounded && is_whole(value))),
     }
 }
 
