@@ -51,7 +51,7 @@ test-readers: $(PYTHON_VENV)/duckdb ## generated tables of hard values, read as 
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/science/data/samples/compare_readers.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_READERS_SEED:-1}
 
-test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that are killed at random under `trackway run`
+test-adopted: $(PYTHON_VENV)/catboost ## trainings of installed frameworks that are killed at random under `trackway run`
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/kills.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_TEST_KILLS:-25}
 
@@ -109,6 +109,10 @@ $(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/edges/python/requirements-fra
 
 $(PYTHON_VENV)/duckdb: $(PYTHON_VENV)/ready1
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check duckdb==2.0.1
+	@touch $@
+
+$(PYTHON_VENV)/catboost: $(PYTHON_VENV)/ready1
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check catboost==1.2.10
 	@touch $@
 
 $(PYTHON_VENV)/zig: $(PYTHON_VENV)/ready

@@ -11,7 +11,7 @@ use trackway_data::limits::Limits;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::profile::Profile;
 use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source};
-use trackway_data::{DataSpec, ReadContext};
+use trackway_data::{DataSpec, DecimalMark, ReadContext};
 
 /// The same bytes under any URL.
 struct InMemory(Arc<Vec<u8>>);
@@ -71,6 +71,7 @@ fuzz_target!(|input: &[u8]| {
         comment: (options & 1 != 0).then_some('#'),
         skip_lines: u64::from(options >> 1 & 3),
         trailing_separator: options & 8 != 0,
+        decimal: (options & 16 != 0).then_some(DecimalMark::Comma),
         ..DataSpec::default()
     };
     assert_eq!(read(&spec, &context), read(&spec, &context));

@@ -24,6 +24,9 @@ pub struct RunComparison {
     pub environment: Vec<ComparedValue>,
     /// The metrics over the effective curve of each run's rung: steps that a resume made void do not count.
     pub metrics: Vec<ComparedMetric>,
+    /// The numbers of evaluations that were named (`--metrics eval.accuracy`), each of the newest completed evaluation of a run that has it.
+    #[serde(default)]
+    pub evaluations: Vec<ComparedNumber>,
     /// The curves, thinned out to means over equal ranges of steps.
     pub curves: Vec<ComparedCurve>,
 }
@@ -71,6 +74,15 @@ pub struct ComparedMetric {
     pub name: String,
     /// Its summary in each run.
     pub values: Vec<Option<CurveSummary>>,
+}
+
+/// A number of an evaluation and its value in each run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedNumber {
+    /// The number, as `runs --sort` names it: `eval.accuracy`, `eval.slice.older.recall`.
+    pub name: String,
+    /// Its value in each run; null where the run has none, or a value that is not finite.
+    pub values: Vec<Option<f64>>,
 }
 
 /// The summary of a curve.

@@ -95,6 +95,25 @@ impl EvaluationReceipt {
         self.origin == GATE_TEST_ORIGIN
     }
 
+    /// That other code evaluated the same weights before it: the newest of `among` on the same test set, and what differs.
+    #[must_use]
+    pub fn other_code(&self, among: &[Self]) -> Option<String> {
+        let is_before = |other: &&Self| {
+            other.checkpoint_manifest_sha256 == self.checkpoint_manifest_sha256
+                && other.test_set == self.test_set
+                && other.is_gate_test() == self.is_gate_test()
+                && other.evaluator.digest.is_some()
+                && other.age() < self.age()
+        };
+        let before = among.iter().filter(is_before).max_by(|one, other| one.age().cmp(&other.age()))?;
+        let changes = self.evaluator.changes_since(&before.evaluator)?;
+        Some(format!("by other code than {} of the same weights before it: {changes}", before.evaluation_id))
+    }
+
+    fn age(&self) -> (Timestamp, &str) {
+        (self.started_at, &self.evaluation_id)
+    }
+
     /// What was computed from its rows, in one piece; none if nothing was.
     #[must_use]
     pub fn assessed(&self) -> Option<Assessment> {
@@ -163,7 +182,7 @@ impl TestSetResult {
 pub struct Evaluator {
     /// Its name.
     pub name: String,
-    /// SHA-256 over the files of its command, the local modules that these import, and the source files that it opened.
+    /// SHA-256 over the files of its command, the local modules that these import, the settings that they name, and the source files that it opened.
     pub digest: Option<String>,
     /// Those files.
     pub files: Vec<CodeFile>,
@@ -173,6 +192,38 @@ pub struct Evaluator {
     pub environment_lock_sha256: Option<String>,
     /// The digest of the image it ran in.
     pub container_digest: Option<String>,
+}
+
+impl Evaluator {
+    /// How its code differs from that of another one; none where it is the same, or one of them is not known.
+    #[must_use]
+    pub fn changes_since(&self, before: &Self) -> Option<String> {
+        /// So many files are named.
+        const NAMED_MAX: usize = 3;
+        let (now, then) = (self.digest.as_ref()?, before.digest.as_ref()?);
+        if now == then {
+            return None;
+        }
+        let of = |files: &[CodeFile], path: &str| {
+            files.iter().find(|file| file.path == path).map(|file| file.sha256.clone())
+        };
+        let mut changes: Vec<String> = Vec::new();
+        for file in &self.files {
+            match of(&before.files, &file.path) {
+                None => changes.push(format!("`{}` is new", file.path)),
+                Some(sha256) if sha256 != file.sha256 => changes.push(format!("`{}` changed", file.path)),
+                Some(_) => {}
+            }
+        }
+        let gone = before.files.iter().filter(|file| of(&self.files, &file.path).is_none());
+        changes.extend(gone.map(|file| format!("`{}` is gone", file.path)));
+        let more = changes.len().saturating_sub(NAMED_MAX);
+        changes.truncate(NAMED_MAX);
+        if more > 0 {
+            changes.push(format!("{more} more"));
+        }
+        Some(if changes.is_empty() { "its files have another order".to_owned() } else { changes.join(", ") })
+    }
 }
 
 /// One file of an evaluator.
@@ -298,4 +349,39 @@ pub struct ImportedEvaluation {
     /// Its receipt.
     #[serde(flatten)]
     pub receipt: EvaluationReceipt,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that files of an evaluator that changed, are new or are gone are named, a few of many, and that the same code and code that is
+    /// not known have no difference.
+    #[test]
+    fn other_code_is_named_by_its_files() {
+        let evaluator = |digest: Option<&str>, files: &[(&str, &str)]| Evaluator {
+            name: "eval.py".into(),
+            digest: digest.map(Into::into),
+            files: files
+                .iter()
+                .map(|(path, sha256)| CodeFile {
+                    path: (*path).into(),
+                    sha256: (*sha256).into(),
+                    size_bytes: 1,
+                })
+                .collect(),
+            command: None,
+            environment_lock_sha256: None,
+            container_digest: None,
+        };
+        let before = evaluator(Some("a"), &[("eval.py", "1"), ("helper.py", "1"), ("old.py", "1")]);
+        let now = evaluator(Some("b"), &[("eval.py", "1"), ("helper.py", "2"), ("new.py", "1")]);
+        let said = now.changes_since(&before);
+        assert_eq!(said.as_deref(), Some("`helper.py` changed, `new.py` is new, `old.py` is gone"));
+        let many = evaluator(Some("c"), &[("1.py", "1"), ("2.py", "1")]);
+        let said = many.changes_since(&before);
+        assert_eq!(said.as_deref(), Some("`1.py` is new, `2.py` is new, `eval.py` is gone, 2 more"));
+        assert_eq!(now.changes_since(&now), None);
+        assert_eq!(now.changes_since(&evaluator(None, &[])), None);
+    }
 }

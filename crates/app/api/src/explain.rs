@@ -4,11 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::checks::{Finding, Verdict};
+use trackway_core::detect::{DetectionSeverity, Detector};
 use trackway_core::text::{budgeted, counted};
 use trackway_core::{
     AttemptId, Confidence, Domain, Health, HealthReport, ProofId, RetryOutlook, RunId, Step,
     TerminationReason, Timestamp,
 };
+use trackway_data::read::ReadNote;
 use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
@@ -64,6 +66,9 @@ pub struct Explanation {
     pub no_checkpoint_why: Option<String>,
     /// How often the script asked whether to save, and how often nothing was; null if it never asked.
     pub save_requests: Option<SaveRequests>,
+    /// What was left out between the script and the log and record of an attempt that ended: what it printed, its files of metrics, an import.
+    #[serde(default)]
+    pub reading: Vec<ReadNote>,
     /// The state of the run's remote; null without one.
     pub remote: Option<RemoteStatus>,
     /// What the attempt lost because it resumed from an older checkpoint than the newest; null if it did not.
@@ -103,7 +108,7 @@ pub struct Explanation {
     pub same_inputs: Vec<SameInputsRun>,
     /// What it cost.
     pub cost: AttemptCost,
-    /// The last lines it printed, stderr before stdout.
+    /// The last lines it printed, stderr before stdout: at most 8 of each and 200 characters of a line, with `…` where more follow.
     pub last_lines: Vec<String>,
     /// What to do, most useful first.
     pub next_actions: Vec<String>,
@@ -131,9 +136,9 @@ impl ExplainedHealth {
         }
     }
 
-    /// What it rests on, as lines: its findings, else what was looked at; and what is missing.
+    /// What it rests on, as lines: its findings, else what was looked at, with what detectors found in the attempt; and what is missing.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self, detected: &[&Detection]) -> Vec<String> {
         let from = |step: Option<Step>| step.map(|step| format!(" from step {step} on")).unwrap_or_default();
         let HealthReport { findings, looked_at, missing } = &self.report;
         let mut lines: Vec<String> = findings
@@ -141,12 +146,35 @@ impl ExplainedHealth {
             .map(|found| format!("{}{}: {}", found.found_by, from(found.first_step), found.evidence))
             .collect();
         if findings.is_empty() && !looked_at.is_empty() {
-            lines.push(format!("nothing was found; looked at: {}", looked_at.join(", ")));
+            let found = passing(detected).unwrap_or_else(|| "nothing was found".to_owned());
+            lines.push(format!("{found}; looked at: {}", looked_at.join(", ")));
         }
         lines.extend(missing.iter().cloned());
         lines.extend(self.blessed_because.iter().map(|why| format!("blessed: {why}")));
         lines
     }
+}
+
+/// What detectors found that is not held against an attempt, the first ones; none without any that a person should look at.
+fn passing(detected: &[&Detection]) -> Option<String> {
+    /// So many are named.
+    const NAMED_MAX: usize = 2;
+    let found: Vec<&&Detection> =
+        detected.iter().filter(|found| found.severity != DetectionSeverity::Note).collect();
+    let mut named: Vec<String> = found
+        .iter()
+        .take(NAMED_MAX)
+        .map(|found| match found.detector {
+            // Values that are not finite at the end would be findings.
+            Detector::NonFinite => format!("{}, and it recovered", found.evidence),
+            _ => format!("{}, which does not count at its end", found.evidence),
+        })
+        .collect();
+    let more = found.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        named.push(format!("{more} more that do not count at its end"));
+    }
+    (!named.is_empty()).then(|| named.join("; "))
 }
 
 /// A line of the short explanation.
@@ -197,6 +225,15 @@ impl SaveRequests {
 }
 
 impl Explanation {
+    /// What the health of the attempt rests on, as lines; none without a health.
+    #[must_use]
+    pub fn health_lines(&self) -> Vec<String> {
+        let of_attempt = self.attempt.as_ref().map(|attempt| attempt.attempt_id);
+        let detected: Vec<&Detection> =
+            self.detections.iter().filter(|found| Some(found.attempt_id) == of_attempt).collect();
+        self.health.as_ref().map(|health| health.lines(&detected)).unwrap_or_default()
+    }
+
     /// The timeline with what detectors found, oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<TimelineEvent> {
@@ -866,5 +903,49 @@ impl RecordedCheck {
     #[must_use]
     pub fn passes(&self) -> bool {
         !self.blocks && matches!(self.verdict, Verdict::Pass | Verdict::NotApplicable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use trackway_core::HealthFinding;
+
+    use super::*;
+
+    fn detection(detector: &str, severity: &str, evidence: &str) -> Detection {
+        serde_json::from_value(json!({
+            "attempt_id": "att_01jz0000000000000000000002", "at": "2026-01-01T00:00:00Z", "detector": detector,
+            "severity": severity, "policy": "note", "rank": 0, "first_step": 3, "step": 12, "threshold": 0.0,
+            "evidence": evidence, "cause": "", "advice": "", "stacks": [],
+        }))
+        .expect("a detection")
+    }
+
+    /// Proves that a health without findings names what detectors found all the same, but for notes, and says that nothing was found only where
+    /// nothing was.
+    #[test]
+    fn what_recovered_is_not_nothing() {
+        let looked_at = vec!["loss".to_owned()];
+        let report = HealthReport { looked_at, ..HealthReport::default() };
+        let ok = ExplainedHealth { health: Some(Health::Ok), report, blessed_because: None };
+        assert_eq!(ok.lines(&[]), ["nothing was found; looked at: loss"]);
+        let nan = detection("non_finite", "critical", "10 values in a row are NaN");
+        let spike = detection("loss_spike", "warn", "it rose");
+        let note = detection("loss_spike", "note", "it rose a little");
+        assert_eq!(ok.lines(&[&note]), ["nothing was found; looked at: loss"]);
+        assert_eq!(
+            ok.lines(&[&nan, &spike, &spike]),
+            ["10 values in a row are NaN, and it recovered; it rose, which does not count at its end; \
+              1 more that do not count at its end; looked at: loss"]
+        );
+        let mut broken = ok;
+        broken.report.findings = vec![HealthFinding {
+            found_by: "non_finite".into(),
+            health: Health::Broken,
+            first_step: None,
+            evidence: "it is NaN".into(),
+        }];
+        assert_eq!(broken.lines(&[&nan]), ["non_finite: it is NaN"]);
     }
 }

@@ -224,6 +224,7 @@ impl Plan {
         for (key, letter) in [("delimiter", spec.delimiter), ("comment", spec.comment)] {
             keys.extend(letter.map(|it| format!("{key}={}", toml_text(&it.to_string()))));
         }
+        keys.extend(spec.decimal.map(|mark| format!("decimal={}", toml_text(mark.as_str()))));
         keys.into_iter().map(|key| format!("data.{HELD_OUT}.{key}")).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_sql::{Answer, FoundRuns, QueryLimits, RunSearch, sql_within};
@@ -36,6 +37,14 @@ pub fn write_parquet(context: &Context, answer: &Answer, path: &Path) -> Result<
     let rows = context.ledger_write(|_| answer.write_parquet(path))?;
     trackway_files::give_to_user(path).map_err(|error| AppError::file("write", path, &error))?;
     Ok(rows)
+}
+
+/// The names of all numbers that evaluations of these runs report, in order, such as `eval.accuracy`.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn evaluated_names(context: &Context, runs: &[RunId]) -> Result<Vec<String>, AppError> {
+    context.ledger_read(|ledger| trackway_sql::evaluated_names(ledger, runs))
 }
 
 /// A page of the runs that meet a condition over their columns, metrics, evaluations, parameters and tags.

@@ -75,8 +75,8 @@ pub fn find(
     })
 }
 
-/// The columns that hold what a model said of a row, by their names: a low score says where the model is unsure, and nothing about the
-/// data. Slices are made of those only that are named as features.
+/// The columns that hold what a model said of a row or how right it was, by their names: a low score says where the model is unsure, a high loss
+/// where it is wrong, and neither anything about the data. Slices are made of those only that are named as features.
 fn predictions_among(roles: &Roles, names: &[&str]) -> Vec<String> {
     let error_columns: Vec<&str> = match &roles.error {
         ErrorSource::Column(error) => vec![error],
@@ -142,7 +142,7 @@ mod tests {
             prediction: "prediction".into(),
             loss: None,
         });
-        assert_eq!(predictions_among(&computed, &names), ["score", "probability", "prob_a"]);
+        assert_eq!(predictions_among(&computed, &names), ["score", "probability", "prob_a", "loss"]);
         let of_column = roles(ErrorSource::Column("loss".into()));
         assert_eq!(predictions_among(&of_column, &names), ["score", "prediction", "probability", "prob_a"]);
         let named = Roles { features: vec!["score".into()], ..of_column.clone() };

@@ -20,7 +20,7 @@ use trackway_tower::registry::RefusalRule;
 use trackway_tower::retention::RetentionRule;
 
 use crate::checkpoints::{BytesProgress, CheckpointRef, checkpoints};
-use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate};
+use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate, evaluations};
 use crate::gates::{JudgeRequest, TestedGates, changed_fixture, fixture_of, judge_gates, test_gates};
 use crate::gc::{GcRequest, gc};
 use crate::preflight::{PreflightReporter, Selection, Verdict};
@@ -251,6 +251,26 @@ fn the_ledger_knows_which_bytes_were_read() {
     assert!(rules(&team.promote(1)).contains(&RefusalRule::Damaged));
     assert_eq!((row(2).verified, row(2).verified_at), (Some(false), Some(team.context.clock.now())));
     assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })), "it stays");
+}
+
+/// Proves that an evaluation of the same weights by other code says so, with the file that changed, and the ones by the same code or of other
+/// weights do not.
+#[test]
+fn other_code_of_an_evaluator_is_said() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, "");
+    let is_said = |receipt: &EvaluationReceipt| receipt.notes.iter().any(|note| note.contains("other code"));
+    let (first, again) = (team.evaluate(run_id, 2), team.evaluate(run_id, 2));
+    team.world.write("eval.sh", &format!("# more strict\n{GRADES}"));
+    assert!(!is_said(&first) && !is_said(&again) && !is_said(&team.evaluate(run_id, 1)));
+    let other = team.evaluate(run_id, 2);
+    let said = format!(
+        "by other code than {} of the same weights before it: `eval.sh` changed",
+        again.evaluation_id
+    );
+    assert!(other.notes.contains(&said), "{:?}", other.notes);
+    let listed = evaluations(&team.context, Some(run_id), 10).unwrap();
+    assert_eq!(listed.iter().filter(|receipt| is_said(receipt)).count(), 1);
 }
 
 /// Proves that the best checkpoint by a metric is found where the metric was only logged, and neither given to the save nor named in

@@ -3,13 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::compare::{ComparedMetric, ComparedRun, ComparedValue, CurveSummary, RunComparison};
+use trackway_api::compare::{
+    ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
+};
+use trackway_core::text::quoted_list;
 use trackway_core::{RunId, Rung, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::capture::leaves;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_flows::query::{evaluated_names, search_runs};
 use trackway_formats::record::is_internal_metric;
+use trackway_ledger::scan::nearest;
 use trackway_ledger::{AttemptRow, MetricSummaryRow, RunDataRow, RunRow};
+use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::curves::{RunAtRung, curves, figures};
 use crate::inputs::{Inputs, compared as difference};
@@ -17,12 +23,16 @@ use crate::parameters::parameters_of;
 
 /// At most so many runs are compared at once.
 pub const RUNS_MAX: usize = 24;
+/// So many of the names that there are are named where one is wrong.
+const NAMED_MAX: usize = 20;
+/// Names of numbers of evaluations begin so.
+const EVALUATED: &str = "eval.";
 
-/// Compares runs: `only` these metrics, or all of them if it is empty.
+/// Compares runs: `only` these metrics and numbers of evaluations (`eval.accuracy`), or all metrics if it is empty.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when a run does not exist; [`ErrorKind::Usage`] for less than two or more than
-/// [`RUNS_MAX`] runs.
+/// [`RUNS_MAX`] runs, and for a name that none of them has.
 pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<RunComparison, AppError> {
     let mut runs: Vec<RunRow> = Vec::new();
     for run_id in named {
@@ -63,12 +73,10 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
     let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
     let lines: Vec<RunAtRung> =
         runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
-    let mut metrics = figures(context, &lines, only)?;
-    for (run, last) in attempts.iter().enumerate() {
-        if let (Some(last), false) = (last, has_points(&metrics, run)) {
-            let kept = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
-            add_summaries(&mut metrics, (run, runs.len()), &kept, only);
-        }
+    let metrics = metrics_of(context, &lines, &attempts, only)?;
+    let evaluations = evaluations_of(context, &lines, only)?;
+    if let Some(name) = missing(only, &metrics, &evaluations) {
+        return Err(unknown(context, &lines, &attempts, name)?);
     }
     let curves = curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
@@ -82,8 +90,114 @@ pub fn compare(context: &Context, named: &[RunId], only: &[String]) -> Result<Ru
         data: rows(&data),
         environment: rows(&environments),
         metrics,
+        evaluations,
         curves,
     })
+}
+
+/// The figures of each run, by its points or, where these were deleted, by what its last attempt left.
+fn metrics_of(
+    context: &Context,
+    lines: &[RunAtRung],
+    attempts: &[Option<AttemptRow>],
+    only: &[String],
+) -> Result<Vec<ComparedMetric>, AppError> {
+    let mut metrics = figures(context, lines, only)?;
+    for (run, last) in attempts.iter().enumerate() {
+        if let (Some(last), false) = (last, has_points(&metrics, run)) {
+            let kept = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
+            add_summaries(&mut metrics, (run, lines.len()), &kept, only);
+        }
+    }
+    Ok(metrics)
+}
+
+/// The numbers of evaluations among the names, as a search for runs finds them.
+fn evaluations_of(
+    context: &Context,
+    lines: &[RunAtRung],
+    only: &[String],
+) -> Result<Vec<ComparedNumber>, AppError> {
+    if !only.iter().any(|name| name.starts_with(EVALUATED)) {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<RunId> = lines.iter().map(|line| line.run_id).collect();
+    let known = evaluated_names(context, &ids)?;
+    let columns: Vec<String> = only.iter().filter(|name| known.contains(name)).cloned().collect();
+    if columns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let quoted: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+    let search = RunSearch {
+        condition: Some(format!("run_id in ({})", quoted.join(", "))),
+        columns: columns.clone(),
+        with_hidden: true,
+        page: Page { after: None, limit: ids.len() },
+        ..RunSearch::default()
+    };
+    Ok(numbers(&search_runs(context, &search)?, &columns, &ids))
+}
+
+/// What was found of each name, each once, in the order of the runs.
+fn numbers(found: &FoundRuns, names: &[String], ids: &[RunId]) -> Vec<ComparedNumber> {
+    let value = |name: &str, id: &RunId| {
+        let column = found.names.iter().position(|known| known == name)?;
+        let row = found.runs.iter().position(|run| run.run_id == *id)?;
+        found.values[row][column].as_f64()
+    };
+    let mut numbers: Vec<ComparedNumber> = Vec::new();
+    for name in names {
+        if !numbers.iter().any(|known| known.name == *name) {
+            let values = ids.iter().map(|id| value(name, id)).collect();
+            numbers.push(ComparedNumber { name: name.clone(), values });
+        }
+    }
+    numbers
+}
+
+/// The first of the names that none of the runs has.
+fn missing<'n>(
+    only: &'n [String],
+    metrics: &[ComparedMetric],
+    evaluations: &[ComparedNumber],
+) -> Option<&'n str> {
+    let is_there = |name: &str| {
+        metrics.iter().any(|row| row.name == name) || evaluations.iter().any(|row| row.name == name)
+    };
+    only.iter().map(String::as_str).find(|name| !is_there(name))
+}
+
+/// The error for a name that none of the runs has, with those that they have.
+fn unknown(
+    context: &Context,
+    lines: &[RunAtRung],
+    attempts: &[Option<AttemptRow>],
+    name: &str,
+) -> Result<AppError, AppError> {
+    let ids: Vec<RunId> = lines.iter().map(|line| line.run_id).collect();
+    let evaluated = evaluated_names(context, &ids)?;
+    let metrics: Vec<String> =
+        metrics_of(context, lines, attempts, &[])?.into_iter().map(|row| row.name).collect();
+    let message = format!("none of these runs has `{name}`");
+    Ok(AppError::new(ErrorKind::Usage, message).hint(known_names(name, &metrics, &evaluated)))
+}
+
+/// The names that there are instead of a wrong one, those of its kind first.
+fn known_names(name: &str, metrics: &[String], evaluated: &[String]) -> String {
+    if name.starts_with(EVALUATED) && evaluated.is_empty() {
+        return "no evaluation of them is complete; `trackway eval run RUN` makes one".into();
+    }
+    let (first, second) =
+        if name.starts_with(EVALUATED) { (evaluated, metrics) } else { (metrics, evaluated) };
+    let all: Vec<&String> = first.iter().chain(second).collect();
+    let near = nearest(name, all.iter().map(|known| known.as_str()));
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let more = all.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    match all.is_empty() {
+        true => "they have no metrics".into(),
+        false => format!("{near}They have {}{more}", quoted_list(all.iter().take(NAMED_MAX))),
+    }
 }
 
 fn has_points(metrics: &[ComparedMetric], run: usize) -> bool {
@@ -169,6 +283,9 @@ fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<ComparedValue> {
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::Timestamp;
+    use trackway_core::name::{Name, Named};
+
     use super::*;
 
     /// Proves that a run whose points are gone is compared by its summaries, beside one that has points, and only in what was named.
@@ -200,6 +317,50 @@ mod tests {
         add_summaries(&mut metrics, (1, 2), &kept, &[]);
         let names: Vec<&str> = metrics.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["loss", "acc"], "what more runs have is first");
+    }
+
+    /// Proves that numbers of evaluations are in the order of the runs and each name is there once, that a run without the number has none,
+    /// and that the first name which neither metrics nor evaluations have is the missing one.
+    #[test]
+    fn numbers_of_evaluations_are_in_the_order_of_the_runs() {
+        let id = |at: u32| format!("run_0000000000000000000000000{at}").parse().unwrap();
+        let ids: Vec<RunId> = (1..=3).map(id).collect();
+        let name = Name::renamed(Named::Run, "judged");
+        let run = |id: RunId| {
+            let plan = serde_json::json!({});
+            RunRow::planned(id, &name, "config", plan, Timestamp::from_micros(0))
+        };
+        let found = FoundRuns {
+            runs: vec![run(ids[2]), run(ids[0])],
+            names: vec!["eval.f1".into(), "run_id".into()],
+            values: vec![
+                vec![serde_json::json!(0.75), serde_json::json!("third")],
+                vec![serde_json::json!(null), serde_json::json!("first")],
+            ],
+            next: None,
+        };
+        let only = ["eval.f1".to_owned(), "eval.f1".to_owned()];
+        let numbers = numbers(&found, &only, &ids);
+        let f1 = ComparedNumber { name: "eval.f1".into(), values: vec![None, None, Some(0.75)] };
+        assert_eq!(numbers, [f1]);
+        assert_eq!(missing(&only, &[], &numbers), None);
+        let only = ["eval.f1".to_owned(), "eval.f2".to_owned()];
+        assert_eq!(missing(&only, &[], &numbers), Some("eval.f2"));
+    }
+
+    /// Proves that the names that there are follow a wrong one, those of its kind first, and that without an evaluation it is said how to
+    /// make one.
+    #[test]
+    fn a_wrong_name_is_followed_by_those_that_there_are() {
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        let (metrics, evaluated) = (names(&["loss"]), names(&["eval.accuracy", "eval.f1"]));
+        let hint = known_names("eval.acuracy", &metrics, &evaluated);
+        assert_eq!(hint, "did you mean `eval.accuracy`? They have `eval.accuracy`, `eval.f1`, `loss`");
+        assert!(known_names("zzz", &metrics, &evaluated).starts_with("They have `loss`, `eval.accuracy`"));
+        assert!(known_names("eval.f1", &metrics, &[]).contains("`trackway eval run RUN`"));
+        assert_eq!(known_names("loss", &[], &[]), "they have no metrics");
+        let many: Vec<String> = (0..NAMED_MAX + 2).map(|at| format!("m{at}")).collect();
+        assert!(known_names("zzz", &many, &[]).ends_with(" and 2 more"));
     }
 
     /// Proves that every name any run has gets a row with a value for each run, and that only equal ones do not differ.

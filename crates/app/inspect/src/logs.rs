@@ -33,7 +33,8 @@ pub struct LogSelection {
     pub tail: Option<usize>,
 }
 
-/// Calls `visit` for every selected line, oldest first, in bounded memory.
+/// Calls `visit` for every selected line, oldest first, in bounded memory. How many bytes of the selected streams are before the first
+/// line, where only the last ones are wanted.
 ///
 /// # Errors
 /// When a log exists but cannot be read, or when `visit` fails.
@@ -41,7 +42,7 @@ pub fn visit_lines(
     channel: &dyn AttemptChannel,
     selection: LogSelection,
     visit: &mut dyn FnMut(LogLine) -> std::io::Result<()>,
-) -> std::io::Result<()> {
+) -> std::io::Result<u64> {
     let mut cursors = Vec::new();
     for stream in [Stream::Stdout, Stream::Stderr] {
         if selection.stream.is_none_or(|wanted| wanted == stream) {
@@ -49,10 +50,11 @@ pub fn visit_lines(
         }
     }
     let mut left = selection.tail.map(|wanted| skip_surplus(&mut cursors, wanted)).transpose()?;
+    let before_bytes: u64 = cursors.iter().map(|cursor| cursor.offset).sum();
     loop {
-        let Some(cursor) = earliest(&mut cursors) else { return Ok(()) };
+        let Some(cursor) = earliest(&mut cursors) else { return Ok(before_bytes) };
         if left == Some(0) {
-            return Ok(());
+            return Ok(before_bytes);
         }
         let piece = cursor.take_piece()?;
         left = left.map(|left| left - usize::from(piece.ends_line));
@@ -272,7 +274,7 @@ mod tests {
     }
 
     /// Proves that lines that have no mark have the time of the one before, that a tail begins in the midst of them, and that a log whose
-    /// last line has no end is counted with it.
+    /// last line has no end is counted with it; and how much is before a tail is known.
     #[test]
     fn lines_that_came_together_share_a_mark() {
         let folder = tempfile::tempdir().unwrap();
@@ -284,16 +286,17 @@ mod tests {
             assert_eq!(texts(folder.path(), LogSelection { tail: Some(tail), stream: None }), last, "{tail}");
         }
         let mut times = Vec::new();
-        visit_lines(
-            &FolderChannel::new(folder.path()),
-            LogSelection { tail: Some(5), stream: None },
-            &mut |line| {
-                times.push(line.at.as_micros());
-                Ok(())
-            },
-        )
+        let last = LogSelection { tail: Some(5), stream: None };
+        let before_bytes = visit_lines(&FolderChannel::new(folder.path()), last, &mut |line| {
+            times.push(line.at.as_micros());
+            Ok(())
+        })
         .unwrap();
-        assert_eq!(times, [1, 3, 3, 5, 5]);
+        assert_eq!(
+            (times, before_bytes),
+            (vec![1, 3, 3, 5, 5], 5),
+            "`a`, `b` and the empty line are before them"
+        );
     }
 
     /// Proves that a folder without logs has no lines, and that a mark beyond the log's end gives no line.

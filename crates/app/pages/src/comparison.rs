@@ -26,6 +26,15 @@ pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
             values: row.values.iter().map(|it| it.as_ref().map(figures)).collect(),
         })
         .collect();
+    let evaluations: Vec<ComparedValue> = comparison
+        .evaluations
+        .iter()
+        .map(|row| ComparedValue {
+            name: row.name.clone(),
+            differs: true,
+            values: row.values.iter().map(|value| value.map(metric)).collect(),
+        })
+        .collect();
     let body = html! {
         (section("Runs", &runs(comparison, &labels)))
         @if !comparison.changes.is_empty() {
@@ -39,6 +48,7 @@ pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
         }
         @for (title, rows) in [
             ("Metrics: last (least … greatest)", &metrics),
+            ("Evaluations: the newest of each run", &evaluations),
             ("Parameters", &comparison.parameters),
             ("Settings that differ", &comparison.config),
             ("Data", &comparison.data),

@@ -48,6 +48,9 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
         @if !found.rungs.is_empty() { (section("Rungs", &rungs(&found.rungs))) }
         @if !found.evaluations.is_empty() { (section("Evaluations", &evaluations(&found.evaluations))) }
         @if !found.metrics.is_empty() { (section("Metrics", &metrics(&found.metrics))) }
+        @if !found.reading.is_empty() {
+            (section("Left out", &html! { @for note in &found.reading { p { (sentence(&note.message)) } } }))
+        }
         @if !found.parameters.is_empty() { (section("Parameters", &parameters(&found.parameters))) }
         @if !found.tags.is_empty() { (section("Tags", &tags(&found.tags))) }
         @if found.machine.sample_count > 0 || found.placement.is_some() { (section("Machine", &machine(found))) }
@@ -85,7 +88,7 @@ fn lead(found: &Explanation) -> Markup {
         @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " (link(&it.runbook)) } }
         @if let Some(health) = &found.health {
             p { "Health: " b { (health.word()) } }
-            @for line in health.lines() { p.dim { (sentence(&line)) } }
+            @for line in found.health_lines() { p.dim { (sentence(&line)) } }
         }
         p { (cost(found)) }
         @for action in &found.next_actions { p { "→ " (sentence(action)) } }
@@ -367,7 +370,7 @@ fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
             html! {
                 td { code { (evaluation.evaluation_id) } }
                 td.n { (step(evaluation.step)) }
-                td { (evaluation.evaluator.name) @if evaluation.is_gate_test() { " (gate test)" } }
+                td { (evaluation.evaluator.name) @if evaluation.is_gate_test() { " (gate test)" } @if let Some(other) = evaluation.other_code(evaluations) { ", " (other) } }
                 td.word { (evaluation.state.as_str()) }
                 td { (evaluation.failure.clone().unwrap_or_else(|| few.join(", "))) }
             }

@@ -102,6 +102,16 @@ pub fn quoted_list<T: Display>(words: impl IntoIterator<Item = T>) -> String {
     quoted.join(", ")
 }
 
+/// The first of the words as such a list, and how many there are more: `` `a`, `b` and 3 more ``.
+#[must_use]
+pub fn first_quoted<T: Display>(words: &[T], count_max: usize) -> String {
+    let first = quoted_list(words.iter().take(count_max));
+    match words.len().saturating_sub(count_max) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
 #[must_use]
 pub fn metric(value: f64) -> String {

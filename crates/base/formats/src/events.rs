@@ -155,6 +155,9 @@ closed_list!(
         EventFileSkipped = "event_file_skipped",
         /// Metrics or settings were read from a file that a framework wrote: `path`, `form`, `values`, `settings`, `shown_by`.
         MetricFileRead = "metric_file_read",
+        /// Something of what the script printed was not read, is not in the log or was not shown: `kind`, `path` (the log; empty: both),
+        /// `count`, `why`, and where it is known `line`.
+        OutputLeftOut = "output_left_out",
         /// Something of a run of another tool was not imported: `kind`, `path`, `count`, `why`.
         ImportSkipped = "import_skipped",
         /// Something of a run of another tool is not here as it is there: `kind`, `path`, `count`, `why`.

@@ -28,6 +28,7 @@ pub mod subset;
 pub mod tensorboard;
 pub mod wandb;
 pub mod writers;
+pub mod yaml;
 pub mod zip;
 
 pub use digest::sha256_hex;

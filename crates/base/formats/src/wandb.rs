@@ -246,8 +246,16 @@ impl WandbRun {
         }
     }
 
+    /// Counts what a run has once, however often its record is written.
+    fn set_object(&mut self, kind: &str, is_there: bool) {
+        self.objects.remove(kind);
+        if is_there {
+            self.count_object(kind.to_owned());
+        }
+    }
+
     /// `RunRecord { run_id = 1, project = 3, config = 4, run_group = 6, display_name = 8, tags = 10, host = 13,
-    /// start_time = 17 { seconds = 1, nanos = 2 }, git = 21 { commit = 2 } }`.
+    /// start_time = 17 { seconds = 1, nanos = 2 }, git = 21 { commit = 2 } }`; notes = 9 and job_type = 7 are counted.
     fn take_run(&mut self, run: &[u8]) {
         self.labels.clear();
         for (number, value) in Fields::of(run) {
@@ -257,7 +265,9 @@ impl WandbRun {
                 3 => self.project = text(),
                 4 => self.take_config(value.bytes().unwrap_or_default()),
                 6 => self.group = text(),
+                7 => self.set_object("job type", !text().is_empty()),
                 8 => self.name = text(),
+                9 => self.set_object("notes", !text().is_empty()),
                 10 => self.labels.push(text()),
                 13 => self.host = text(),
                 17 => {
@@ -477,7 +487,7 @@ mod tests {
         assert_eq!((&*run.group, &run.labels[..]), ("g", &["search".to_owned(), "nightly".to_owned()][..]));
         assert!(run.started_seconds.is_some_and(|seconds| seconds > 1.7e9) && run.torn_bytes == 0);
         assert_eq!((&run.damage[..], run.malformed_count, &run.summary[..]), (&[][..], 0, &[][..]));
-        assert_eq!(run.objects, BTreeMap::from([("text".to_owned(), 5)]));
+        assert_eq!(run.objects, BTreeMap::from([("notes".to_owned(), 1), ("text".to_owned(), 5)]));
         let config: Vec<String> = run.config.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(config, ["lr=0.1", "optimizer=\"adam\"", "model.layers=2"]);
         assert_eq!(run.exit_code, Some(0));
@@ -597,6 +607,27 @@ mod tests {
         assert_eq!(run.summary, [("best".to_owned(), 0.25)]);
         let objects: Vec<(&str, u64)> = run.objects.iter().map(|(kind, count)| (&**kind, *count)).collect();
         assert_eq!(objects, [("boolean", 1), ("image-file", 1), ("text", 1)]);
+    }
+
+    /// Proves that the notes and the job type of a run are counted once, however often its record is written, and empty ones are not.
+    #[test]
+    fn notes_are_counted() {
+        let run = |notes: &str, job: &str| {
+            let fields =
+                [bytes_field(1, b"r1"), bytes_field(9, notes.as_bytes()), bytes_field(7, job.as_bytes())];
+            let record = fields.concat();
+            chunk(1, &[&[0x8a, 0x01, record.len() as u8][..], &record].concat())
+        };
+        let objects = |records: &[Vec<u8>]| {
+            read_run(&[&IDENT[..], &records.concat()].concat())
+                .unwrap()
+                .objects
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        let counted = objects(&[run("", ""), run("hello", "train"), run("hello", "train")]);
+        assert_eq!(counted, [("job type".to_owned(), 1), ("notes".to_owned(), 1)]);
+        assert_eq!(objects(&[run("", "")]), []);
     }
 
     proptest! {

@@ -371,7 +371,10 @@ pub struct AttemptsArgs {
 #[command(after_help = "Examples:
   trackway logs last
   trackway logs last --stream stderr
-  trackway logs last --times --tail 50")]
+  trackway logs last --times --tail 50
+
+What was left out of the output or not read as it was printed follows on stderr once the attempt has ended; `trackway explain --json` has it \
+in `reading`.")]
 pub struct LogsArgs {
     /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
     #[arg(default_value = "last")]
@@ -385,6 +388,9 @@ pub struct LogsArgs {
     /// Only the last N lines
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
+    /// Exit with 3 if output was left out or not read as it was printed, or the attempt has not ended
+    #[arg(long)]
+    pub strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -145,6 +145,13 @@ pub fn stdin_is_terminal() -> bool {
     std::io::stdin().is_terminal()
 }
 
+/// Whether standard input is a pipe, a socket or a file.
+pub fn stdin_is_piped() -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = std::fs::metadata("/dev/stdin").map(|about| about.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket() || kind.is_file())
+}
+
 /// Whether a person reads the data.
 pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()

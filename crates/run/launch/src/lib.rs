@@ -38,4 +38,4 @@ pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{Adopt, ContinuesFrom, LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};
-pub use terminal::{Terminal, TerminalStreams};
+pub use terminal::{Terminal, TerminalStreams, input_waits};

@@ -693,10 +693,15 @@ fn printed_bars_become_metrics() {
         "printf '\\r 0%%|x| 0/4 [00:00<?, ?it/s]\\r 25%%|x| 1/4 [00:01<00:03, 1it/s, loss=0.5]' >&2; sleep 0.2; echo \"{'acc': '0.75'}\"; sleep 0.2; printf '\\r 50%%|x| 2/4 [00:01<00:03, 1it/s, loss=0.25]\\n' >&2; echo 'step 9: loss 0.1 password=8675309123'",
     );
     assert_eq!(exit.metric_values, 4);
-    let segment = std::fs::read_dir(files.records()).unwrap().next().unwrap().unwrap().path();
-    let segment = trackway_formats::record::read_segment(&std::fs::read(segment).unwrap()).unwrap();
-    let points: Vec<(u64, String, f64)> =
-        segment.metric_points().map(|point| (point.step, point.name.into_owned(), point.value)).collect();
+    let segments = std::fs::read_dir(files.records()).unwrap().map(|entry| entry.unwrap().path());
+    let segments = segments.map(|path| std::fs::read(path).unwrap());
+    let points: Vec<(u64, String, f64)> = segments
+        .flat_map(|bytes| {
+            let segment = trackway_formats::record::read_segment(&bytes).unwrap();
+            let points = segment.metric_points();
+            points.map(|point| (point.step, point.name.into_owned(), point.value)).collect::<Vec<_>>()
+        })
+        .collect();
     let point = |step, name: &str, value| (step, name.to_owned(), value);
     let expected =
         [point(1, "loss", 0.5), point(1, "acc", 0.75), point(2, "loss", 0.25), point(9, "loss", 0.1)];

@@ -34,6 +34,7 @@ EXPECTED = {
     "backslashes",
     "comments",
     "date_order",
+    "decimal_mark",
     "kept_as_text",
     "misfits",
     "missing_texts",

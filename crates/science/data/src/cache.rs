@@ -24,7 +24,7 @@ const MAX_ENTRIES: usize = 200_000;
 
 /// How a file is read: the same bytes read otherwise have another schema.
 pub(crate) fn read_as(format: DataFormat, is_table: bool, spec: &DataSpec) -> String {
-    let lines = (spec.comment, spec.skip_lines, spec.trailing_separator);
+    let lines = (spec.comment, spec.skip_lines, spec.trailing_separator, spec.decimal);
     let how =
         (CACHE_VERSION, format, is_table, &spec.columns, spec.header, spec.delimiter, lines, &spec.missing);
     serde_json::to_string(&how).expect("strings and numbers are JSON")

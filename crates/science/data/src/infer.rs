@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
+use crate::decimal::{GROUP_DIGITS, unsigned_part, with_point};
 use crate::times::{orders_of, parse_timestamp};
 
 /// A column of a schema.
@@ -96,6 +97,10 @@ pub(crate) enum Form {
     Month,
     /// A date that exists in both orders.
     EitherFirst,
+    /// A number with a decimal comma.
+    DecimalComma,
+    /// A number with a comma before three digits: of decimals, or of thousands.
+    UnclearComma,
     /// Anything else written out.
     Text,
     /// Bytes.
@@ -119,7 +124,8 @@ impl Form {
             Self::List => ColumnType::List,
             Self::Object => ColumnType::Object,
             Self::Mixed => ColumnType::Mixed,
-            Self::Digits | Self::Code | Self::EitherFirst | Self::Text => ColumnType::Text,
+            Self::Digits | Self::Code | Self::EitherFirst => ColumnType::Text,
+            form if form.is_text() => ColumnType::Text,
             _ => ColumnType::Int,
         }
     }
@@ -150,7 +156,18 @@ impl Form {
         matches!(self, Self::Time | Self::Day | Self::Month | Self::EitherFirst)
     }
 
-    fn is_whole(self) -> bool {
+    /// Whether it is written with a comma as a number is.
+    pub(crate) fn is_comma(self) -> bool {
+        matches!(self, Self::DecimalComma | Self::UnclearComma)
+    }
+
+    /// Whether it is a string where numbers, timestamps or booleans are expected.
+    pub(crate) fn is_text(self) -> bool {
+        self.is_comma() || self == Self::Text
+    }
+
+    /// Whether it is written as a whole number that 64 bits hold.
+    pub(crate) fn is_whole(self) -> bool {
         matches!(self, Self::Whole | Self::Negative | Self::Unsigned) || self.is_long()
     }
 
@@ -216,6 +233,8 @@ pub(crate) fn decide(forms: impl IntoIterator<Item = Form>) -> Decision {
     }
     let others = [
         (Form::Bool, ColumnType::Bool),
+        (Form::DecimalComma, ColumnType::Text),
+        (Form::UnclearComma, ColumnType::Text),
         (Form::Text, ColumnType::Text),
         (Form::Binary, ColumnType::Binary),
         (Form::List, ColumnType::List),
@@ -283,8 +302,39 @@ pub(crate) fn form_of(value: &[u8]) -> Form {
     } else if value.eq_ignore_ascii_case(b"true") || value.eq_ignore_ascii_case(b"false") {
         Form::Bool
     } else {
-        date_form(value)
+        comma_form(value).unwrap_or_else(|| date_form(value))
     }
+}
+
+/// What a value with a comma is: `None` where it is not a number with a decimal comma.
+fn comma_form(value: &[u8]) -> Option<Form> {
+    let at = memchr::memchr(b',', value)?;
+    let mut plain = Vec::new();
+    if !with_point(value, &mut plain) || number_form(&plain) != Some(Form::Float) {
+        return None;
+    }
+    let (whole, decimals) = (unsigned_part(&value[..at]), &value[at + 1..]);
+    let is_group = decimals.len() == GROUP_DIGITS && decimals.iter().all(u8::is_ascii_digit);
+    let is_unclear =
+        is_group && whole.len() <= GROUP_DIGITS && whole.first().is_some_and(|byte| *byte != b'0');
+    Some(if is_unclear { Form::UnclearComma } else { Form::DecimalComma })
+}
+
+/// A value of a file with decimal commas, as the usual notation has it: `1.234,50` becomes `1234.50`. A number with a decimal point is
+/// none in such a file: it gets a comma.
+pub(crate) fn as_usual<'v>(value: &'v [u8], scratch: &'v mut Vec<u8>) -> &'v [u8] {
+    if memchr::memchr2(b',', b'.', value).is_none() {
+        return value;
+    }
+    if with_point(value, scratch) {
+        return scratch;
+    }
+    if number_form(value).is_none() {
+        return value;
+    }
+    scratch.clear();
+    scratch.extend(value.iter().map(|byte| if *byte == b'.' { b',' } else { *byte }));
+    scratch
 }
 
 /// As [`form_of`], of a string that is neither a number nor a boolean: JSON writes those without quotes.
@@ -303,14 +353,6 @@ pub(crate) fn date_form(value: &[u8]) -> Form {
     }
 }
 
-/// A value without its sign.
-pub(crate) fn unsigned_part(value: &[u8]) -> &[u8] {
-    match value {
-        [b'-' | b'+', rest @ ..] => rest,
-        rest => rest,
-    }
-}
-
 /// Whether digits are a code and not a number: with zeros in front, or after a plus as a telephone number has them.
 pub(crate) fn is_code(value: &[u8]) -> bool {
     let digits = unsigned_part(value);
@@ -322,7 +364,8 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     matches!(digits, [b'0', b'0'..=b'9', ..]) || is_phone()
 }
 
-fn number_form(value: &[u8]) -> Option<Form> {
+/// The form of a value that is written as a number.
+pub(crate) fn number_form(value: &[u8]) -> Option<Form> {
     let digits = unsigned_part(value);
     if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
         return Some(if is_code(value) { Form::Code } else { whole_form(value, digits) });

@@ -14,6 +14,7 @@
 mod budget;
 mod cache;
 pub mod clean;
+mod decimal;
 pub mod drift;
 mod error;
 mod examine;
@@ -49,7 +50,7 @@ mod state;
 mod times;
 pub mod write;
 
-pub use trackway_formats::runfile::{DataFormat, DataSpec};
+pub use trackway_formats::runfile::{DataFormat, DataSpec, DecimalMark};
 
 pub use cache::HashCache;
 pub use error::DataError;

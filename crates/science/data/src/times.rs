@@ -9,6 +9,8 @@
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
+const SECONDS_PER_DAY: i64 = 86_400;
+
 /// What dates of two short numbers and a year begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstOfDate {
@@ -25,7 +27,8 @@ pub(crate) enum FirstOfDate {
 pub(crate) struct Moment {
     /// Microseconds since 1970.
     pub(crate) micros: i64,
-    /// Whether it is written with more than microseconds, which were cut.
+    /// Whether it is written with more than microseconds, which were cut, or is a leap second, which was moved: others may be
+    /// this one.
     pub(crate) is_cut: bool,
 }
 
@@ -78,7 +81,8 @@ fn parse_usual(value: &[u8]) -> Option<i64> {
     }
     let pair = |at: usize| digits[at] * 10 + digits[at + 1];
     let days = days_of(pair(0) * 100 + pair(2), pair(5), pair(8))?;
-    let seconds = seconds_of(pair(11), pair(14), pair(17))?;
+    let is_leap_second = pair(17) == 60;
+    let seconds = seconds_of(pair(11), pair(14), pair(17)).filter(|_| !is_leap_second)?;
     Some(days * MICROS_PER_DAY + seconds * 1_000_000 + micros)
 }
 
@@ -143,7 +147,11 @@ fn parse_clock(value: &[u8]) -> Option<(i64, bool)> {
         Some(after_noon) => hours % 12 + if after_noon { 12 } else { 0 },
     };
     let clock = seconds_of(hours, minutes, seconds)? - offset_seconds(rest)?;
-    let is_cut = fraction.iter().skip(6).any(|byte| *byte != b'0');
+    let is_leap_second = seconds == 60;
+    if is_leap_second && clock.rem_euclid(SECONDS_PER_DAY) != 0 {
+        return None;
+    }
+    let is_cut = is_leap_second || fraction.iter().skip(6).any(|byte| *byte != b'0');
     Some((clock * 1_000_000 + micros_of_fraction(fraction), is_cut))
 }
 
@@ -197,7 +205,7 @@ fn micros_of_fraction(digits: &[u8]) -> i64 {
     (0..6).fold(0, |micros, index| micros * 10 + digit(index))
 }
 
-/// Seconds since midnight; a leap second is the first one of the next minute.
+/// Seconds since midnight; a leap second, the last of a day in UTC, is the first one of the next minute.
 fn seconds_of(hours: i64, minutes: i64, seconds: i64) -> Option<i64> {
     (hours < 24 && minutes < 60 && seconds <= 60).then_some(hours * 3600 + minutes * 60 + seconds)
 }
@@ -241,7 +249,7 @@ mod tests {
             let general = parse_any(text.as_bytes(), FirstOfDate::Year);
             match parse_usual(text.as_bytes()) {
                 Some(micros) => prop_assert_eq!(general, Some(Moment { micros, is_cut: false })),
-                None => prop_assert!(general.is_none() || text.len() > 26),
+                None => prop_assert!(general.is_none_or(|moment| moment.is_cut) || text.len() > 26),
             }
         }
 
@@ -326,5 +334,19 @@ mod tests {
         let micros = parse_timestamp(b"2026-11-21 07:00:00.123456").unwrap();
         assert_eq!(read("2026-11-21 07:00:00.123456789"), Moment { micros, is_cut: true });
         assert_eq!(read("2026-11-21 07:00:00.123456000"), Moment { micros, is_cut: false });
+    }
+
+    /// Proves that a leap second is read as the second after it and counted, since both are one time here, and that a second 60
+    /// at another time of day is none.
+    #[test]
+    fn leap_seconds_are_known_and_others_refused() {
+        let read = |text: &str| parse(text.as_bytes(), FirstOfDate::Year);
+        let micros = parse_timestamp(b"2017-01-01").unwrap();
+        for text in ["2016-12-31 23:59:60", "2016-12-31T23:59:60Z", "2016-12-31 18:59:60 -0500"] {
+            assert_eq!(read(text), Some(Moment { micros, is_cut: true }), "{text}");
+        }
+        for text in ["2016-05-05 10:15:60", "2016-12-31 23:59:60+01:00", "2016-12-31 23:59:61"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn blind_spots_of(
     for (row, error) in items.row_of_item.iter().zip(&of_items) {
         errors[*row as usize] = *error;
     }
-    // What a model said of a row, also in a column that has no role, shows where it is unsure and nothing about the data.
+    // What a model said of a row and how right it was, also in a column that has no role, says nothing about the data.
     let names = frame.columns().iter().map(|column| column.name.as_str());
     let others = roles.given().chain(names.filter(|name| names_a_prediction(name))).collect();
     let group = roles.group.as_deref();
@@ -79,6 +79,27 @@ mod tests {
         assert_eq!(first.predicate.get("sex"), Some(&Some("f".to_owned())), "{first:?}");
         assert!(found.confirmed().count() >= 1);
         assert!(assess(&frame(people()), &Spec::default(), None).unwrap().blind_spots.is_none());
+    }
+
+    /// Proves that no blind spot is made of what the model said of a row nor of how right it was, under any of the usual names, and that they do
+    /// not hide the planted one.
+    #[test]
+    fn how_right_a_row_is_is_no_blind_spot() {
+        let is_wrong = |row: usize| row.is_multiple_of(6);
+        let judged = |name| numbers(name, (0..600).map(|row| f64::from(u8::from(is_wrong(row)))));
+        for name in
+            ["correct", "nll", "Residual", "confidence", "logit_yes", "y_hat", "pred_proba", "abs_error"]
+        {
+            let mut columns = people();
+            columns.push(judged(name));
+            let spec = Spec { blind_spots: true, ..Spec::default() };
+            let found = assess(&frame(columns), &spec, None).unwrap().blind_spots.unwrap();
+            assert!(
+                found.slices.iter().all(|slice| !slice.predicate.contains_key(name)),
+                "{name}: {found:?}"
+            );
+            assert_eq!(found.slices[0].predicate.get("sex"), Some(&Some("f".to_owned())), "{name}");
+        }
     }
 
     /// Proves that numbers are searched by the absolute error.

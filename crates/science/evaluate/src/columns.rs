@@ -17,6 +17,19 @@ const PREDICTION: &[&str] =
 const SCORE: &[&str] =
     &["score", "probability", "y_score", "y_prob", "prob", "proba", "y_proba", "predicted_probability"];
 const CLASS_SCORE: &[&str] = &["score_", "probability_", "prob_", "proba_"];
+/// Further names of what a model said of a row; they give a column no role.
+const SAID: &[&str] = &[
+    "predictions", "preds", "y_hat", "yhat", "scores", "probabilities", "probs", "pred_proba", "pred_prob",
+    "prediction_probability", "prediction_score", "predicted_score", "confidence", "logit", "logits",
+];
+/// The same, of several columns: `pred_a`, `logit_1`.
+const SAID_OF_CLASS: &[&str] =
+    &["pred_", "prediction_", "predicted_", "y_pred_", "y_prob_", "y_proba_", "logit_"];
+/// Names of how right that was; with [`LOSS`].
+const JUDGED: &[&str] = &[
+    "correct", "is_correct", "error", "is_error", "abs_error", "absolute_error", "squared_error", "residual",
+    "residuals",
+];
 const QUANTILE: &str = "quantile_";
 const ID: &[&str] = &["id", "example_id", "sample_id", "task_id"];
 const LOSS: &[&str] = &["loss", "nll"];
@@ -36,12 +49,13 @@ const IMAGE: &[&str] = &["image", "image_id"];
 const CLASS: &[&str] = &["class", "category"];
 const KIND: &[&str] = &["kind"];
 
-/// Whether a column with this name is what a model predicted of a row: a prediction, a score, one for each class, a quantile.
+/// Whether a column with this name is what a model predicted of a row (a prediction, a score, one for each class, a quantile), or how right that
+/// was (a loss, an error, `correct`).
 #[must_use]
 pub fn names_a_prediction(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    [PREDICTION, SCORE].into_iter().flatten().any(|usual| lower == *usual)
-        || CLASS_SCORE.iter().any(|prefix| lower.starts_with(prefix))
+    [PREDICTION, SCORE, SAID, LOSS, JUDGED].into_iter().flatten().any(|usual| lower == *usual)
+        || [CLASS_SCORE, SAID_OF_CLASS].into_iter().flatten().any(|prefix| lower.starts_with(prefix))
         || name.strip_prefix(QUANTILE).is_some_and(is_share)
 }
 

@@ -103,16 +103,16 @@ fn partly(labels: &BTreeSet<&str>, predictions: &BTreeSet<&str>, unknown: &BTree
     let mut found = Agreement::default();
     let free: BTreeSet<&str> = labels.difference(predictions).copied().collect();
     let (of_free, of_unknown) = (by_form(&free, plain), by_form(unknown, plain));
-    let of_labels = by_form(labels, folded);
+    let of_labels = by_form(labels, resembling);
     for prediction in unknown {
         let pair =
             |label: &str| MatchedClass { prediction: (*prediction).to_owned(), label: label.to_owned() };
         let is_only = of_unknown.get(&plain(prediction)).is_some_and(|same| same.len() == 1);
         match of_free.get(&plain(prediction)).map(Vec::as_slice) {
             Some([label]) if is_only => found.matched.push(pair(label)),
-            _ => found
-                .alike
-                .extend(of_labels.get(&folded(prediction)).and_then(|same| same.first()).map(|it| pair(it))),
+            _ => found.alike.extend(
+                of_labels.get(&resembling(prediction)).and_then(|same| same.first()).map(|it| pair(it)),
+            ),
         }
     }
     found
@@ -186,6 +186,11 @@ pub(crate) fn folded(class: &str) -> String {
     plain(class).to_lowercase()
 }
 
+/// The same without points behind it, and with blanks for hyphens and underscores.
+fn resembling(class: &str) -> String {
+    folded(class).trim_end_matches('.').replace(['-', '_'], " ")
+}
+
 fn truth(class: &str) -> String {
     match folded(class).as_str() {
         "true" => "1".to_owned(),
@@ -242,13 +247,15 @@ mod tests {
         }
     }
 
-    /// Proves that where some predictions are labels only blanks and zeros are matched, that letters of another case are
-    /// reported, and that a label which is predicted itself is not matched again.
+    /// Proves that where some predictions are labels only blanks and zeros are matched, that letters of another case, points and
+    /// underscores are reported, and that a label which is predicted itself is not matched again.
     #[test]
     fn some_are_labels() {
         assert_eq!(of(&["a", "b"], &["a", " b"]), (vec![(" b".into(), "b".into())], 0, false));
         assert_eq!(of(&["A", "b"], &["a", "b"]), (vec![], 1, false));
         assert_eq!(of(&["1", "2"], &["1", "1.0"]), (vec![], 1, false));
+        assert_eq!(of(&["<=50K", ">50K"], &["<=50K.", ">50K"]), (vec![], 1, false));
+        assert_eq!(of(&["new york", "rome"], &["new_york", "rome"]), (vec![], 1, false));
         assert_eq!(of(&["a"], &["a", "zebra"]), (vec![], 0, false));
         assert_eq!(of(&[], &["a"]), (vec![], 0, false));
         assert_eq!(of(&["a"], &[]), (vec![], 0, false));

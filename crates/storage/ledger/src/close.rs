@@ -52,8 +52,12 @@ const METRICS_AT_STEP_MAX: usize = 200;
 const BESIDE: [&str; 2] = ["trackway/", "system/"];
 
 /// Events of which the field `why` is a sentence about the field `path`.
-const SAID_IN_FULL: [EventKind; 3] =
-    [EventKind::EventFileSkipped, EventKind::ImportSkipped, EventKind::ImportChanged];
+const SAID_IN_FULL: [EventKind; 4] = [
+    EventKind::EventFileSkipped,
+    EventKind::OutputLeftOut,
+    EventKind::ImportSkipped,
+    EventKind::ImportChanged,
+];
 
 /// Finite values of metrics, by step and name.
 pub type ValuesAtSteps = BTreeMap<Step, BTreeMap<String, f64>>;

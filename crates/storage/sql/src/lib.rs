@@ -1,7 +1,7 @@
 //! SQL and searches over a ledger: the tables as they are, and `metrics` live and closed alike.
 //!
 //! - [`sql`] answers one SELECT over every table of a ledger and over the metrics.
-//! - [`search_runs`] filters, sorts and pages runs by an expression.
+//! - [`search_runs`] filters, sorts and pages runs by an expression; [`evaluated_names`] lists the names that evaluations give it.
 //! - [`RowPredicate`] is the expression over the rows of any table.
 //! - [`conformance`] is the suite that every backend of the ledger passes with this crate.
 //!
@@ -29,7 +29,7 @@ use trackway_ledger::{Ledger, LedgerError};
 pub use answer::Answer;
 pub use limits::{QUERY_MEMORY_BYTES, QueryLimits};
 pub use query::{RowPredicate, TakeBatch, sql_within, visit_metrics};
-pub use search::{FoundRuns, PAGE_RUNS, Page, RunSearch, search_runs};
+pub use search::{FoundRuns, PAGE_RUNS, Page, RunSearch, evaluated_names, search_runs};
 
 /// As [`sql_within`], with the usual limits.
 ///

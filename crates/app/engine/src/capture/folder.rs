@@ -12,6 +12,7 @@ use trackway_redact::has_secret_name;
 
 use super::comments::{code_blake3, is_python};
 use super::named_files::modified_at;
+use super::plain::extension_is;
 use super::script::script_of;
 use super::{CaptureInputs, Git};
 
@@ -123,7 +124,8 @@ fn roots(inputs: &CaptureInputs<'_>) -> Vec<PathBuf> {
 }
 
 /// Whether packages are installed in the folder.
-fn is_of_packages(folder: &Path) -> bool {
+#[must_use]
+pub fn is_of_packages(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     LEFT_OUT_FOLDERS.contains(&&*name) || folder.join("pyvenv.cfg").exists()
 }
@@ -272,11 +274,6 @@ fn is_hidden(path: &Path) -> bool {
 fn is_looked_at(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     !has_secret_name(&name) && (path.extension().is_none() || extension_is(path, &LOOKED_AT))
-}
-
-fn extension_is(path: &Path, among: &[&str]) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| among.iter().any(|one| extension.eq_ignore_ascii_case(one)))
 }
 
 fn lines_of(bytes: &[u8]) -> u64 {

@@ -3,6 +3,7 @@
 //! Every step may fail and none may hold the launch up: what could not be captured is absent with a `why_missing`.
 //! The steps run side by side; each that starts a program has a time bound.
 
+mod both;
 pub(crate) mod command;
 mod comments;
 mod container;
@@ -30,11 +31,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
+pub use both::both;
 pub use comments::{code_of, is_python, is_same_code};
 pub use container::{Container, ContainerSource};
 pub use diff::{PatchedFile, patched_files, states};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
-pub use folder::{Folder, FolderFile};
+pub use folder::{Folder, FolderFile, is_of_packages};
 pub use git::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
     Untracked, changed_between, patch_between, whole_patch,
@@ -44,7 +46,7 @@ pub use host::Host;
 pub use leaves::leaves;
 pub use named_files::NamedFile;
 pub use outputs::is_of_output;
-pub use plain::{is_plain, plain_settings};
+pub use plain::{extension_is, is_plain, plain_settings};
 pub use script::{Script, script_of};
 
 /// What the capture steps look at.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::CaptureInputs;
 use super::git::repository_root;
+use super::plain::extension_is;
 use super::script::script_of;
 
 /// So many pipes are followed: `… | grep -v x | tee train.log` has two.
@@ -21,8 +22,7 @@ const OF_OUTPUT: [&str; 5] = ["txt", "log", "json", "out", "err"];
 /// Whether the output of a command may be written to a file of such a name.
 #[must_use]
 pub fn is_of_output(path: &Path) -> bool {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    extension.is_none_or(|extension| OF_OUTPUT.contains(&extension.as_str()))
+    path.extension().is_none() || extension_is(path, &OF_OUTPUT)
 }
 
 /// A file or a pipe that a process has open.

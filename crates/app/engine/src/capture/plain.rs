@@ -26,8 +26,10 @@ pub fn plain_settings(path: &Path, text: &str) -> Option<BTreeMap<String, String
     numbers(path, text).or_else(|| pairs(text, extension_is(path, &OF_SETTINGS)))
 }
 
-fn extension_is(path: &Path, among: &[&str]) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
+/// Whether the name of a file ends in one of these extensions, in letters of any case.
+#[must_use]
+pub fn extension_is(path: impl AsRef<Path>, among: &[&str]) -> bool {
+    let extension = path.as_ref().extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| among.iter().any(|one| extension.eq_ignore_ascii_case(one)))
 }
 

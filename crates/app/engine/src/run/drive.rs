@@ -11,7 +11,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::shim::printed_course;
-use trackway_launch::{Observation, Seen, Terminal, TerminalStreams};
+use trackway_launch::{Observation, Seen, Terminal, TerminalStreams, input_waits};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
 use trackway_tower::decide::{DecisionRule, Spent};
@@ -74,6 +74,7 @@ pub fn drive(
     std::thread::Builder::new().name("signatures".into()).spawn(LogScanner::compile).ok();
     let mut capturing: Option<JoinHandle<Capture>> = None;
     let mut asked_for = true;
+    let mut input = Input::Waits;
     let mut next = first_step(context, &prepared, reporter)?;
     loop {
         let launched = match next {
@@ -87,13 +88,16 @@ pub fn drive(
                 let capture = capturing.take().and_then(|capturing| capturing.join().ok());
                 let additions = Additions {
                     capture,
-                    terminal: terminal_of(reporter),
+                    terminal: terminal_of(input, reporter),
                     ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
                 detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
                 let launched =
                     launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter);
-                launched.map_err(|error| not_launched(context, run_id, previous.as_ref(), error))?
+                let launched =
+                    launched.map_err(|error| not_launched(context, run_id, previous.as_ref(), error))?;
+                input = input_after(input, &launched, reporter);
+                launched
             }
         };
         asked_for = false;
@@ -131,9 +135,33 @@ pub fn drive(
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
 
-/// The terminals of the next attempt, where a person watches the run from a terminal.
-fn terminal_of(reporter: &dyn Reporter) -> Option<Arc<Terminal>> {
-    let streams = reporter.terminal();
+/// What is piped into the command, which can be read once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// No attempt of this command was given it.
+    Waits,
+    /// An attempt was.
+    Given,
+}
+
+/// What is left of the input once an attempt was launched. That it did not reach the script is said, where there is any.
+fn input_after(input: Input, launched: &Launched, reporter: &dyn Reporter) -> Input {
+    if input == Input::Waits && reporter.terminal().is_piped && launched.terminal.is_none() && input_waits() {
+        reporter.note("what is piped into the command does not reach a script that runs elsewhere".into());
+    }
+    if launched.terminal.is_some() { Input::Given } else { input }
+}
+
+/// The terminals of the next attempt, where a person watches the run from a terminal, and what is piped in for the first one.
+fn terminal_of(input: Input, reporter: &dyn Reporter) -> Option<Arc<Terminal>> {
+    let mut streams = reporter.terminal();
+    if streams.is_piped && input == Input::Given {
+        reporter.note(
+            "this attempt has an empty standard input: what is piped into the command went to the one before"
+                .into(),
+        );
+        streams.is_piped = false;
+    }
     if streams == TerminalStreams::default() {
         return None;
     }

@@ -13,7 +13,9 @@ use trackway_formats::shell::words;
 use trackway_ledger::EventRow;
 
 use super::Job;
-use super::local_imports::local_imports;
+use super::local_imports::local_files;
+use super::python_text::python_path;
+use crate::capture::is_python;
 use crate::error::{AppError, ErrorKind};
 use crate::file_digest::file_sha256;
 
@@ -22,6 +24,12 @@ pub const BUILT_IN: &str = "trackway eval score";
 /// Its version.
 pub const BUILT_IN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The variable that names folders of Python's modules.
+const PYTHON_PATH: &str = "PYTHONPATH";
+
+/// A longer shell script is data.
+const SHELL_BYTES_MAX: u64 = 1 << 20;
+
 /// An evaluator and its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluator {
@@ -29,7 +37,7 @@ pub struct Evaluator {
     pub name: String,
     /// SHA-256 over the names and hashes of its files; none where no file is known.
     pub digest: Option<String>,
-    /// Its files: in the order of the command, then what they import, by path.
+    /// Its files: in the order of the command, then what they import, by path, then the settings that these name.
     pub files: Vec<CodeFile>,
 }
 
@@ -48,7 +56,7 @@ pub enum EvaluatorCode<'c> {
 }
 
 /// Looks at the files that an evaluator's command names, but for `data`, which it reads, and at the local modules that its scripts
-/// import. If it names none, the program itself is the code. `job` has its working directory.
+/// import, with the settings that these name. If it names none, the program itself is the code. `job` has its working directory.
 pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
     let (name, argv) = match code {
         EvaluatorCode::Scorer(scorer) => (format!("{BUILT_IN} {BUILT_IN_VERSION}"), words(scorer)),
@@ -63,9 +71,12 @@ pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result
             files.push(code_file(&named, &path)?);
         }
     }
-    let scripts: Vec<PathBuf> =
-        files.iter().map(|file| folder.join(&file.path)).filter(|path| is_python(path)).collect();
-    for path in local_imports(&scripts, &folder) {
+    let lines = shell_lines(&argv, &files, &folder);
+    let named = files.iter().map(|file| file.path.as_str()).chain(shell_words(&lines));
+    let scripts = named.filter(|name| is_python(name)).map(|name| folder.join(name));
+    let scripts: Vec<PathBuf> = scripts.filter(|path| path.is_file()).collect();
+    let local = local_files(&scripts, &folder, &searched(job, &argv, &lines, &folder));
+    for path in local.modules.into_iter().chain(local.settings) {
         let named = shown(&path, &folder);
         if !is_data(&path, data) && files.iter().all(|file| file.path != named) {
             files.push(code_file(&named, &path)?);
@@ -77,6 +88,32 @@ pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result
         files.extend(program.map(|path| code_file(name, &path)).transpose()?);
     }
     Ok(Evaluator { name, digest: digest_of(&files), files })
+}
+
+/// What a shell is given to run: lines of the command (`sh -c LINE`), and its scripts.
+fn shell_lines(argv: &[String], files: &[CodeFile], folder: &Path) -> Vec<String> {
+    let is_script = |file: &&CodeFile| file.path.ends_with(".sh") && file.size_bytes <= SHELL_BYTES_MAX;
+    // What is not text has no words.
+    let text = |file: &CodeFile| std::fs::read_to_string(folder.join(&file.path)).ok();
+    let lines = argv.iter().filter(|word| word.contains(' ')).cloned();
+    lines.chain(files.iter().filter(is_script).filter_map(text)).collect()
+}
+
+fn shell_words(lines: &[String]) -> impl Iterator<Item = &str> {
+    let words = lines.iter().flat_map(|line| line.split_whitespace());
+    words.map(|word| word.trim_matches(['"', '\'', ';', '(', ')']))
+}
+
+/// The folders of its `PYTHONPATH`: of its command (`env PYTHONPATH=lib python …`), of what that gives a shell, and of its environment.
+fn searched(job: &Job, argv: &[String], lines: &[String], folder: &Path) -> Vec<PathBuf> {
+    let words = argv.iter().map(String::as_str).chain(shell_words(lines));
+    let given = words.filter_map(|word| word.strip_prefix(PYTHON_PATH)?.strip_prefix('='));
+    let mut entries: Vec<PathBuf> = Vec::new();
+    for list in given {
+        entries.extend(std::env::split_paths(list.trim_matches(['"', '\''])));
+    }
+    entries.extend(job.folders_in(PYTHON_PATH));
+    python_path(entries.into_iter(), folder)
 }
 
 /// SHA-256 over the names and hashes of files; none of no files.
@@ -130,10 +167,6 @@ fn is_same_path(one: &str, other: &str) -> bool {
         (false, true) => other.ends_with(&one),
         _ => one == other,
     }
-}
-
-fn is_python(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "py")
 }
 
 /// A path below the folder without it.
@@ -239,6 +272,18 @@ mod tests {
         let same = [("/job/eval.py", "eval.py"), ("../lib/a.py", "/x/lib/a.py"), ("eval.py", "eval.py")];
         assert!(same.iter().all(|(one, other)| is_same_path(one, other)));
         assert!(!is_same_path("job/eval.py", "eval.py") && !is_same_path("/a/eval.py", "/b/eval.py"));
+    }
+
+    /// Proves that the lines of a shell are its scripts and the arguments with blanks, and that their words are without quotes.
+    #[test]
+    fn what_a_shell_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("eval.sh");
+        std::fs::write(&script, "PYTHONPATH='../lib' python3 \"judge.py\";\n").unwrap();
+        let argv = ["sh", "-c", "python a.py"].map(str::to_owned);
+        let lines = shell_lines(&argv, &[file("eval.sh", "aa"), file("gone.sh", "aa")], folder.path());
+        let words: Vec<&str> = shell_words(&lines).collect();
+        assert_eq!(words, ["python", "a.py", "PYTHONPATH='../lib", "python3", "judge.py"]);
     }
 
     /// Proves that arguments, values of options and modules may be files, and that a program from the PATH is none.

@@ -238,9 +238,14 @@ impl Job {
 
     /// The folders of the PATH that the script will have.
     pub(super) fn search_path(&self) -> Vec<PathBuf> {
-        let own = self.plan.run.environment.get("PATH").map(Into::into);
-        let path = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
-        std::env::split_paths(&path).collect()
+        self.folders_in("PATH")
+    }
+
+    /// The folders that a variable lists, as the script will have it.
+    pub(super) fn folders_in(&self, variable: &str) -> Vec<PathBuf> {
+        let own = self.plan.run.environment.get(variable).map(Into::into);
+        let list = own.or_else(|| std::env::var_os(variable)).unwrap_or_default();
+        std::env::split_paths(&list).collect()
     }
 }
 

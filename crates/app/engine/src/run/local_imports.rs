@@ -1,8 +1,10 @@
-//! The local modules that Python scripts import, as far as their texts show it: an evaluator is what it imports, too. What a text
+//! The local modules that Python scripts import and the settings that they name, as far as their texts show it: an evaluator is what it imports, too. What a text
 //! does not show (a module whose name is computed) is seen when it is opened ([`super::evaluator`]).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use super::python_text::{search_folders, settings_files};
 
 /// At most so many files are read.
 const FILES_MAX: usize = 4096;
@@ -20,26 +22,48 @@ struct Import {
     names: Vec<String>,
 }
 
-/// The files of modules that the scripts import, and those import, from the folders of the scripts and from `folder`, where
-/// they are started. Sorted; without the scripts.
-pub(super) fn local_imports(scripts: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
+/// What scripts use of the files here. Sorted; without the scripts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct LocalFiles {
+    /// The files of modules.
+    pub modules: BTreeSet<PathBuf>,
+    /// Files of settings that the scripts or these modules name.
+    pub settings: BTreeSet<PathBuf>,
+}
+
+/// The files of modules that the scripts import, and those import, from the folders of the scripts, from `folder`, where
+/// they are started, from the `searched` folders and from those that a script adds to its search path. Also the settings that these texts name.
+pub(super) fn local_files(scripts: &[PathBuf], folder: &Path, searched: &[PathBuf]) -> LocalFiles {
     let mut roots: Vec<PathBuf> =
         scripts.iter().filter_map(|script| Some(script.parent()?.to_owned())).collect();
-    roots.push(folder.to_owned());
-    let mut found: BTreeSet<PathBuf> = BTreeSet::new();
+    roots.extend([folder.to_owned()].into_iter().chain(searched.iter().cloned()));
+    let mut found = LocalFiles::default();
     let mut waiting: Vec<PathBuf> = scripts.to_vec();
     while let Some(script) = waiting.pop() {
         let is_text = std::fs::metadata(&script).is_ok_and(|about| about.len() <= FILE_BYTES_MAX);
         let Some(text) = is_text.then(|| std::fs::read_to_string(&script).ok()).flatten() else { continue };
+        let added: Vec<PathBuf> = search_folders(&text, &script, folder)
+            .into_iter()
+            .filter(|added| !roots.contains(added))
+            .collect();
+        if !added.is_empty() {
+            // What was read before may import from these, too.
+            roots.extend(added);
+            waiting = scripts.iter().chain(&found.modules).cloned().collect();
+            continue;
+        }
+        let beside = script.parent().unwrap_or(folder);
+        found.settings.extend(settings_files(&text, &[folder, beside]));
         for import in imports_of(&text) {
             for path in files_of(&import, &script, &roots) {
-                let is_new =
-                    found.len() < FILES_MAX && !scripts.contains(&path) && found.insert(path.clone());
+                let is_new = found.modules.len() < FILES_MAX
+                    && !scripts.contains(&path)
+                    && found.modules.insert(path.clone());
                 waiting.extend(is_new.then_some(path));
             }
         }
     }
-    found.into_iter().collect()
+    found
 }
 
 /// The files that an import may run: those of its packages, its module, and of what it takes from that.
@@ -172,15 +196,40 @@ mod tests {
             std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             std::fs::write(at(name), text).unwrap();
         }
-        let found = local_imports(&[at("job/eval.py")], folder.path());
-        let names: Vec<String> = found
-            .iter()
-            .map(|path| path.strip_prefix(folder.path()).unwrap().to_string_lossy().into_owned())
-            .collect();
+        let found = local_files(&[at("job/eval.py")], folder.path(), &[]);
         assert_eq!(
-            names,
+            below(&found.modules, folder.path()),
             ["job/scores.py", "lib/__init__.py", "lib/helper.py", "lib/metrics.py", "lib/shared.py"]
         );
-        assert!(local_imports(&[at("absent.py")], folder.path()).is_empty());
+        assert_eq!(local_files(&[at("absent.py")], folder.path(), &[]), LocalFiles::default());
+    }
+
+    /// Proves that a module from a folder that only `PYTHONPATH` or `sys.path` leads to is found, also by a file that was read before the folder was
+    /// known, with the settings that it names.
+    #[test]
+    fn modules_of_other_folders_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, text) in [
+            ("job/eval.py", "import early\nimport adds\nimport given\n"),
+            ("job/adds.py", "import sys\nsys.path.insert(0, '../shared')\nimport outer\n"),
+            ("job/early.py", "import later\n"),
+            ("shared/outer.py", "T = open('thr.yaml').read()\n"),
+            ("shared/later.py", ""),
+            ("shared/unused.py", ""),
+            ("given/given.py", ""),
+            ("job/thr.yaml", "0.5"),
+        ] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), text).unwrap();
+        }
+        let found = local_files(&[at("job/eval.py")], &at("job"), &[at("given")]);
+        let modules = ["given/given.py", "job/adds.py", "job/early.py", "shared/later.py", "shared/outer.py"];
+        assert_eq!(below(&found.modules, folder.path()), modules);
+        assert_eq!(below(&found.settings, folder.path()), ["job/thr.yaml"]);
+    }
+
+    fn below(files: &BTreeSet<PathBuf>, folder: &Path) -> Vec<String> {
+        files.iter().map(|path| path.strip_prefix(folder).unwrap().to_string_lossy().into_owned()).collect()
     }
 }

@@ -29,6 +29,7 @@ mod opened;
 mod outcome;
 mod policy;
 mod prepare;
+mod python_text;
 pub mod remote;
 mod reopen;
 mod replay;

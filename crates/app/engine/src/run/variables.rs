@@ -1,10 +1,10 @@
 //! Variables of a launch whose values are not stored: a keyed hash of each says whether it is what it was. Secrets have none, nor has what
 //! differs between launches and changes no training.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use trackway_core::text::quoted_list;
+use trackway_core::text::first_quoted;
 use trackway_data::Mask;
 use trackway_data::snapshot::SnapshotStore;
 use trackway_formats::layout::AttemptLayout;
@@ -13,6 +13,7 @@ use trackway_redact::Redactor;
 
 use super::prepare::own_environment;
 use crate::Context;
+use crate::capture::both;
 
 /// The field of `capture.json` with the hashes.
 pub(super) const FIELD: &str = "environment_hashes";
@@ -55,20 +56,16 @@ pub(super) fn hashes(
 pub(super) fn changed_since(previous: &AttemptRow, now: &AttemptLayout) -> Option<String> {
     let before = read(AttemptLayout::new(Path::new(&previous.log_directory)).capture_json().as_path())?;
     let after = read(&now.capture_json())?;
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let changed: Vec<String> = names
-        .into_iter()
-        .filter(|name| may_change_training(name) && before.get(*name) != after.get(*name))
-        .map(|name| match (before.get(name), after.get(name)) {
+    let changed: Vec<String> = both(&before, &after)
+        .filter(|(name, then, now)| may_change_training(name) && then != now)
+        .map(|(name, then, now)| match (then, now) {
             (None, _) => format!("{name} (new)"),
             (_, None) => format!("{name} (gone)"),
             _ => name.clone(),
         })
         .collect();
-    let (number, more) = (previous.attempt_number, changed.len().saturating_sub(NAMED_MAX));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = quoted_list(changed.iter().take(NAMED_MAX));
-    (!changed.is_empty()).then(|| format!("variables are not those of attempt {number}: {named}{more}"))
+    let (number, named) = (previous.attempt_number, first_quoted(&changed, NAMED_MAX));
+    (!changed.is_empty()).then(|| format!("variables are not those of attempt {number}: {named}"))
 }
 
 /// Names with their values or hashes; none where nothing was captured, or nothing of that kind.

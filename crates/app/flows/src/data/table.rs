@@ -8,7 +8,7 @@ pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::pass::{PassObserver, default_units_in_flight};
 use trackway_data::read::Source;
 use trackway_data::write::WriteError;
-use trackway_data::{DataError, DataFormat, DataSpec, ReadContext};
+use trackway_data::{DataError, DataFormat, DataSpec, DecimalMark, ReadContext};
 use trackway_engine::error::{AppError, ErrorKind};
 
 /// Files that are read as one table.
@@ -30,6 +30,8 @@ pub struct TableRequest {
     pub skip_lines: u64,
     /// Whether the rows of CSV files end with a separator.
     pub trailing_separator: bool,
+    /// The decimal mark of numbers in CSV files; a point when absent.
+    pub decimal: Option<DecimalMark>,
     /// Strings that mean a missing value; the usual ones when empty.
     pub missing: Vec<String>,
     /// The limits of reading, and what reads URLs.
@@ -48,6 +50,7 @@ impl TableRequest {
             comment: self.comment,
             skip_lines: self.skip_lines,
             trailing_separator: self.trailing_separator,
+            decimal: self.decimal,
             missing: self.missing.clone(),
             ..DataSpec::default()
         }

@@ -16,21 +16,34 @@ use trackway_tower::worn::worn;
 
 use crate::baseline::{PROBES, TASKS_UNMATCHED, section_of};
 
-/// The receipt of a row.
+/// The receipt of a row, with a note where the same weights were evaluated before by other code.
 ///
 /// # Errors
 /// When the ledger cannot be read, or an evaluation in it.
 pub fn of(context: &Context, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
-    receipt(row, &Beside::of(context, std::slice::from_ref(row))?)
+    let mut found = receipt(row, &Beside::of(context, std::slice::from_ref(row))?)?;
+    let manifest_sha256 = &row.checkpoint_manifest_sha256;
+    let others = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
+    let beside = Beside::of(context, &[])?;
+    let others: Vec<EvaluationReceipt> =
+        others.iter().map(|other| receipt(other, &beside)).collect::<Result<_, _>>()?;
+    found.notes.extend(found.other_code(&others));
+    Ok(found)
 }
 
-/// The receipts of rows, in their order.
+/// The receipts of rows, in their order, with a note where the same weights were evaluated before by other code.
 ///
 /// # Errors
 /// When the ledger cannot be read, or an evaluation in it.
 pub fn of_all(context: &Context, rows: &[EvaluationRow]) -> Result<Vec<EvaluationReceipt>, AppError> {
     let beside = Beside::of(context, rows)?;
-    rows.iter().map(|row| receipt(row, &beside)).collect()
+    let mut found: Vec<EvaluationReceipt> =
+        rows.iter().map(|row| receipt(row, &beside)).collect::<Result<_, _>>()?;
+    let notes: Vec<Option<String>> = found.iter().map(|one| one.other_code(&found)).collect();
+    for (one, note) in found.iter_mut().zip(notes) {
+        one.notes.extend(note);
+    }
+    Ok(found)
 }
 
 /// What the ledger has beside the rows of evaluations.

@@ -188,6 +188,7 @@ impl Asked {
             comment: rows.comment,
             skip_lines: rows.skip_lines,
             trailing_separator: rows.trailing_separator,
+            decimal: rows.decimal,
             missing: rows.missing,
             read_context: read_context.clone(),
         };

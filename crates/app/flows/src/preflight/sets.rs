@@ -163,6 +163,7 @@ impl DataSet {
             comment: self.spec.comment,
             skip_lines: self.spec.skip_lines,
             trailing_separator: self.spec.trailing_separator,
+            decimal: self.spec.decimal,
             missing: self.spec.missing.clone(),
             read_context: self.read_context.clone(),
         }

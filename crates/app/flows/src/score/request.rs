@@ -86,6 +86,7 @@ impl ScoreRequest {
         if table.skip_lines > 0 {
             option("skip-lines", &table.skip_lines.to_string());
         }
+        table.decimal.iter().for_each(|mark| option("decimal", mark.as_str()));
         table.missing.iter().for_each(|text| option("missing", text));
         let format = table.format.map(|format| serde_json::json!(format));
         format.iter().filter_map(|it| it.as_str()).for_each(|format| option("read-as", format));

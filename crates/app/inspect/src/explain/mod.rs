@@ -5,6 +5,7 @@ mod machine;
 pub mod next;
 mod no_checkpoint;
 mod ranks;
+mod reading;
 mod same_inputs;
 mod save_requests;
 mod short;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
-use trackway_api::evaluations::EvaluationReceipt;
+use trackway_api::evaluations::{EvaluationReceipt, EvaluationState};
 use trackway_api::explain::{
     AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, CostBeside,
     Diff, ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedHealth, ExplainedRun, Explanation,
@@ -29,7 +30,7 @@ use trackway_api::explain::{
 };
 use trackway_core::checks::{Finding, Severity};
 use trackway_core::{
-    AttemptId, Clock as _, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, with_fields_of,
+    AttemptId, Clock as _, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, with_fields_of,
 };
 use trackway_engine::Context;
 use trackway_engine::attempt_data::SetsRead;
@@ -45,6 +46,7 @@ use trackway_engine::stored::stored_plan;
 use trackway_flows::amend::amendments_of;
 use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
+use trackway_flows::data::ReadNote;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
 use trackway_flows::init::{resume_arguments_of, what_had_secret};
@@ -136,6 +138,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         health: None,
         no_checkpoint_why: None,
         save_requests: None,
+        reading: Vec::new(),
         checkpoints: Vec::new(),
         remote: None,
         fall_back: None,
@@ -199,6 +202,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     });
     let facts = NextFacts {
         committed_step,
+        is_evaluated: has_evaluation(&evaluations, committed_step),
         diagnosis,
         way_back,
         first_look,
@@ -237,6 +241,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         standing,
         no_checkpoint_why: no_checkpoint_why(context, attempt, &checkpoints, &events)?,
         save_requests: save_requests::save_requests(attempt.attempt_id, &events),
+        reading: reading::reading(attempt, &events),
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
@@ -421,14 +426,33 @@ fn last_lines(context: &Context, attempt: &AttemptRow) -> Vec<String> {
         let _ = visit_lines(&*channel, selection, &mut |line| {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end().rsplit('\r').next().unwrap_or_default();
-            lines.push(format!("{name}  {}", text.chars().take(LINE_CHARS_MAX).collect::<String>()));
+            lines.push(format!("{name}  {}", cut(text)));
             Ok(())
         });
     }
     lines
 }
 
-/// Calls `visit` for each selected line of an attempt.
+/// A line as the page shows it: a long one is cut, and says so.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// What was left out between the script of an attempt and its log and record; none before that is known, at its end.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn reading_of(context: &Context, attempt: AttemptId) -> Result<Option<Vec<ReadNote>>, AppError> {
+    let row = context.ledger_read(|ledger| ledger.attempt(attempt))?;
+    let Some(row) = row.filter(|row| row.state == AttemptState::Sealed) else { return Ok(None) };
+    let events = context.ledger_read(|ledger| ledger.events_of_attempt(attempt))?;
+    Ok(Some(reading::reading(&row, &events)))
+}
+
+/// Calls `visit` for each selected line of an attempt. How many bytes of the selected streams are before the first one.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]; when a log cannot be read.
@@ -437,7 +461,7 @@ pub fn visit_logs(
     attempt: AttemptId,
     selection: LogSelection,
     visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
-) -> Result<(), AppError> {
+) -> Result<u64, AppError> {
     let files = context.home.layout.attempt(attempt);
     let folder = files.folder();
     let row = context.ledger_read(|ledger| ledger.attempt(attempt))?;
@@ -654,6 +678,7 @@ fn next_facts(
             _ => Vec::new(),
         },
         has_evaluate: plan.as_ref().is_some_and(|plan| plan.evaluate.is_some()),
+        is_evaluated: false,
         unmet_evaluation: unmet(evaluations),
         last_good: last_good.map(|good| good.run_id),
         diagnosis: None,
@@ -699,6 +724,14 @@ fn refused_launch(attempt: &AttemptRow, events: &[EventRow]) -> Option<RefusedLa
     let is_after = attempt.ended_at.is_some_and(|ended_at| event.at >= ended_at);
     let repair = event.field("next").unwrap_or_default().to_owned();
     is_after.then(|| RefusedLaunch { why: event.message.clone(), repair })
+}
+
+/// Whether the checkpoint of a step has a completed evaluation.
+fn has_evaluation(evaluations: &[EvaluationReceipt], committed: Option<Step>) -> bool {
+    evaluations.iter().any(|evaluation| {
+        let is_completed = evaluation.state == EvaluationState::Completed && !evaluation.is_gate_test();
+        is_completed && committed.is_some() && evaluation.step == committed
+    })
 }
 
 /// The newest evaluation of the newest weights, where it failed or does not pass its gates.

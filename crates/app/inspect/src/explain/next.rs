@@ -70,6 +70,8 @@ pub struct NextFacts {
     pub resume_arguments: Vec<String>,
     /// Whether the plan has `[evaluate]`.
     pub has_evaluate: bool,
+    /// Whether its newest checkpoint has a completed evaluation.
+    pub is_evaluated: bool,
     /// The evaluation of the newest weights, where it failed or does not pass its gates.
     pub unmet_evaluation: Option<String>,
     /// The last good run of the name before it.
@@ -275,9 +277,9 @@ pub(crate) fn with_run(line: &str, run_id: RunId) -> String {
 
 fn after_success(facts: &NextFacts) -> Vec<String> {
     let NextFacts { run_id, .. } = *facts;
-    let is_evaluated =
-        facts.has_evaluate && facts.committed_step.is_some() && facts.unmet_evaluation.is_none();
-    let evaluate = is_evaluated.then(|| format!("evaluate its checkpoint: trackway eval run {run_id}"));
+    let may_evaluate = facts.has_evaluate && facts.committed_step.is_some() && !facts.is_evaluated;
+    let may_evaluate = may_evaluate && facts.unmet_evaluation.is_none();
+    let evaluate = may_evaluate.then(|| format!("evaluate its checkpoint: trackway eval run {run_id}"));
     let compare = facts
         .last_good
         .map(|good| format!("compare it with the run before: trackway compare {good} {run_id}"));
@@ -365,6 +367,7 @@ mod tests {
             reads_none: false,
             resume_arguments: Vec::new(),
             has_evaluate: false,
+            is_evaluated: false,
             unmet_evaluation: None,
             last_good: None,
             health: None,
@@ -379,6 +382,17 @@ mod tests {
             needs_full_command: false,
             instead_of_resume: None,
         }
+    }
+
+    /// Proves that an evaluation is proposed of a checkpoint that has none, and of no other.
+    #[test]
+    fn an_evaluated_checkpoint_is_not_proposed_again() {
+        let proposes = |is_evaluated| {
+            let done = facts(TerminationReason::Completed);
+            let done = NextFacts { state: RunState::Completed, has_evaluate: true, is_evaluated, ..done };
+            next(&done).iter().any(|action| action.contains("evaluate its checkpoint"))
+        };
+        assert!(proposes(false) && !proposes(true));
     }
 
     /// Proves that of a run whose budget is spent no resume is proposed, however it ended, but once what is done instead; of one that ended well

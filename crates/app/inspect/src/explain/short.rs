@@ -47,7 +47,7 @@ fn short(page: &Explanation, warnings: &[String], steps: Option<&str>) -> Vec<Sh
     };
     lines.extend(evidence.map(|text| line("evidence", &text)));
     lines.extend(warnings.iter().map(|warning| line("warning", warning)));
-    lines.extend(page.health.as_ref().map(|health| line("health", &healthy(health))));
+    lines.extend(page.health.as_ref().map(|health| line("health", &healthy(health, page.health_lines()))));
     lines.push(line("checkpoint", &checkpoint(page)));
     lines.push(line("changed", &changed(page.since_last_good.as_ref())));
     lines.push(line("cost", &cost(page)));
@@ -121,8 +121,8 @@ fn forbade(preflight: &[RecordedCheck]) -> Option<String> {
 }
 
 /// The health with its first finding as a sentence, and the names of the others.
-fn healthy(health: &ExplainedHealth) -> String {
-    let mut parts: Vec<String> = health.lines().into_iter().take(1).collect();
+fn healthy(health: &ExplainedHealth, lines: Vec<String>) -> String {
+    let mut parts: Vec<String> = lines.into_iter().take(1).collect();
     let others = health.report.findings.iter().skip(1).take(FINDINGS_MAX - 1);
     let others: Vec<&str> = others.map(|found| found.found_by.as_str()).collect();
     if !others.is_empty() {
@@ -428,14 +428,15 @@ mod tests {
                 first_step: Some(3),
                 evidence: "it is so".into(),
             };
-            healthy(&ExplainedHealth {
+            let found = ExplainedHealth {
                 health: Some(Health::Broken),
                 report: HealthReport {
                     findings: names.iter().map(finding).collect(),
                     ..HealthReport::default()
                 },
                 blessed_because: None,
-            })
+            };
+            healthy(&found, found.lines(&[]))
         };
         assert_eq!(health(&[]), "broken");
         assert_eq!(health(&["a"]), "broken: a from step 3 on: it is so");

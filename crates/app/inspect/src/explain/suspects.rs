@@ -7,7 +7,7 @@ use std::path::Path;
 use trackway_api::changes::{Change, Diff, InputKind};
 use trackway_api::explain::{ExplainedHealth, Termination};
 use trackway_core::{Health, TerminationReason as Reason};
-use trackway_engine::capture::{Capture, is_plain, is_python, plain_settings};
+use trackway_engine::capture::{Capture, extension_is, is_plain, is_python, plain_settings};
 use trackway_engine::json_file;
 use trackway_engine::run::is_document;
 use trackway_formats::layout::AttemptLayout;
@@ -155,7 +155,7 @@ fn is_idle(change: &Change, failure: &Failure) -> bool {
 /// Whether all that changed are comments and blank lines of Python or of settings, as the lines that are shown have it, or docstrings.
 fn changes_comments(change: &Change) -> bool {
     let has_comments =
-        file_of(change).is_some_and(|path| is_python(path) || ends_with(path, OF_HASH_COMMENTS));
+        file_of(change).is_some_and(|path| is_python(path) || extension_is(path, OF_HASH_COMMENTS));
     let is_comment = |line: &String| {
         let text = line.get(1..).unwrap_or_default().trim();
         text.is_empty() || text.starts_with('#')
@@ -171,7 +171,7 @@ fn run_file_of(change: &Change) -> Option<&str> {
 
 /// Whether it is about a file of a table.
 fn is_table(change: &Change) -> bool {
-    file_of(change).is_some_and(|path| ends_with(path, OF_TABLES) || ends_with(path, OF_COLUMNS))
+    file_of(change).is_some_and(|path| extension_is(path, OF_TABLES) || extension_is(path, OF_COLUMNS))
 }
 
 /// Whether it is about the names of the columns of a table.
@@ -182,7 +182,7 @@ fn is_header(change: &Change) -> bool {
 /// The file of code or settings that the change is about.
 fn read_file(change: &Change) -> Option<&str> {
     let path = file_of(change)?;
-    let is_read = change.kind == InputKind::Script || ends_with(path, OF_CODE) || is_of_settings(change);
+    let is_read = change.kind == InputKind::Script || extension_is(path, OF_CODE) || is_of_settings(change);
     is_read.then_some(path)
 }
 
@@ -190,7 +190,7 @@ fn read_file(change: &Change) -> Option<&str> {
 fn is_of_settings(change: &Change) -> bool {
     let Some(path) = file_of(change) else { return false };
     let is_key = || change.kind == InputKind::File && change.key.contains(": ");
-    ends_with(path, OF_SETTINGS) || (is_plain(Path::new(path)) && (is_key() || assigns(change, path)))
+    extension_is(path, OF_SETTINGS) || (is_plain(Path::new(path)) && (is_key() || assigns(change, path)))
 }
 
 /// Whether the one line that changed gives the same key another value.
@@ -216,11 +216,6 @@ fn file_of(change: &Change) -> Option<&str> {
         matches!(change.kind, InputKind::Script | InputKind::File | InputKind::Code | InputKind::Uncommitted);
     let path = change.key.strip_suffix(UNTRACKED).unwrap_or(&change.key);
     is_file.then(|| path.split(": ").next().unwrap_or(path))
-}
-
-fn ends_with(path: &str, extensions: &[&str]) -> bool {
-    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| extensions.iter().any(|one| extension.eq_ignore_ascii_case(one)))
 }
 
 /// What to look at first; none: no change fits. A second change is named too, where it may be the cause as well.
@@ -288,7 +283,7 @@ fn fit(change: &Change, subject: Subject, failure: &Failure) -> (u8, Option<&'st
     let is_code = match change.kind {
         InputKind::Script | InputKind::Commit => true,
         InputKind::Code | InputKind::Uncommitted | InputKind::File => {
-            file_of(change).is_some_and(|path| ends_with(path, OF_CODE) && is_run(change, path, failure))
+            file_of(change).is_some_and(|path| extension_is(path, OF_CODE) && is_run(change, path, failure))
         }
         _ => false,
     };
@@ -377,7 +372,7 @@ fn is_named(change: &Change, evidence: &[String]) -> bool {
     if is_header(change) {
         return has_named_column(change, evidence);
     }
-    let is_code = file_of(change).is_some_and(|path| ends_with(path, OF_CODE));
+    let is_code = file_of(change).is_some_and(|path| extension_is(path, OF_CODE));
     // Each traceback names code.
     let is_whole_file = matches!(change.kind, InputKind::File | InputKind::Uncommitted)
         || change.kind == InputKind::Code && !is_code;
@@ -419,7 +414,7 @@ fn has_named_value(change: &Change, evidence: &[String]) -> bool {
 /// Whether a changed line of settings or of a table has a text that the evidence has in quotation marks.
 fn has_named_line(change: &Change, evidence: &[String]) -> bool {
     let has_values =
-        file_of(change).is_some_and(|path| ends_with(path, OF_SETTINGS) || ends_with(path, OF_TABLES));
+        file_of(change).is_some_and(|path| extension_is(path, OF_SETTINGS) || extension_is(path, OF_TABLES));
     let is_in = |text: &str| change.shown_lines.iter().any(|line| holds(line, text));
     has_values && evidence.iter().flat_map(|line| quoted(line)).any(is_in)
 }

@@ -6,7 +6,7 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 10] = [
+const SHOWN_ELSEWHERE: [EventKind; 11] = [
     EventKind::CheckpointFallback,
     EventKind::CheckpointOpened,
     EventKind::CheckpointReason,
@@ -14,6 +14,7 @@ const SHOWN_ELSEWHERE: [EventKind; 10] = [
     EventKind::CodeOpened,
     EventKind::DataCursor,
     EventKind::DataOpened,
+    EventKind::OutputLeftOut,
     EventKind::RungCut,
     EventKind::SeedTaken,
     EventKind::DiagnosisFacts,

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_engine::capture::{leaves, plain_settings};
-
-/// A deeper section is not read.
-const DEPTH_MAX: usize = 32;
+use trackway_formats::yaml::{Leaves, leaves as leaves_of_yaml};
 
 /// Every key of a file of settings with its value; `None`: it is none, or cannot be read as one.
 pub(super) fn settings(path: &Path, text: &str) -> Option<BTreeMap<String, String>> {
@@ -19,102 +17,12 @@ pub(super) fn settings(path: &Path, text: &str) -> Option<BTreeMap<String, Strin
     }
 }
 
-/// Mappings and lists by their indentation, each value in one line. Anything else (anchors, texts over several lines, tabs) is not read: the
-/// lines of such a file are counted instead.
+/// None: not all of it is read. The lines of such a file are counted instead.
 fn yaml(text: &str) -> Option<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    let mut open: Vec<(usize, String)> = Vec::new();
-    let mut items: BTreeMap<String, usize> = BTreeMap::new();
-    for line in text.lines() {
-        let line = without_comment(line).trim_end();
-        let body = line.trim_start_matches(' ');
-        if body.is_empty() || (body == "---" && found.is_empty() && open.is_empty()) {
-            continue;
-        }
-        let mut indent = line.len() - body.len();
-        let mut rest = body;
-        if body.starts_with(['\t', '%', '?', '&', '*', '{', '[', '}', ']', '"', '\'']) || body == "---" {
-            return None;
-        }
-        while let Some(item) = rest.strip_prefix("- ").or_else(|| (rest == "-").then_some("")) {
-            while open
-                .pop_if(|(outer, name)| *outer > indent || (*outer == indent && name.starts_with('[')))
-                .is_some()
-            {}
-            let number = items.entry(path_of(&open)).or_default();
-            open.push((indent, format!("[{number}]")));
-            *number += 1;
-            indent += rest.len() - item.trim_start().len();
-            rest = item.trim_start();
-        }
-        if rest.is_empty() {
-            continue;
-        }
-        let is_item = rest.len() < body.len();
-        let Some((name, value)) = named(rest) else {
-            if !is_item || !is_plain(rest) {
-                return None;
-            }
-            found.insert(path_of(&open), rest.to_owned());
-            continue;
-        };
-        while open.pop_if(|(outer, _)| *outer >= indent).is_some() {}
-        if open.len() > DEPTH_MAX || !is_plain(value) {
-            return None;
-        }
-        open.push((indent, name.to_owned()));
-        if !value.is_empty() && found.insert(path_of(&open), value.to_owned()).is_some() {
-            return None;
-        }
-    }
-    Some(found)
-}
-
-/// `a.b[0].c`.
-fn path_of(open: &[(usize, String)]) -> String {
-    let mut path = String::new();
-    for (_, name) in open {
-        if !path.is_empty() && !name.starts_with('[') {
-            path.push('.');
-        }
-        path.push_str(name);
-    }
-    path
-}
-
-fn named(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once(": ").or_else(|| Some((text.strip_suffix(':')?, "")))?;
-    let is_name =
-        !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-./ ".contains(letter));
-    is_name.then(|| (name.trim(), value.trim()))
-}
-
-/// Whether the value ends in its line.
-fn is_plain(value: &str) -> bool {
-    let closes =
-        |first: char, last: char| !value.starts_with(first) || (value.len() > 1 && value.ends_with(last));
-    !value.starts_with(['|', '>', '&', '*', '!'])
-        && closes('[', ']')
-        && closes('{', '}')
-        && closes('"', '"')
-        && closes('\'', '\'')
-}
-
-/// A `#` begins a comment at the start of a line and after a space, outside of quotes.
-fn without_comment(line: &str) -> &str {
-    let mut quote = None;
-    let mut before = ' ';
-    for (place, letter) in line.char_indices() {
-        match quote {
-            Some(open) if open == letter => quote = None,
-            Some(_) => {}
-            None if letter == '#' && before.is_whitespace() => return &line[..place],
-            None if matches!(letter, '"' | '\'') && !before.is_alphanumeric() => quote = Some(letter),
-            None => {}
-        }
-        before = letter;
-    }
-    line
+    let Leaves { found, left_out } = leaves_of_yaml(text);
+    let count = found.len();
+    let found: BTreeMap<String, String> = found.into_iter().collect();
+    (left_out == 0 && found.len() == count).then_some(found)
 }
 
 #[cfg(test)]

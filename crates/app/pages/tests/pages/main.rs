@@ -137,6 +137,7 @@ fn empty_answers_make_pages() {
         rows.clear();
     }
     compared.metrics.clear();
+    compared.evaluations.clear();
     compared.curves.clear();
     let mut running = evaluation("plain");
     running.state = EvaluationState::Running;
@@ -161,6 +162,7 @@ fn empty_answers_make_pages() {
     explained.retries.clear();
     explained.evaluations.clear();
     explained.metrics.clear();
+    explained.reading.clear();
     explained.curves.clear();
     explained.parameters.clear();
     explained.tags.clear();

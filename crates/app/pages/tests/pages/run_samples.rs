@@ -139,6 +139,7 @@ pub fn explanation(text: &str) -> Explanation {
         "cost": { "wall_seconds": 90.0, "gpu_seconds": 180.0, "cpu_seconds": 80.0, "cost_usd": 0.1, "run_cost_usd": 0.2, "run_gpu_seconds": 360.0,
                   "run_wall_seconds": 180.0, "beside": { "runs": 2, "wall_seconds": 30.0, "gpu_seconds": 0.0, "cost_usd": null }, "lost_steps": 15 },
         "last_lines": [text], "next_actions": [text],
+        "reading": [{ "kind": "drawn_over", "message": text, "count": 2, "file": text, "row": null, "column": null }],
     }));
     found.evaluations.push(samples::evaluation(text));
     found

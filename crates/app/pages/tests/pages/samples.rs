@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trackway_api::compare::{
-    ComparedCurve, ComparedMetric, ComparedRun, ComparedValue, CurveSummary, RunComparison,
+    ComparedCurve, ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
 };
 use trackway_api::evaluations::{
     CodeFile, EvaluationReceipt, EvaluationState, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
@@ -267,6 +267,7 @@ pub fn comparison(text: &str) -> RunComparison {
         data: vec![row(true)],
         environment: vec![row(false)],
         metrics: vec![ComparedMetric { name: name(), values: vec![Some(figures), None, None, None, None] }],
+        evaluations: vec![ComparedNumber { name: name(), values: vec![Some(0.5), None, None, None, None] }],
         curves: vec![ComparedCurve {
             name: name(),
             steps_per_point: 1,

@@ -1,18 +1,13 @@
 //! Reads a log as it grows.
 
 use super::table::{Row, Table};
-use super::{Axis, Form, Point};
-use crate::printed::{self, Printed, PrintedMetrics, PrintedReader};
+use super::{Axis, EPOCH, Form, Point};
+use crate::printed::{self, Lines, Printed, PrintedMetrics, PrintedReader};
 
-/// A longer line is left out.
-const LINE_BYTES_MAX: usize = 64 * 1024;
 /// A file that shows nothing of a log in so many bytes is none.
 const JUDGED_BYTES_MAX: u64 = 256 * 1024;
 /// So many objects may precede the first one with a step, such as the configuration.
 const OBJECTS_BEFORE_MAX: u32 = 2;
-/// Fields that have the step of an object.
-const STEP_FIELDS: [&str; 8] =
-    ["global_step", "step", "_step", "iteration", "iter", "num_updates", "update", "round"];
 
 /// What of a log could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +24,7 @@ pub struct LeftOut {
 #[derive(Debug)]
 pub struct LogReader {
     shape: Shape,
-    lines: WholeLines,
+    lines: Lines,
     axis: Option<Axis>,
     is_other: bool,
     objects_before: u32,
@@ -57,7 +52,7 @@ impl LogReader {
         };
         Self {
             shape,
-            lines: WholeLines::default(),
+            lines: Lines::default(),
             axis: None,
             is_other: false,
             objects_before: 0,
@@ -73,15 +68,15 @@ impl LogReader {
         }
         self.read_bytes += bytes.len() as u64;
         let mut lines = std::mem::take(&mut self.lines);
-        let too_long = lines.push(bytes, |line| self.line(line, &mut found));
-        self.left_out.too_long += too_long;
+        lines.push(bytes, |_, line| self.line(&String::from_utf8_lossy(line), &mut found));
+        self.left_out.too_long = lines.long().map_or(0, |(count, _)| count);
         self.lines = lines;
         self.is_other |= self.axis.is_none() && self.read_bytes > JUDGED_BYTES_MAX;
     }
 
     /// What the last line says: an object is whole without its end, a row of a table may be cut.
     pub fn finish(&mut self, mut found: impl FnMut(Point)) {
-        let last = std::mem::take(&mut self.lines).into_open();
+        let last = String::from_utf8_lossy(self.lines.open()).into_owned();
         let is_whole = matches!(self.shape, Shape::Lines(_)) && printed::json_fields(&last).is_some();
         if is_whole {
             self.line(&last, &mut found);
@@ -154,54 +149,10 @@ fn point_of(metrics: PrintedMetrics) -> Point {
 
 /// What the steps of a log are whose object has these fields; none without a step or a measure.
 fn axis_of(fields: &serde_json::Map<String, serde_json::Value>) -> Option<Axis> {
-    let has_number = |name: &str| fields.get(name).is_some_and(serde_json::Value::is_number);
-    let measures = |name: &str, value: &serde_json::Value| match value {
-        serde_json::Value::Object(inner) => inner.keys().any(|name| printed::is_measure(name)),
-        // NaN is a text with a mark.
-        _ => (value.is_number() || value.is_string()) && printed::is_measure(name),
-    };
-    if !fields.iter().any(|(name, value)| measures(name, value)) {
+    let (step, values) = printed::step_and_numbers(fields.clone());
+    if !values.iter().any(|(name, _)| printed::is_measure(name)) {
         return None;
     }
-    let has_step = STEP_FIELDS.into_iter().any(has_number);
-    if has_step { Some(Axis::Steps) } else { has_number("epoch").then_some(Axis::Epochs) }
-}
-
-/// Puts lines together that end with a newline.
-#[derive(Debug, Default)]
-struct WholeLines {
-    open: Vec<u8>,
-    is_too_long: bool,
-}
-
-impl WholeLines {
-    /// How many lines were too long.
-    fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&str)) -> u64 {
-        let (mut begin, mut too_long) = (0, 0);
-        for end in memchr::memchr_iter(b'\n', bytes) {
-            self.add(&bytes[begin..end]);
-            begin = end + 1;
-            match self.is_too_long {
-                true => too_long += 1,
-                false => found(String::from_utf8_lossy(&self.open).trim_end_matches('\r')),
-            }
-            self.open.clear();
-            self.is_too_long = false;
-        }
-        self.add(&bytes[begin..]);
-        too_long
-    }
-
-    fn add(&mut self, part: &[u8]) {
-        self.is_too_long |= self.open.len() + part.len() > LINE_BYTES_MAX;
-        if self.is_too_long {
-            self.open.clear();
-        } else {
-            self.open.extend_from_slice(part);
-        }
-    }
-
-    fn into_open(self) -> String {
-        String::from_utf8_lossy(&self.open).into_owned()
-    }
+    let has_epoch = values.iter().any(|(name, _)| name == EPOCH);
+    if step.is_some() { Some(Axis::Steps) } else { has_epoch.then_some(Axis::Epochs) }
 }

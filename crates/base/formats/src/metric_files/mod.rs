@@ -4,6 +4,7 @@
 //! A table or a file of objects is a log if its first rows show it ([`LogReader`]) and it grows as logs do ([`Judge`]): a table of data that
 //! the script wrote is none. A log that is rewritten, as with new columns, gives each value once ([`Replay`]).
 
+mod behind;
 mod judge;
 mod log;
 mod replay;
@@ -15,6 +16,7 @@ mod tests;
 
 use trackway_core::MetricStep;
 
+pub use behind::printed_behind;
 pub use judge::{Judge, LogFacts, Verdict};
 pub use log::{LeftOut, LogReader};
 pub use replay::Replay;
@@ -23,6 +25,8 @@ pub use state::{StateHistory, read_state};
 
 /// Hydra writes the configuration of a run there.
 pub const HYDRA_FOLDER: &str = ".hydra";
+/// The name of the epoch in rows and objects.
+pub const EPOCH: &str = "epoch";
 /// Names of files that are logs of metrics, up to the first full stop.
 const LOG_NAMES: [&str; 14] = [
     "eval_log", "history", "log", "logs", "metrics", "progress", "results", "scalars", "train_history",
@@ -61,7 +65,8 @@ impl Form {
             "hparams.yaml" => Some(Self::Hparams),
             "log.txt" => Some(Self::Lines),
             _ => match name.rsplit_once('.')?.1 {
-                "csv" => Some(Self::Table),
+                // `CSVLogger("training.log")` of Keras. Most files of this name have text, which their first line shows.
+                "csv" | "log" => Some(Self::Table),
                 "json" | "jsonl" | "ndjson" => Some(Self::Lines),
                 _ => None,
             },
@@ -93,6 +98,12 @@ pub fn is_place_of_logs(way: &[String], name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_lowercase();
     let is_of_logs = |folder: &String| LOG_FOLDERS.contains(&folder.as_str()) || folder.ends_with("_logs");
     LOG_NAMES.contains(&stem.as_str()) || way.iter().any(is_of_logs)
+}
+
+/// Whether a file with the heading of a log is one by its place and name: logs are read there, and data has another ending than `.log`.
+#[must_use]
+pub fn is_log_by_name(way: &[String], name: &str) -> bool {
+    is_place_of_logs(way, name) || name.ends_with(".log")
 }
 
 /// The folder whose values those of a file are: of a checkpoint, the one that it is in.

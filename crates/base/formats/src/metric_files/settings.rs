@@ -1,5 +1,7 @@
 //! Configurations as Hydra and Lightning write them: YAML in blocks, flattened with full stops as the parameters of a command are.
 
+use crate::yaml::{Leaves, leaves, unquoted};
+
 /// At most so many are taken of one file.
 const SETTINGS_MAX: usize = 256;
 /// Longer values are cut.
@@ -27,80 +29,28 @@ impl Settings {
     }
 }
 
-/// The sections that are open, each with its indentation, and the list that is read.
-#[derive(Default)]
-struct Open {
-    sections: Vec<(usize, String)>,
-    list: Option<(String, Vec<String>)>,
-    /// Lines that are indented more belong to a text in several lines.
-    text: Option<usize>,
-}
-
-/// Reads a configuration. The values of a list are one value, as in a command.
+/// Reads a configuration. The values of a list are one value, as in a command; a list of sections has no parameters.
 #[must_use]
 pub fn read_settings(text: &str) -> Settings {
-    let (mut settings, mut open) = (Settings::default(), Open::default());
-    for line in text.lines() {
-        let body = line.trim_start_matches(' ');
-        if body.is_empty() || body.starts_with('#') || body.starts_with("---") {
-            continue;
+    let Leaves { found, left_out } = leaves(text);
+    let mut settings = Settings { left_out, ..Settings::default() };
+    for same in
+        found.chunk_by(|(one, _), (other, _)| list_of(one).is_some() && list_of(one) == list_of(other))
+    {
+        let (way, _) = &same[0];
+        let values: Vec<&str> = same.iter().map(|(_, value)| unquoted(value)).collect();
+        match list_of(way) {
+            None if way.contains('[') => settings.left_out += 1,
+            list => settings.put(list.unwrap_or(way).to_owned(), &values.join(" ")),
         }
-        open.line(line.len() - body.len(), body.trim_end(), &mut settings);
     }
-    open.end_list(&mut settings);
     settings
 }
 
-impl Open {
-    fn line(&mut self, indent: usize, body: &str, settings: &mut Settings) {
-        if self.text.is_some_and(|outer| indent > outer) {
-            settings.left_out += 1;
-            return;
-        }
-        self.text = None;
-        if let Some(item) = body.strip_prefix("- ") {
-            return self.item(indent, item, settings);
-        }
-        self.end_list(settings);
-        while self.sections.pop_if(|(outer, _)| *outer >= indent).is_some() {}
-        let Some((name, value)) = named(body) else {
-            settings.left_out += u64::from(body != "{}");
-            return;
-        };
-        let path: String = self.sections.iter().map(|(_, outer)| format!("{outer}.")).collect();
-        let path = path + name;
-        match value {
-            "" => {
-                self.list = Some((path, Vec::new()));
-                self.sections.push((indent, name.to_owned()));
-            }
-            // A text in several lines, or an object of Python.
-            _ if value.starts_with(['|', '>', '!', '&']) => {
-                self.text = Some(indent);
-                settings.left_out += 1;
-            }
-            _ => settings.put(path, unquoted(value)),
-        }
-    }
-
-    fn item(&mut self, indent: usize, item: &str, settings: &mut Settings) {
-        match &mut self.list {
-            Some((_, items)) if named(item).is_none() && items.len() < SETTINGS_MAX => {
-                items.push(unquoted(item).to_owned());
-            }
-            // A list of sections has no parameters.
-            _ => {
-                self.text = Some(indent);
-                settings.left_out += 1;
-            }
-        }
-    }
-
-    fn end_list(&mut self, settings: &mut Settings) {
-        if let Some((name, items)) = self.list.take().filter(|(_, items)| !items.is_empty()) {
-            settings.put(name, &items.join(" "));
-        }
-    }
+/// The list that a value is of, `a.b` of `a.b[0]`; none if that is in another list.
+fn list_of(way: &str) -> Option<&str> {
+    let (list, place) = way.strip_suffix(']')?.split_once('[')?;
+    (!list.is_empty() && !place.contains('[')).then_some(list)
 }
 
 /// The overrides of a command of Hydra: `- model.depth=3`.
@@ -114,20 +64,4 @@ pub fn read_overrides(text: &str) -> Settings {
         }
     }
     settings
-}
-
-/// `name: value`, or `name:` before a section.
-fn named(body: &str) -> Option<(&str, &str)> {
-    let (name, value) = match body.strip_suffix(':') {
-        Some(name) => (name, ""),
-        None => body.split_once(": ")?,
-    };
-    let is_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '.' | '-' | '/' | '@');
-    let name = unquoted(name);
-    (!name.is_empty() && name.chars().all(is_name)).then_some((name, value.trim()))
-}
-
-fn unquoted(value: &str) -> &str {
-    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    inside('\'').or_else(|| inside('"')).unwrap_or(value)
 }

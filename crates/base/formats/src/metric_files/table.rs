@@ -2,7 +2,7 @@
 
 use trackway_core::MetricStep;
 
-use super::{Axis, Point};
+use super::{Axis, EPOCH, Point};
 use crate::printed;
 
 /// More columns are no log.
@@ -16,7 +16,6 @@ const STEP_COLUMNS: [&str; 14] = [
     "global_step", "step", "_step", "iteration", "iterations", "iter", "num_updates", "update", "updates",
     "total_timesteps", "timesteps", "timesteps_so_far", "steps", EPOCH,
 ];
-const EPOCH: &str = "epoch";
 /// Columns that say of which part of the data a row is.
 const PART_COLUMNS: [&str; 5] = ["mode", "phase", "set", "split", "stage"];
 

@@ -140,6 +140,8 @@ fn names_say_what_a_file_may_be() {
         ("a/.hydra/hydra.yaml", None, false),
         ("a/config.yaml", None, false),
         ("out/log.txt", Some(Form::Lines), true),
+        ("training.log", Some(Form::Table), true),
+        ("server.log", Some(Form::Table), false),
         ("data.csv", Some(Form::Table), false),
         ("progress.csv", Some(Form::Table), true),
         ("20230101_120000.log.json", Some(Form::Lines), false),
@@ -188,40 +190,34 @@ fn a_log_that_comes_again_gives_what_is_new() {
     assert_eq!(replay.beyond(), 1100 - 1024);
 }
 
-/// Proves row by row when a log is read: where loggers write at once, elsewhere once it grows, never one whose steps fall; and one of epochs only
-/// where the script said less of the same.
+/// Proves row by row when a log is read: where loggers write at once, elsewhere once it grows, never one whose steps fall or that has very much at
+/// once; and one of epochs only where the script said less of the same.
 #[test]
 fn a_log_is_judged_by_how_it_grows() {
-    let known = LogFacts {
-        is_place_of_logs: true,
-        is_last: false,
-        axis: Axis::Steps,
-        printed: 0,
-        is_recorded: false,
-    };
-    let elsewhere = LogFacts { is_place_of_logs: false, ..known };
+    let known = LogFacts { is_last: false, axis: Axis::Steps, printed: 0, is_recorded: false };
     let epochs = LogFacts { axis: Axis::Epochs, ..known };
     let last = |facts: LogFacts| LogFacts { is_last: true, ..facts };
-    let cases: [(&[&[i64]], LogFacts, &str); 14] = [
-        (&[&[]], known, "wait"),
-        (&[&[1]], known, "read"),
-        (&[&[1, 1, 2]], LogFacts { printed: 99, is_recorded: true, ..known }, "read"),
-        (&[&[2, 1]], known, "not"),
-        (&[&[1, 2]], elsewhere, "wait"),
-        (&[&[1, 2], &[]], last(elsewhere), "not"),
-        (&[&[1], &[2]], elsewhere, "read"),
-        (&[&[1], &[0]], elsewhere, "not"),
-        (&[&[0]], epochs, "wait"),
-        (&[&[0]], last(epochs), "read"),
-        (&[&[0, 1]], epochs, "read"),
-        (&[&[0, 1, 2]], LogFacts { printed: 2, ..epochs }, "wait"),
-        (&[&[0, 1, 2, 3]], LogFacts { printed: 2, ..epochs }, "read"),
-        (&[&[0, 1]], last(LogFacts { is_recorded: true, ..epochs }), "wait"),
+    let (of_logs, elsewhere) = (true, false);
+    let cases: [(&[&[i64]], bool, LogFacts, &str); 14] = [
+        (&[&[]], of_logs, known, "wait"),
+        (&[&[1]], of_logs, known, "read"),
+        (&[&[1, 1, 2]], of_logs, LogFacts { printed: 99, is_recorded: true, ..known }, "read"),
+        (&[&[2, 1]], of_logs, known, "not"),
+        (&[&[1, 2]], elsewhere, known, "wait"),
+        (&[&[1, 2], &[]], elsewhere, last(known), "not"),
+        (&[&[1], &[2]], elsewhere, known, "read"),
+        (&[&[1], &[0]], elsewhere, known, "not"),
+        (&[&[0]], of_logs, epochs, "wait"),
+        (&[&[0]], of_logs, last(epochs), "read"),
+        (&[&[0, 1]], of_logs, epochs, "read"),
+        (&[&[0, 1, 2]], of_logs, LogFacts { printed: 2, ..epochs }, "wait"),
+        (&[&[0, 1, 2, 3]], of_logs, LogFacts { printed: 2, ..epochs }, "read"),
+        (&[&[0, 1]], of_logs, last(LogFacts { is_recorded: true, ..epochs }), "wait"),
     ];
-    for (number, (looks, facts, expected)) in cases.into_iter().enumerate() {
-        let mut judge = Judge::default();
+    for (number, (looks, is_place, facts, expected)) in cases.into_iter().enumerate() {
+        let mut judge = Judge::new(is_place);
         for look in looks {
-            look.iter().for_each(|step| judge.take(&point(*step, &[("loss", 1.0)])));
+            look.iter().for_each(|step| judge.take(point(*step, &[("loss", 1.0)])));
             judge.end_look();
         }
         let verdict = match judge.verdict(facts) {
@@ -231,6 +227,12 @@ fn a_log_is_judged_by_how_it_grows() {
         };
         assert_eq!(verdict, expected, "case {number}");
     }
+    // What comes at once and is much does not wait for a second look.
+    let mut judge = Judge::new(elsewhere);
+    let pair = [("loss", 1.0), ("reward", 0.5)];
+    (0..300_000).for_each(|step| judge.take(point(step, &pair)));
+    judge.end_look();
+    assert!(matches!(judge.verdict(known), Verdict::Not(_)) && judge.into_rows().is_empty());
 }
 
 /// Proves that a state gives the entries that no earlier one has, of the one that it continues, and all of another training.

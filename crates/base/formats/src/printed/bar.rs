@@ -50,6 +50,8 @@ pub(super) struct Bar {
     pub values: Vec<(String, f64)>,
     /// Keras draws bars of the same form for training and evaluation.
     pub is_keras: bool,
+    /// The width of the terminal cuts it: it may lack values.
+    pub is_cut: bool,
     /// The text before the bar.
     pub description: String,
 }
@@ -67,21 +69,19 @@ pub(super) fn epoch_of_line(line: &str) -> Option<u64> {
 
 /// `desc:  40%|████      | 4/10 [00:00<00:00, 597.42it/s, loss=3.320]`, or without a total `4it [00:00, 12.1it/s]`.
 fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
-    let (open, close) = clock_brackets(line)?;
-    let (before, inside) = (line[..open].trim_end(), &line[open + 1..close]);
-    let mut parts = inside.split(", ");
-    let clock = parts.next()?;
-    let rate = parts.next().unwrap_or_default().trim();
-    let (per, unit) = match (rate.split_once("/s"), rate.split_once("s/")) {
-        (Some((number, "")), _) => {
-            (number, number.trim_start_matches(|at: char| "0123456789.?kMG".contains(at)))
-        }
-        (_, Some((number, unit))) => (number, unit),
+    let Brackets { before, inside, behind, is_cut } = clock_brackets(line).or_else(|| cut_brackets(line))?;
+    let mut parts: Vec<&str> = inside.split(", ").collect();
+    if is_cut {
+        // What is at the edge may lack its end: `lr=1.5e-0`.
+        parts.pop();
+    }
+    let mut parts = parts.into_iter();
+    let counts_steps = match (parts.next(), parts.next()) {
+        (Some(clock), Some(rate)) if clock.contains(':') => STEP_UNITS.contains(&unit_of(rate.trim())?),
+        // Bytes are scaled.
+        _ if is_cut => !before.ends_with(['k', 'M', 'G']),
         _ => return None,
     };
-    if per.is_empty() || !clock.contains(':') {
-        return None;
-    }
     let (description, done, total) = match before.rsplit_once('|') {
         Some((bar, counts)) => {
             let (done, total) = counts.trim().split_once('/')?;
@@ -112,7 +112,7 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         Some(description).filter(|text| has_digit(text)).and_then(|text| text::read_text(text, None));
     let described = described.map(|named| named.values).unwrap_or_default();
     let purpose = match purpose_of(if described.is_empty() { &name } else { first_word(&name) }) {
-        Purpose::Training if !STEP_UNITS.contains(&unit.trim()) => Purpose::Other,
+        Purpose::Training if !counts_steps => Purpose::Other,
         Purpose::Training if matches!(&*name, "epoch" | "epochs") && !has_digit(description) => {
             Purpose::Epochs
         }
@@ -127,19 +127,89 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         total,
         values,
         is_keras: false,
+        is_cut,
         description: description.into(),
     };
-    Some((bar, line[close + 1..].trim()))
+    Some((bar, behind))
+}
+
+/// The brackets with the clock, and what is around them.
+struct Brackets<'l> {
+    before: &'l str,
+    inside: &'l str,
+    behind: &'l str,
+    /// The width of the terminal cut the drawing within them.
+    is_cut: bool,
+}
+
+/// The unit of a rate: `it` of `597.42it/s` and of `2.5s/it`.
+fn unit_of(rate: &str) -> Option<&str> {
+    let (per, unit) = match (rate.split_once("/s"), rate.split_once("s/")) {
+        (Some((number, "")), _) => {
+            (number, number.trim_start_matches(|at: char| "0123456789.?kMG".contains(at)))
+        }
+        (_, Some((number, unit))) => (number, unit),
+        _ => return None,
+    };
+    (!per.is_empty()).then_some(unit.trim())
 }
 
 /// The brackets with the clock: `[00:01<00:30, …]`, the last ones of that form.
-fn clock_brackets(line: &str) -> Option<(usize, usize)> {
+fn clock_brackets(line: &str) -> Option<Brackets<'_>> {
     let open = line.rmatch_indices('[').map(|(at, _)| at).find(|at| {
         let clock = &line[at + 1..];
         let end = clock.find(|letter: char| !letter.is_ascii_digit() && letter != ':').unwrap_or(0);
         clock[..end].contains(':') && matches!(clock.as_bytes().get(end), Some(b'<' | b','))
     })?;
-    Some((open, open + line[open..].find(']')?))
+    let close = open + 1 + closing(&line[open + 1..])?;
+    Some(Brackets {
+        before: line[..open].trim_end(),
+        inside: &line[open + 1..close],
+        behind: line[close + 1..].trim(),
+        is_cut: false,
+    })
+}
+
+/// Where the bracket is closed that was opened before this text. Values may be lists.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1_usize;
+    text.char_indices().find_map(|(at, letter)| {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
+/// The brackets of a drawing whose end the width of the terminal cuts: `| 1/40 [00:00<00:01, 48.2it/s, loss=0.5, lr=1.5e-0`. Only bars with a total are cut.
+fn cut_brackets(line: &str) -> Option<Brackets<'_>> {
+    let begins_with_clock = |inside: &str| {
+        let behind = inside.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ':');
+        behind.is_empty() || (behind.len() < inside.len() && behind.starts_with(['<', ',']))
+    };
+    let is_of_bar = |before: &str| {
+        let counts = before.rsplit_once('|').and_then(|(_, counts)| counts.split_once('/'));
+        counts.is_some_and(|(done, total)| count(done).is_some() && count(total).is_some())
+    };
+    let brackets = line.rmatch_indices(" [").map(|(at, _)| (line[..at].trim_end(), &line[at + 2..]));
+    let mut brackets = brackets.filter(|(before, inside)| begins_with_clock(inside) && is_of_bar(before));
+    let (before, inside) = brackets.next().filter(|(_, inside)| closing(inside).is_none())?;
+    Some(Brackets { before, inside, behind: "", is_cut: true })
+}
+
+/// Whether a line is a drawing that the width of the terminal cuts before it shows how far it is: ` 40%|████ `, ` 40%|█| 4/1`. It has no numbers to be read.
+pub(super) fn is_cut_short(line: &str) -> bool {
+    let Some((share, drawn)) = line.split_once("%|") else { return false };
+    let (blocks, counts) = drawn.split_once('|').unwrap_or((drawn, ""));
+    let behind = blocks.trim_start_matches(|letter: char| matches!(letter, '#' | '\u{2588}'..='\u{258f}'));
+    // The last block of a bar in ASCII is a digit.
+    let behind = behind.strip_prefix(|letter: char| letter.is_ascii_digit()).unwrap_or(behind);
+    share.ends_with(|letter: char| letter.is_ascii_digit())
+        && !share.contains('|')
+        && behind.trim().is_empty()
+        && counts.chars().all(|letter| letter.is_ascii_digit() || " ./kMG".contains(letter))
 }
 
 /// `6/6 ━━━━ 0s 34ms/step - loss: 1.3787 - mae: 1.0677`, with or without the bar, as Keras prints it.
@@ -166,6 +236,7 @@ fn read_keras(line: &str) -> Option<Bar> {
         total,
         values,
         is_keras: true,
+        is_cut: false,
         description: String::new(),
     })
 }
@@ -254,6 +325,47 @@ mod tests {
                 .len(),
             1
         );
+    }
+
+    /// Proves that a bar which the width of the terminal cuts keeps its step and its whole values, whatever is at the edge; and that what is cut before its
+    /// counts, unlike a row of a table, is a drawing too.
+    #[test]
+    fn bars_that_are_cut() {
+        let whole = "  2%| | 1/40 [00:00<00:01, 191.50it/s, loss=123.456, lr=1.5e-05]";
+        for (end, count) in [
+            (", lr=1.5e-05", 1),
+            (", lr=1.5e-0", 1),
+            (", lr=1", 1),
+            ("456, l", 1),
+            ("loss=123.456", 0),
+            ("loss=12", 0),
+            ("191.50i", 0),
+            ("00:00<", 0),
+            ("1/40 [0", 0),
+            ("1/40 [", 0),
+        ] {
+            let cut = &whole[..whole.find(end).unwrap() + end.len()];
+            let (found, rest) = read_bar(cut).unwrap_or_else(|| panic!("no bar: {cut}"));
+            let place = (found.purpose, found.done, found.total, rest);
+            assert_eq!(place, (Purpose::Training, 1, Some(40), ""), "{cut}");
+            assert_eq!(found.values, vec![("loss".to_owned(), 123.456); count], "{cut}");
+        }
+        assert_eq!(bar("w.bin:  2%| | 1.2M/40M [00:00<00:01, 19").purpose, Purpose::Other);
+        for cut in ["  2%|", "  2%|#5   ", "Epoch 1:  2%|█▍", "  2%| | 1", "  2%| | 1/4"] {
+            assert!(is_cut_short(cut) && read_bar(cut).is_none(), "{cut}");
+        }
+        let listed = bar("  2%| | 1/40 [00:00<00:01, 191.50it/s, at=[1, 2], loss=0.5]");
+        assert_eq!(listed.values, [("loss".to_owned(), 0.5)]);
+        for row in [
+            "acc 91%| 12/30",
+            "acc 91%| 5",
+            "| 2% | 91%| 12| 30",
+            "step 5 | loss 0.5 [00:12",
+            "91% | 12",
+            whole,
+        ] {
+            assert!(!is_cut_short(row), "{row}");
+        }
     }
 
     /// Proves that bars that do not train are distinguished.

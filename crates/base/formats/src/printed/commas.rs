@@ -71,17 +71,50 @@ pub(super) fn resolve(tokens: &mut [Token<'_>], known: Option<Comma>) -> Option<
 
 /// Whether what a line says depends on the lines before it.
 pub(super) fn depends_on_others(line: &str) -> bool {
-    let bytes = line.as_bytes();
-    let is_between = |at: usize| {
-        at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-    };
-    if !memchr::memchr_iter(b',', bytes).any(is_between) {
+    if !has_comma_between_digits(line) {
         return false;
     }
     let small = line.to_lowercase();
     let tokens = tokens_of(&small);
     let is_open = |token: &Token<'_>| matches!(token, Token::Grouped(text) if matches!(shape_of(text), Shape::Either | Shape::Decimal));
     shown(&tokens) == (false, false) && tokens.iter().any(is_open)
+}
+
+/// How many values of measures a line has whose comma nothing in it explains: `loss 1,234`. A count has its total behind it: `9,834/10,000`.
+pub(super) fn unclear_values(line: &str) -> u64 {
+    if !has_comma_between_digits(line) {
+        return 0;
+    }
+    let small = line.to_lowercase();
+    let tokens = tokens_of(&small);
+    if shown(&tokens) != (false, false) {
+        return 0;
+    }
+    let is_unclear = |at: &usize| {
+        let is_open = matches!(tokens[*at], Token::Grouped(text) if shape_of(text) == Shape::Either);
+        let is_measure =
+            name_before(&tokens, *at).is_some_and(|name| names::meaning_of(name) == Meaning::Measure);
+        is_open && is_measure && tokens.get(at + 1) != Some(&Token::Other('/'))
+    };
+    (0..tokens.len()).filter(is_unclear).count() as u64
+}
+
+fn has_comma_between_digits(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let is_between = |at: usize| {
+        at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    memchr::memchr_iter(b',', bytes).any(is_between)
+}
+
+/// The word before a number, or before the sign that assigns it.
+fn name_before<'l>(tokens: &[Token<'l>], at: usize) -> Option<&'l str> {
+    let before = |back: usize| at.checked_sub(back).map(|at| tokens[at]);
+    let is_assigned = matches!(before(1), Some(Token::Other('=' | ':')));
+    match before(1 + usize::from(is_assigned)) {
+        Some(Token::Word(name)) => Some(name),
+        _ => None,
+    }
 }
 
 /// A text that is a number with a decimal comma for sure, such as `0,35`, with a point; any other as it is.
@@ -111,14 +144,9 @@ fn is_decimal(tokens: &[Token<'_>], at: usize) -> bool {
         return false;
     }
     let is_share = text.ends_with('%') || tokens.get(at + 1) == Some(&Token::Other('%'));
-    let before = |back: usize| at.checked_sub(back).map(|at| tokens[at]);
-    let is_assigned = matches!(before(1), Some(Token::Other('=' | ':')));
-    let is_measure = match before(1 + usize::from(is_assigned)) {
-        Some(Token::Word(name)) => {
-            name == "rate" || names::is_share(name) || names::meaning_of(name) != Meaning::Any
-        }
-        _ => false,
-    };
+    let is_measure = name_before(tokens, at).is_some_and(|name| {
+        name == "rate" || names::is_share(name) || names::meaning_of(name) != Meaning::Any
+    });
     is_share || is_measure || text.contains('e')
 }
 

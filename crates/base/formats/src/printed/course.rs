@@ -214,6 +214,11 @@ impl PrintedCourse {
 }
 
 impl Counted {
+    /// Its total is that of an epoch, by the form of the line.
+    pub(super) fn is_of_epoch(&mut self) {
+        self.over = Over::Epoch;
+    }
+
     /// Takes a place in an epoch; whether the steps of the epochs before are to be added to it.
     pub(super) fn begins_again(&mut self, epoch: u64, step: u64) -> bool {
         match &mut self.leg {

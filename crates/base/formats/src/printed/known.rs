@@ -9,7 +9,7 @@ use super::named::Named;
 use super::quiet::{self, Form};
 use super::tables::{Tables, Taken};
 use super::tokens::{share_of, value_of};
-use super::{REPEATING, lines, objects, prefix, python, read_message};
+use super::{REPEATING, lines, objects, prefix, python, read_logged, read_message};
 
 /// So many forms are remembered; a new one replaces another.
 const FORMS_MAX: usize = 4096;
@@ -107,7 +107,7 @@ impl Reading {
         let line = lines::readable(line)?;
         if line.starts_with('{') {
             let dict = || python::read_dict(&line).map(objects::numbers_of);
-            return objects::read_object(&line).or_else(dict).map(Self::Values);
+            return read_logged(&line).or_else(dict).map(Self::Values);
         }
         if line.starts_with(REPEATING) {
             return None;
@@ -117,7 +117,8 @@ impl Reading {
             let is_alone = rest.is_empty() && tables.take(&bar.description) == Taken::No;
             return is_alone.then_some(Self::Bar(bar));
         }
-        if tables.take(&line) != Taken::No || bar::epoch_of_line(&line).is_some() {
+        if bar::is_cut_short(&line) || tables.take(&line) != Taken::No || bar::epoch_of_line(&line).is_some()
+        {
             return None;
         }
         let message = prefix::message_of(&line);

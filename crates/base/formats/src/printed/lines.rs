@@ -6,27 +6,42 @@ use super::LINE_BYTES_MAX;
 
 /// Puts the lines of one output together.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     line: Vec<u8>,
     too_long: bool,
+    /// The number of line ends so far.
+    ended: u64,
+    /// How many lines were too long, and the number of the first.
+    long: Option<(u64, u64)>,
 }
 
 impl Lines {
-    /// Takes the next bytes; calls `found` for every line as it is.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&[u8])) {
+    /// Takes the next bytes; calls `found` for every line as it is, with its number: what a carriage return begins is still of the same line.
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(u64, &[u8])) {
         let mut begin = 0;
         for end in memchr::memchr2_iter(b'\n', b'\r', bytes) {
             let part = &bytes[begin..end];
             begin = end + 1;
             // Most lines arrive whole and need no copy.
             if self.line.is_empty() && !self.too_long && part.len() <= LINE_BYTES_MAX {
-                found(part);
+                found(self.number(), part);
             } else {
                 self.take(part);
                 self.end_line(&mut found);
             }
+            self.ended += u64::from(bytes[end] == b'\n');
         }
         self.take(&bytes[begin..]);
+    }
+
+    /// How many lines were too long, and the number of the first.
+    pub fn long(&self) -> Option<(u64, u64)> {
+        self.long
+    }
+
+    /// The number of the line that has not ended, from 1.
+    fn number(&self) -> u64 {
+        self.ended + 1
     }
 
     /// The beginning of a line that has no end yet.
@@ -35,7 +50,7 @@ impl Lines {
     }
 
     /// The last line may lack its end.
-    pub fn finish(&mut self, mut found: impl FnMut(&[u8])) {
+    pub fn finish(&mut self, mut found: impl FnMut(u64, &[u8])) {
         self.end_line(&mut found);
     }
 
@@ -48,9 +63,11 @@ impl Lines {
         }
     }
 
-    fn end_line(&mut self, found: &mut impl FnMut(&[u8])) {
-        if !self.too_long {
-            found(&self.line);
+    fn end_line(&mut self, found: &mut impl FnMut(u64, &[u8])) {
+        let number = self.number();
+        match self.too_long {
+            true => self.long.get_or_insert((0, number)).0 += 1,
+            false => found(number, &self.line),
         }
         self.line.clear();
         self.too_long = false;
@@ -131,7 +148,7 @@ mod tests {
 
     fn lines(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, mut found) = (Lines::default(), Vec::new());
-        let mut read = |line: &[u8]| found.extend(readable(line).map(Cow::into_owned));
+        let mut read = |_, line: &[u8]| found.extend(readable(line).map(Cow::into_owned));
         pieces.iter().for_each(|piece| lines.push(piece, &mut read));
         lines.finish(&mut read);
         found
@@ -150,11 +167,11 @@ mod tests {
     fn giant_lines_are_passed() {
         let mut lines = Lines::default();
         for _ in 0..1_000 {
-            lines.push(&[b'1'; 10_000], |_| panic!("no line here"));
+            lines.push(&[b'1'; 10_000], |_, _| panic!("no line here"));
             assert!(lines.line.len() <= LINE_BYTES_MAX);
         }
         let mut found = Vec::new();
-        lines.push(b"\nloss 1\n", |line| found.extend(readable(line).map(Cow::into_owned)));
+        lines.push(b"\nloss 1\n", |_, line| found.extend(readable(line).map(Cow::into_owned)));
         assert_eq!(found, ["loss 1"]);
     }
 

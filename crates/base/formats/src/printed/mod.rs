@@ -12,6 +12,7 @@ mod commas;
 mod course;
 mod fields;
 mod known;
+mod left_out;
 mod lines;
 mod named;
 mod names;
@@ -28,6 +29,7 @@ mod tables;
 mod tests;
 mod text;
 mod tokens;
+mod tools;
 mod yaml;
 
 use bar::{Bar, Purpose};
@@ -35,7 +37,9 @@ use commas::{Comma, SeenCommas};
 pub use course::PrintedCourse;
 pub(crate) use fields::{is_measure, json_fields, part_prefix, step_and_numbers, with_prefix};
 use known::KnownForms;
-use lines::Lines;
+use left_out::LeftOutCounts;
+pub use left_out::{LeftOut, LeftOutKind};
+pub(crate) use lines::Lines;
 use named::Named;
 use names::Meaning;
 use quiet::QuietForms;
@@ -93,7 +97,12 @@ struct Reading {
     commas: [SeenCommas; 2],
     /// The last line said where the script is and nothing else, or is indented below one that did.
     is_below_heading: [bool; 2],
+    /// The last line was a drawing of a bar of Rich, or is indented below one.
+    is_below_drawing: [bool; 2],
     only_json: bool,
+    /// Which line is being read.
+    place: Option<(Printed, u64)>,
+    left_out: LeftOutCounts,
 }
 
 impl PrintedReader {
@@ -121,7 +130,20 @@ impl PrintedReader {
         if reading.steps.awaits_bar() && !reading.only_json {
             reading.look_at(self.outputs[1 - output as usize].open(), &mut found);
         }
-        self.outputs[output as usize].push(bytes, |line| reading.raw(output, line, &mut found));
+        self.outputs[output as usize]
+            .push(bytes, |number, line| reading.numbered((output, number), line, &mut found));
+    }
+
+    /// How much of the lines so far was not read, of each kind and output.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let mut counts = self.reading.left_out.clone();
+        for (output, lines) in [Printed::Stdout, Printed::Stderr].into_iter().zip(&self.outputs) {
+            if let Some((count, first)) = lines.long() {
+                counts.add(LeftOutKind::LongLines, count, (output, first));
+            }
+        }
+        counts.list()
     }
 
     /// The settings that the script printed before it began to train, by name, each once; `total_steps` is the number
@@ -135,7 +157,7 @@ impl PrintedReader {
         let reading = &mut self.reading;
         for (place, lines) in self.outputs.iter_mut().enumerate() {
             let output = if place == 0 { Printed::Stdout } else { Printed::Stderr };
-            lines.finish(|line| reading.raw(output, line, &mut found));
+            lines.finish(|number, line| reading.numbered((output, number), line, &mut found));
             if let Some(named) = reading.tables[place].finish().filter(|_| !reading.only_json) {
                 reading.steps.line(named, &mut found);
             }
@@ -152,9 +174,26 @@ enum Said {
 }
 
 impl Reading {
+    /// A line as it was printed, with its number.
+    fn numbered(&mut self, place: (Printed, u64), line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+        let settings = self.settings.left_out();
+        self.place = Some(place);
+        self.raw(place.0, line, found);
+        self.leave_out(LeftOutKind::SurplusSettings, self.settings.left_out() - settings);
+    }
+
+    /// So many values or settings of the line that is being read are not taken.
+    fn leave_out(&mut self, kind: LeftOutKind, count: u64) {
+        if let Some(place) = self.place {
+            self.left_out.add(kind, count, place);
+        }
+    }
+
     /// A line as it was printed. Only before the training begins may it be of a configuration.
     fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
-        self.is_below_heading[output as usize] &= matches!(line.first(), None | Some(b' ' | b'\t'));
+        let is_indented = matches!(line.first(), None | Some(b' ' | b'\t'));
+        self.is_below_heading[output as usize] &= is_indented;
+        self.is_below_drawing[output as usize] &= is_indented;
         let is_at_rest = !self.only_json && self.is_at_rest(output);
         let form = Some(line).filter(|line| is_at_rest && lines::has_digit(line)).and_then(quiet::form_of);
         let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
@@ -163,7 +202,11 @@ impl Reading {
         }
         let known = form.filter(|_| self.steps.has_begun()).and_then(|form| self.known.read(form, line));
         match known {
-            Some(known::Reading::Values(named)) => return self.steps.line(named, found),
+            Some(known::Reading::Values(named)) => {
+                self.is_below_drawing[output as usize] = named.is_drawn;
+                self.leave_out(LeftOutKind::SurplusValues, named.surplus);
+                return self.steps.line(named, found);
+            }
             Some(known::Reading::Bar(bar)) => return self.steps.bar(bar, found),
             None => {}
         }
@@ -194,13 +237,15 @@ impl Reading {
     /// Nothing is open that the next line may belong to.
     fn is_at_rest(&self, output: Printed) -> bool {
         let at = output as usize;
-        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !self.is_below_heading[at]
+        let is_below = self.is_below_heading[at] || self.is_below_drawing[at];
+        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !is_below
     }
 
     /// A line is read by the first form it fits.
     fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
         let is_object = line.starts_with('{');
-        if let Some(object) = Some(line).filter(|_| is_object).and_then(objects::read_object) {
+        let read = if self.only_json { objects::read_object } else { read_logged };
+        if let Some(object) = Some(line).filter(|_| is_object).and_then(read) {
             self.values(object, found);
             return Said::Something;
         }
@@ -230,15 +275,20 @@ impl Reading {
             self.bar(output, bar, found);
             // Another program's line may follow a bar that did not end its line.
             if !rest.is_empty() {
+                self.steps.behind_drawing(true);
                 self.line(output, rest, found);
+                self.steps.behind_drawing(false);
             }
+            return Said::Something;
+        }
+        if bar::is_cut_short(line) {
             return Said::Something;
         }
         match tables.take(line) {
             Taken::No => {}
             Taken::Part => return Said::Something,
             Taken::Values(named) => {
-                self.values(named, found);
+                self.values(*named, found);
                 return Said::Something;
             }
         }
@@ -255,7 +305,12 @@ impl Reading {
         let below = Some(message).filter(|_| self.is_below_heading[at]);
         let named = below.and_then(|line| text::read_below_heading(line, known));
         let named = named.or_else(|| read_message(message, known));
-        let Some(named) = named else { return Said::Nothing };
+        if known.is_none() {
+            self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
+        }
+        let Some(mut named) = named else { return Said::Nothing };
+        self.is_below_drawing[at] |= named.is_drawn;
+        named.is_drawn = self.is_below_drawing[at];
         if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {
             self.commas[at].see(comma);
         }
@@ -266,6 +321,7 @@ impl Reading {
 
     /// Values, unless they are settings that are shown before the training begins.
     fn values(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        self.leave_out(LeftOutKind::SurplusValues, named.surplus);
         if let Some(total) = named.total_steps {
             self.settings.take_total(total);
         }
@@ -293,14 +349,37 @@ impl Reading {
     }
 }
 
+/// An object with its numbers, and with what the text of a logger in it says.
+fn read_logged(line: &str) -> Option<Named> {
+    let fields = objects::fields_of(line)?;
+    let text = objects::message_of(&fields).map(prefix::message_of);
+    let said = text.filter(|text| !text.starts_with('{')).and_then(|text| read_message(text, None));
+    let named = objects::numbers_of(fields);
+    Some(named.with_said(said.unwrap_or_default())).filter(Named::has_values)
+}
+
+/// The result of a search, whose best parameters are a dict before its score: `best params: {'C': 10} best score: 0.91`.
+fn read_search(message: &str, known: Option<Comma>) -> Option<Named> {
+    let at = message.find('{')?;
+    if !text::heads_settings(&message[..at], true) {
+        return None;
+    }
+    let (dict, behind) = python::read_first_dict(&message[at..])?;
+    let settings = objects::numbers_of(dict).into_settings().settings;
+    let measured = text::read_text(behind.trim_start_matches([' ', ',', ';', '-', '|']), known);
+    Some(Named { settings, ..measured.unwrap_or_default() }).filter(Named::has_values)
+}
+
 /// A message, at whose end may be a dict: `epoch 0: {'accuracy': 0.85}`. `known`: what a comma in a number is, by the lines before.
 fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
-    if let Some(trial) = text::read_trial(message) {
-        return Some(trial);
+    if let Some(special) = tools::read_trial(message).or_else(|| tools::read_coco(message)) {
+        return Some(special);
     }
     let at_end = message.find('{').filter(|_| message.ends_with('}'));
     let dict = at_end.and_then(|at| Some((&message[..at], python::read_dict(&message[at..])?)));
-    let Some((before, dict)) = dict else { return text::read_text(message, known) };
+    let Some((before, dict)) = dict else {
+        return read_search(message, known).or_else(|| text::read_text(message, known));
+    };
     let before = before.trim_end_matches([' ', ':', '-', '|', '=']);
     let mut named = objects::numbers_of(dict);
     let is_of_settings = text::heads_settings(before, named.meaning() == Some(Meaning::Measure));

@@ -20,7 +20,17 @@ pub(super) struct Named {
     pub position: Option<u64>,
     /// How many positions an epoch has.
     pub total: Option<u64>,
+    /// The episode, which is the step where nothing else is.
+    pub episode: Option<u64>,
+    /// The position is that of a batch, by its name.
+    pub counts_batches: bool,
+    /// The position is one in the epoch, by the form of the line: `Epoch: [0] [20/1000]`.
+    pub is_place_in_epoch: bool,
+    /// It is a drawing of a bar of Rich, or below one: its values are drawn repeatedly.
+    pub is_drawn: bool,
     pub values: Vec<(String, f64)>,
+    /// How many further values the line has that are too many, or whose names are too long.
+    pub surplus: u64,
     /// The word before the name of each value, or nothing; only of text.
     pub words_before: Vec<String>,
     /// Values of settings that are shown as such, wherever they are printed: `best params {'C': 1}`.
@@ -45,6 +55,27 @@ impl Named {
     /// How many steps are done by the step that is printed.
     pub fn done_steps(&self) -> Option<u64> {
         self.step.map(|step| step.saturating_add(u64::from(self.is_done_round)))
+    }
+
+    /// An object with what the text in it says: of equal names the object has the value, and so it is of the step.
+    pub fn with_said(mut self, mut said: Self) -> Self {
+        said.values.retain(|(name, _)| self.values.iter().all(|(known, _)| known != name));
+        self.values.append(&mut said.values);
+        self.settings.append(&mut said.settings);
+        self.surplus += said.surplus;
+        self.epoch = self.epoch.or(said.epoch);
+        self.part_of_epoch = self.part_of_epoch.or(said.part_of_epoch);
+        if self.step.is_some() || !said.has_place() {
+            return self;
+        }
+        let Self { values, settings, surplus, epoch, part_of_epoch, .. } = self;
+        Self { values, settings, surplus, epoch, part_of_epoch, words_before: Vec::new(), ..said }
+    }
+
+    /// A value of text.
+    pub fn take_value(&mut self, name: String, value: f64, word_before: &str) {
+        self.values.push((name, value));
+        self.words_before.push(word_before.to_owned());
     }
 
     /// A number that may be the step as well as another one in the line.

@@ -34,9 +34,9 @@ static SETTINGS_WORDS: Words<15> = Words::new([
     "namespace", "options", "parameters", "params", "params_", "search_space", "settings",
 ]);
 /// Words that say whose value it is; they join the name behind them.
-const WHOSE: [&str; 14] = [
+const WHOSE: [&str; 16] = [
     "train", "training", "val", "valid", "validation", "test", "eval", "dev", "best", "average", "avg",
-    "mean", "total", "running",
+    "mean", "total", "running", "ema", "pseudo",
 ];
 /// Parts of a model that have a loss each; they join the word `loss` behind them.
 const HAVE_LOSSES: [&str; 16] = [
@@ -54,27 +54,40 @@ const WHOSE_LINE: [(&str, &str); 7] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-static STEP_WORDS: Words<11> = Words::new([
+static STEP_WORDS: Words<12> = Words::new([
     "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "round",
-    "step", "steps", "update",
+    "step", "steps", "tick", "update",
 ]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
 /// happens, how many were left out.
-static OF_COUNTS: Words<19> = Words::new([
-    "accum", "accumulation", "best", "decay", "each", "every", "max", "maximum", "min", "minimum", "nan",
-    "num", "number", "per", "remaining", "skipped", "total", "warm", "warmup",
+static OF_COUNTS: Words<20> = Words::new([
+    "accum", "accumulation", "best", "decay", "each", "every", "fps", "max", "maximum", "min", "minimum",
+    "nan", "num", "number", "per", "remaining", "skipped", "total", "warm", "warmup",
 ]);
 /// The same, but only of a word in the plural: `eval steps = 500`.
 const OF_COUNTS_IN_PLURAL: [&str; 8] =
     ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n"];
 /// Words that `_step` may follow.
 const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
-/// Sorted. Values of these names say where, when or by whom a line was printed, or how far the program is.
-static NO_METRICS: Words<24> = Words::new([
-    "batch", "device", "epoch", "eta", "fold", "gpu", "host", "line", "local_rank", "micro_step", "node",
-    "percent", "pid", "port", "progress", "rank", "seed", "step", "thread", "trial", "v_num", "version",
-    "worker", "world_size",
+/// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
+static NO_METRICS: Words<29> = Words::new([
+    "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "jobs", "line",
+    "local_rank", "micro_step", "node", "percent", "pid", "port", "progress", "rank", "seed", "size", "step",
+    "thread", "trial", "v_num", "version", "worker", "world_size",
+]);
+/// Sorted. Numbers in objects that say when they were logged and on what.
+static OF_LOGGING: Words<6> =
+    Words::new(["_timestamp", "num_gpus", "time_ms", "timestamp", "total_time", "world_size"]);
+/// Sorted. Numbers that loggers write beside a message: where it comes from, and when. Loguru has them in `record`.
+static OF_LOGGERS: Words<14> = Words::new([
+    "created", "levelno", "line", "line_number", "lineno", "local_rank", "msecs", "pid", "process",
+    "process_id", "rank", "relativeCreated", "thread", "thread_id",
+]);
+/// Sorted. Words that link others in a sentence. They are no names where names and values alternate.
+static LINKING: Words<24> = Words::new([
+    "about", "after", "and", "around", "at", "before", "below", "by", "for", "from", "in", "is", "of", "on",
+    "over", "since", "than", "the", "to", "took", "until", "was", "with", "within",
 ]);
 /// The number of the folder that Lightning logs to, which its bars show beside the metrics.
 pub(super) const LIGHTNING_VERSION: &str = "v_num";
@@ -189,6 +202,17 @@ pub(super) fn may_be_metric(name: &str) -> bool {
     !NO_METRICS.has(name) && !COUNTS.contains(&last)
 }
 
+/// Whether a number in an object may be a metric. Objects were printed to be read: only what says when and on what they were logged is left out.
+pub(super) fn may_be_field(name: &str) -> bool {
+    let is_of_logger = OF_LOGGERS.has(name.strip_prefix("record/").unwrap_or(name));
+    name != LIGHTNING_VERSION && !OF_LOGGING.has(name) && !is_of_logger
+}
+
+/// Whether a word links others in a sentence and names no value.
+pub(super) fn is_linking(word: &str) -> bool {
+    LINKING.has(word)
+}
+
 /// Whether a percent sign behind the value means a fraction.
 pub(super) fn is_share(name: &str) -> bool {
     name.split(['_', '/', '.', '-', '@', ' '])
@@ -246,14 +270,12 @@ pub(super) fn is_plural(word: &str) -> bool {
     word.ends_with('s') && word != "num_updates"
 }
 
-/// The last word, with those before it that belong to it, and how many words are left. Before `=` only one word counts:
+/// The last word, with those before it that belong to it, and how many words are left. Before `=` only one word counts, with the one whose it is:
 /// the ones before it are text.
 pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> {
-    let mut name = (*words.last()?).to_owned();
+    // `'loss': 0.5` of a dict over several lines.
+    let mut name = words.last()?.trim_end_matches('\'').to_owned();
     let mut before = words.len() - 1;
-    if one_word {
-        return Some((plain(name), before));
-    }
     while before > 0 {
         let word = words[before - 1];
         if let Some(whose) = word.strip_suffix("'s") {
@@ -261,7 +283,11 @@ pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> 
             before -= 1;
             break;
         }
-        let pair = MEASURES_OF_TWO.contains(&(word, name.as_str()));
+        if one_word {
+            break;
+        }
+        let is_value_of = name == "value" && meaning_of(word) == Meaning::Measure;
+        let pair = is_value_of || MEASURES_OF_TWO.contains(&(word, name.as_str()));
         if !pair && !WHOSE.contains(&word) {
             break;
         }
@@ -296,9 +322,19 @@ pub(super) fn plain(name: String) -> String {
     }
 }
 
-/// Gives a name the prefix of its line, if it lacks it.
+/// Whether a word says that what belongs to it is of the training.
+pub(super) fn is_training(word: &str) -> bool {
+    matches!(word, "train" | "training")
+}
+
+/// Whether a name begins with a part of the data: `val_loss`, `test/acc`.
+pub(super) fn has_part_of_data(name: &str) -> bool {
+    name.split_once(['_', '/', '.', '-']).is_some_and(|(first, _)| whose_line(first).is_some())
+}
+
+/// Gives a name the prefix of its line, if it lacks it and names no part of the data already, as `val_loss` behind `[eval]` does.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
-    match name.starts_with(prefix) {
+    match name.starts_with(prefix) || has_part_of_data(name) {
         true => name.to_owned(),
         false => format!("{prefix}_{name}"),
     }
@@ -317,6 +353,9 @@ mod tests {
         assert!(is_found(&MEASURES) && is_found(&SHARES) && is_found(&OF_SETTINGS));
         assert!(
             is_found(&SETTINGS_WORDS)
+                && is_found(&OF_LOGGING)
+                && is_found(&OF_LOGGERS)
+                && is_found(&LINKING)
                 && is_found(&NO_METRICS)
                 && is_found(&STEP_WORDS)
                 && is_found(&OF_COUNTS)

@@ -7,16 +7,39 @@ use super::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
-const STEP_FIELDS: [&str; 8] =
-    ["global_step", "step", "_step", "iteration", "iter", "num_updates", "update", "round"];
+const STEP_FIELDS: [&str; 9] =
+    ["global_step", "step", "_step", "iteration", "iter", "num_updates", "update", "round", "episode"];
 /// Those of them that count the steps of the training; the others may as well count those of an epoch.
 const OF_TRAINING: [&str; 2] = ["global_step", "num_updates"];
+/// Parameters of estimators that no training measures, as searches print their best ones.
+const ESTIMATOR_PARAMETERS: [&str; 20] = [
+    "C", "colsample_bytree", "hidden_size", "l1_ratio", "l2_regularization", "max_depth", "max_features",
+    "max_iter", "max_leaf_nodes", "min_child_weight", "min_samples_leaf", "min_samples_split",
+    "n_components", "n_estimators", "n_layers", "n_neighbors", "num_layers", "num_leaves", "reg_alpha",
+    "reg_lambda",
+];
+/// The fields with the text of a logger, the best first.
+const MESSAGE_FIELDS: [&str; 3] = ["message", "msg", "event"];
 /// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
+
+/// Whether a field names the step.
+pub(super) fn is_step(name: &str) -> bool {
+    STEP_FIELDS.contains(&name)
+}
 
 /// The numbers of a line that is a JSON object; `None` when it is none or holds none.
 pub(super) fn read_object(line: &str) -> Option<Named> {
     Some(numbers_of(fields_of(line)?)).filter(Named::has_values)
+}
+
+/// The text that a logger writes into an object: `{"level": "INFO", "message": "step 20 loss 0.05"}`. Loguru has it in `record`.
+pub(super) fn message_of(fields: &Map<String, Value>) -> Option<&str> {
+    fn text_in(fields: &Map<String, Value>) -> Option<&str> {
+        MESSAGE_FIELDS.iter().find_map(|name| fields.get(*name)?.as_str())
+    }
+    let text = text_in(fields).or_else(|| text_in(fields.get("record")?.as_object()?))?;
+    text.trim().lines().next()
 }
 
 /// The fields of an object, with what only Python writes as a number.
@@ -27,29 +50,31 @@ pub(super) fn fields_of(text: &str) -> Option<Map<String, Value>> {
 /// The numbers among an object's fields, nested ones with a slash, with the step that names it best.
 pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
     let step_field = STEP_FIELDS.iter().copied().find(|name| step_of(&fields, name).is_some());
-    let mut values = Vec::new();
+    let (mut values, mut surplus) = (Vec::new(), 0);
     for (name, value) in &fields {
         match value {
             Value::Object(inner) => {
-                inner
-                    .iter()
-                    .for_each(|(part, value)| push_number(&format!("{name}/{part}"), value, &mut values));
+                for (part, value) in inner {
+                    surplus += push_number(&format!("{name}/{part}"), value, &mut values);
+                }
             }
             _ if Some(name.as_str()) == step_field || (name == "step" && step_field.is_some()) => {}
-            _ => push_number(name, value, &mut values),
+            _ => surplus += push_number(name, value, &mut values),
         }
     }
     let step = step_field.and_then(|name| step_of(&fields, name));
     let counts_training = step_field.is_some_and(|name| OF_TRAINING.contains(&name));
     let part_of_epoch = fields.get(EPOCH_FIELD).and_then(Value::as_f64).filter(|epoch| is_part(*epoch));
     let epoch = step_of(&fields, EPOCH_FIELD).filter(|_| part_of_epoch.is_none());
-    let named = Named { step, counts_training, epoch, part_of_epoch, values, ..Named::default() };
-    if is_of_pipeline(&named) { named.into_settings() } else { named }
+    let named = Named { step, counts_training, epoch, part_of_epoch, values, surplus, ..Named::default() };
+    if is_of_estimator(&named) { named.into_settings() } else { named }
 }
 
-/// Whether the numbers are parameters of a pipeline and nothing that was measured: `{'clf__C': 1, 'clf__max_iter': 500}`.
-fn is_of_pipeline(named: &Named) -> bool {
-    let is_parameter = |(name, _): &(String, f64)| names::is_of_pipeline(name);
+/// Whether the numbers are parameters of a pipeline or an estimator and nothing that was measured: `{'clf__C': 1, 'clf__max_iter': 500}`, `{'C': 10, 'gamma': 0.1}`.
+fn is_of_estimator(named: &Named) -> bool {
+    let is_parameter = |(name, _): &(String, f64)| {
+        names::is_of_pipeline(name) || ESTIMATOR_PARAMETERS.contains(&name.as_str())
+    };
     !named.has_place()
         && named.values.iter().any(is_parameter)
         && named.meaning() < Some(names::Meaning::Measure)
@@ -66,17 +91,19 @@ pub(super) fn number(number: f64) -> Value {
         .map_or_else(|| Value::String(format!("{NON_FINITE_MARK}{number}")), Value::Number)
 }
 
-fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) {
+/// How many numbers do not fit.
+fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) -> u64 {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => non_finite(text),
         _ => None,
     };
-    if let Some(number) = number.filter(|_| {
-        values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX && name != names::LIGHTNING_VERSION
-    }) {
+    let Some(number) = number.filter(|_| names::may_be_field(name)) else { return 0 };
+    let fits = values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
+    if fits {
         values.push((name.to_owned(), number));
     }
+    u64::from(!fits)
 }
 
 fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {

@@ -57,17 +57,21 @@ fn without_brackets(line: &str) -> Option<&str> {
     Some(arrow.map_or(behind, |(_, message)| message))
 }
 
-/// `(0/4) message` of one process of several, `(trainer:762) INFO: message`; only behind another part, as `(2/10) loss 0.5` alone is a place.
+/// `(0/4) message` of one process of several, `(trainer:762) INFO: message`, `(main.py 191): INFO message`; only behind another part, as `(2/10) loss 0.5` alone is a place.
 fn without_parentheses(line: &str) -> Option<&str> {
     let (inside, behind) = line.strip_prefix('(')?.split_once(')')?;
+    let behind = behind.strip_prefix(':').unwrap_or(behind);
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_rank = inside.split_once('/').is_some_and(|(rank, of)| is_number(rank) && is_number(of));
-    let is_place = inside.split_once(':').is_some_and(|(name, line)| {
-        let is_module =
-            !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter));
-        let is_counted = names::meaning_of(name) != Meaning::Any || names::place_of(&[name], name).is_some();
-        is_module && !is_counted && is_number(line)
-    });
+    let is_in_script = |(name, line): (&str, &str)| name.ends_with(".py") && is_number(line);
+    let is_place = inside.split_once(' ').is_some_and(is_in_script)
+        || inside.split_once(':').is_some_and(|(name, line)| {
+            let is_module = !name.is_empty()
+                && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter));
+            let is_counted =
+                names::meaning_of(name) != Meaning::Any || names::place_of(&[name], name).is_some();
+            is_module && !is_counted && is_number(line)
+        });
     (is_rank || is_place).then_some(behind)
 }
 
@@ -83,7 +87,7 @@ fn is_line_of_module(inside: &str) -> bool {
 fn without_date(line: &str) -> Option<&str> {
     let digits = line.find(|letter: char| !letter.is_ascii_digit() && !matches!(letter, '-' | '/'))?;
     let date = &line[..digits];
-    let behind = line[digits..].trim_start_matches([' ', 'T', '_']);
+    let behind = line[digits..].trim_start_matches([' ', 'T', '_', ',']);
     if !matches!(date.len(), 5 | 8 | 10) || !date.contains(['-', '/']) {
         return None;
     }
@@ -148,6 +152,8 @@ mod tests {
             "2026-01-02 10:02:03,123 INFO [train.py:1034] (0/4) m 1",
             "[node-3] 2026-01-02 10:02:03,123 (trainer:762) INFO: m 1",
             "[2026-01-02 10:02:03]\tINFO\t[olmo.train:967, rank=0]\tm 1",
+            "[2026-01-02 10:02:03 swin](main.py 191): INFO m 1",
+            "2026-01-02,10:02:03 | INFO | m 1",
             "m 1",
         ] {
             assert_eq!(message_of(line).trim(), "m 1", "{line}");

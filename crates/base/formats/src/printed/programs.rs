@@ -156,7 +156,49 @@ const PROGRAMS: &[Program] = &[
                  \r100%|██████████| 20/20 [00:02<00:00,  9.8it/s]\n",
         metrics: &[
             "10: epoch=1 grad_norm=1.2 learning_rate=0.000025 loss=0.5",
-            "20: epoch=1 eval_loss=0.4 eval_runtime=0.1",
+            "10: epoch=1 eval_loss=0.4 eval_runtime=0.1",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "axolotl, whose dicts are on the line of the bar",
+        prints: "\r  3%|▎         | 10/300 [00:20<09:40,  2.00s/it]{'loss': 1.25, 'learning_rate': 0.0002, 'epoch': 0.1}\n\
+                 \r  7%|▋         | 20/300 [00:40<09:20,  2.00s/it]{'loss': 1.0, 'learning_rate': 0.0002, 'epoch': 0.2}\n\
+                 \r100%|██████████| 5/5 [00:01<00:00,  4.00it/s]{'eval_loss': 0.75, 'epoch': 0.2}\n\
+                 \r 10%|█         | 30/300 [01:00<09:00,  2.00s/it]{'loss': 0.75, 'learning_rate': 0.0001, 'epoch': 0.3}\n",
+        metrics: &[
+            "10: epoch=0.1 learning_rate=0.0002 loss=1.25",
+            "20: epoch=0.2 learning_rate=0.0002 loss=1",
+            "20: epoch=0.2 eval_loss=0.75",
+            "30: epoch=0.3 learning_rate=0.0001 loss=0.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Hugging Face's examples with Flax",
+        prints: "Step... (100 | Loss: 2.125, Learning Rate: 0.0003)\n\
+                 Step... (200/600 | Training Loss: 2.0, Learning Rate: 0.00025)\n\
+                 Epoch... (1/3 | Eval Loss: 1.875 | Eval Perplexity: 6.5)\n\
+                 Step... (300 | Loss: 1.75, Learning Rate: 0.0002)\n\
+                 Computing accuracy... 0.5\n",
+        metrics: &[
+            "100: loss=2.125 learning_rate=0.0003",
+            "200: training_loss=2 learning_rate=0.00025",
+            "200: eval_loss=1.875 eval_perplexity=6.5",
+            "300: loss=1.75 learning_rate=0.0002",
+            "300: accuracy=0.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PaddleDetection",
+        prints: "[01/02 10:02:03] ppdet.engine INFO: Epoch: [0] [  0/40] learning_rate: 0.000250 loss_xywh: 1.25 loss: 21.5 eta: 0:10:02 batch_cost: 0.5 data_cost: 0.125 ips: 16.5 images/s\n\
+                 [01/02 10:02:13] ppdet.engine INFO: Epoch: [0] [ 20/40] learning_rate: 0.000500 loss_xywh: 1.0 loss: 20.5 eta: 0:09:02 batch_cost: 0.5 data_cost: 0.125 ips: 16.5 images/s\n\
+                 [01/02 10:02:33] ppdet.engine INFO: Epoch: [1] [ 20/40] learning_rate: 0.000500 loss_xywh: 0.75 loss: 19.5 eta: 0:08:02 batch_cost: 0.5 data_cost: 0.125 ips: 16.5 images/s\n",
+        metrics: &[
+            "0: learning_rate=0.00025 loss_xywh=1.25 loss=21.5 batch_cost=0.5 data_cost=0.125 ips=16.5",
+            "20: learning_rate=0.0005 loss_xywh=1 loss=20.5 batch_cost=0.5 data_cost=0.125 ips=16.5",
+            "60: learning_rate=0.0005 loss_xywh=0.75 loss=19.5 batch_cost=0.5 data_cost=0.125 ips=16.5",
         ],
         settings: NONE,
     },
@@ -220,10 +262,10 @@ const PROGRAMS: &[Program] = &[
                  \n      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n\
                  \r        2/2         0G      1.0      3.2      1.2         12        640: 100%|██████████| 4/4 [00:12<00:00,  3.1s/it]\n",
         metrics: &[
-            "2: box_loss=1.182 cls_loss=3.402 dfl_loss=1.342 instances=30 size=640",
-            "4: box_loss=1.1 cls_loss=3.3 dfl_loss=1.3 instances=12 size=640",
-            "4: images=4 instances=17 precision=0.857 recall=0.536 map50=0.612 map50-95=0.448",
-            "8: box_loss=1 cls_loss=3.2 dfl_loss=1.2 instances=12 size=640",
+            "2: box_loss=1.182 cls_loss=3.402 dfl_loss=1.342 instances=30",
+            "4: box_loss=1.1 cls_loss=3.3 dfl_loss=1.3 instances=12",
+            "4: instances=17 precision=0.857 recall=0.536 map50=0.612 map50-95=0.448",
+            "8: box_loss=1 cls_loss=3.2 dfl_loss=1.2 instances=12",
         ],
         settings: NONE,
     },
@@ -275,10 +317,10 @@ const PROGRAMS: &[Program] = &[
                  Test: [   0/97]  Time: 1.5 (1.5)  Loss:   6.90 ( 6.90)  Acc@1:  0.100 ( 0.100)  Acc@5:  0.5 ( 0.5)\n\
                  Train: 1 [  50/5004 (  1%)]  Loss: 6.5 (6.6)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 2.000e-06  Data: 0.5 (0.5)\n",
         metrics: &[
-            "0: loss=6.95 learning_rate=0.000001 data=0.5",
-            "5003: loss=6.8 learning_rate=0.000001 data=0.5",
+            "0: loss=6.95 learning_rate=0.000001",
+            "5003: loss=6.8 learning_rate=0.000001",
             "5003: test_time=1.5 test_loss=6.9 test_acc@1=0.1 test_acc@5=0.5",
-            "5054: loss=6.5 learning_rate=0.000002 data=0.5",
+            "5054: loss=6.5 learning_rate=0.000002",
         ],
         settings: NONE,
     },
@@ -548,9 +590,318 @@ const PROGRAMS: &[Program] = &[
         ],
     },
     Program {
+        name: "a search of scikit-learn, as scripts print it",
+        prints: "LogisticRegression(C=1.0, max_iter=500)\n{'C': 10, 'gamma': 0.25}\nstep 1 loss 0.5\n\
+                 best params: {'depth': 3} best score: 0.875\n{'max_iter': 200}\n",
+        metrics: &["1: loss=0.5", "1: best_score=0.875"],
+        settings: &["C=10", "gamma=0.25", "depth=3", "max_iter=200"],
+    },
+    Program {
         name: "sentences of a reinforcement learner",
         prints: "[INFO] Hopper. Step: 3000. Time Elapsed: 12.500 s. Mean Reward: 1.250. Training.\n[INFO] Hopper. Step: 6000. Time Elapsed: 25.000 s. Mean Reward: 2.500. Training.\n",
         metrics: &["3000: mean_reward=1.25", "6000: mean_reward=2.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "GPT-NeoX",
+        prints: " samples/sec: 76.5 | iteration       50/  320000 | elapsed time per iteration (ms): 419.5 | learning rate: 1.500E-06 | lm_loss: 8.500000E+00 | loss scale: 1048576.0 |\n\
+                 \x20validation results at iteration 50 | lm_loss value: 8.250000E+00 | lm_loss_ppl value: 4.096000E+03 | \n",
+        metrics: &[
+            "50: samples/sec=76.5 learning_rate=0.0000015 lm_loss=8.5 loss_scale=1048576",
+            "50: val_lm_loss_value=8.25 val_lm_loss_ppl_value=4096",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "pix2pix",
+        prints: "learning rate 0.0002500 -> 0.0002500\n\
+                 (epoch: 1, iters: 100, time: 0.125, data: 0.002) G_GAN: 1.125 G_L1: 38.5 D_real: 0.5 \n\
+                 (epoch: 1, iters: 200, time: 0.125, data: 0.002) G_GAN: 1.25 G_L1: 37.5 D_real: 0.75 \n\
+                 learning rate 0.0002500 -> 0.0001250\n\
+                 (epoch: 2, iters: 100, time: 0.125, data: 0.002) G_GAN: 0.75 G_L1: 33.5 D_real: 0.625 \n",
+        metrics: &[
+            "100: time=0.125 g_gan=1.125 g_l1=38.5 d_real=0.5",
+            "200: time=0.125 g_gan=1.25 g_l1=37.5 d_real=0.75",
+            "200: learning_rate=0.000125",
+            "300: time=0.125 g_gan=0.75 g_l1=33.5 d_real=0.625",
+        ],
+        settings: &["learning_rate=0.00025"],
+    },
+    Program {
+        name: "StyleGAN",
+        prints: "tick 0     kimg 0.0      time 39s          sec/tick 21.0    sec/kimg 656.25  maintenance 18.4   cpumem 5.67   gpumem 18.20  reserved 19.02  augment 0.000\n\
+                 tick 5     kimg 20.0     time 1h 00m 45s   sec/tick 297.5   sec/kimg 74.37   maintenance 0.1    cpumem 5.64   gpumem 9.79   reserved 10.64  augment 0.125\n\
+                 {\"results\": {\"fid50k_full\": 148.5}, \"metric\": \"fid50k_full\", \"total_time\": 299.71, \"num_gpus\": 1, \"timestamp\": 1666014190.06}\n",
+        metrics: &[
+            "0: kimg=0 sec/tick=21 sec/kimg=656.25 maintenance=18.4 cpumem=5.67 gpumem=18.2 reserved=19.02 augment=0",
+            "5: kimg=20 sec/tick=297.5 sec/kimg=74.37 maintenance=0.1 cpumem=5.64 gpumem=9.79 reserved=10.64 augment=0.125",
+            "5: results/fid50k_full=148.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "rl_games",
+        prints: "fps step: 67576 fps step and policy inference: 57940 fps total: 42046 epoch: 1/500 frames: 65536\n\
+                 fps step: 64312 fps step and policy inference: 58153 fps total: 43728 epoch: 2/500 frames: 131072\n\
+                 saving next best rewards:  [103.5]\n",
+        metrics: &["1: frames=65536", "2: frames=131072", "2: best_rewards=103.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "nnU-Net",
+        prints: "2026-01-02 10:02:03.950043: Epoch 1\n\
+                 2026-01-02 10:02:03.954043: Current learning rate: 0.0078125\n\
+                 2026-01-02 10:03:03.954043: train_loss -0.25\n\
+                 2026-01-02 10:03:03.962043: Pseudo dice [0.75, 0.625]\n\
+                 2026-01-02 10:03:03.966043: Epoch time: 52.03 s\n\
+                 2026-01-02 10:03:03.970043: Yayy! New best EMA pseudo Dice: 0.6875\n",
+        metrics: &[
+            "1: learning_rate=0.0078125",
+            "1: train_loss=-0.25",
+            "1: pseudo_dice_0=0.75 pseudo_dice_1=0.625",
+            "1: best_ema_pseudo_dice=0.6875",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Vowpal Wabbit",
+        prints: "average  since         example        example        current        current  current\n\
+                 loss     last          counter         weight          label        predict features\n\
+                 0.750000 0.750000            1            1.0         1.0000        -1.2500       77\n\
+                 0.625000 0.500000            2            2.0        -1.0000         2.2500       77\n\
+                 \n\
+                 finished run\n\
+                 number of examples = 2\n\
+                 average loss = 0.625\n\
+                 best constant's loss = 0.875\n",
+        metrics: &[
+            "1: loss=0.75 last=0.75 weight=1 label=1 predict=-1.25 features=77",
+            "2: loss=0.625 last=0.5 weight=2 label=-1 predict=2.25 features=77",
+            "2: loss=0.625",
+            "2: constant_loss=0.875",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Gaussian splatting",
+        prints: "[ITER 7000] Evaluating test: L1 0.0625 PSNR 23.125 [31/08 22:43:31]\n\
+                 [ITER 7000] Evaluating train: L1 0.03125 PSNR 24.25 [31/08 22:43:33]\n",
+        metrics: &["7000: test_l1=0.0625 test_psnr=23.125", "7000: l1=0.03125 psnr=24.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "WeNet",
+        prints: "2026-01-02 10:02:03,123 DEBUG TRAIN Batch 0/0 loss 103.5 loss_att 77.25 lr 0.00000008 rank 0\n\
+                 2026-01-02 10:02:13,123 DEBUG TRAIN Batch 0/100 loss 91.5 loss_att 74.5 lr 0.00000808 rank 0\n\
+                 2026-01-02 10:02:23,123 DEBUG CV Batch 0/0 loss 74.25 loss_att 59.5 history loss 74.25 rank 0\n\
+                 2026-01-02 10:02:33,123 INFO Epoch 0 CV info cv_loss 74.125\n\
+                 2026-01-02 10:02:43,123 DEBUG TRAIN Batch 1/0 loss 54.5 loss_att 44.5 lr 0.00004008 rank 0\n\
+                 2026-01-02 10:02:53,123 DEBUG TRAIN Batch 1/100 loss 48.125 loss_att 39.25 lr 0.00004808 rank 0\n",
+        metrics: &[
+            "0: loss=103.5 loss_att=77.25 learning_rate=0.00000008",
+            "100: loss=91.5 loss_att=74.5 learning_rate=0.00000808",
+            "100: val_loss=74.25 val_loss_att=59.5 val_history_loss=74.25",
+            "100: cv_loss=74.125",
+            "200: loss=54.5 loss_att=44.5 learning_rate=0.00004008",
+            "300: loss=48.125 loss_att=39.25 learning_rate=0.00004808",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Kaldi",
+        prints: "2026-01-02 10:02:03,123 [steps/nnet3/chain/train.py:535 - train - INFO ] Iter: 1/17   Jobs: 2   Epoch: 0.33/6.0 (5.6% complete)   lr: 0.001760   \n",
+        metrics: &["1: learning_rate=0.00176"],
+        settings: NONE,
+    },
+    Program {
+        name: "Swin",
+        prints: "[2026-01-02 10:02:03 swin_tiny](main.py 191): INFO Train: [0/300][10/1251]\teta 0:12:03 lr 0.000002\ttime 0.5000 (0.6000)\tloss 6.7500 (6.8750)\tgrad_norm 1.1250 (1.2500)\tmem 5000MB\n\
+                 [2026-01-02 10:02:03 swin_tiny](main.py 235): INFO Test: [0/98]\tTime 0.500 (0.500)\tLoss 6.5000 (6.5000)\tAcc@1 0.125 (0.125)\tMem 5000MB\n\
+                 [2026-01-02 10:02:03 swin_tiny](main.py 191): INFO Train: [1/300][10/1251]\teta 0:12:03 lr 0.000003\ttime 0.5000 (0.6000)\tloss 6.2500 (6.5000)\tgrad_norm 1.0000 (1.1250)\tmem 5000MB\n",
+        metrics: &[
+            "10: learning_rate=0.000002 loss=6.75 grad_norm=1.125",
+            "10: test_loss=6.5 test_acc@1=0.125",
+            "1261: learning_rate=0.000003 loss=6.25 grad_norm=1",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's DCGAN",
+        prints: "[0/5][0/1583]\tLoss_D: 0.5000\tLoss_G: 5.1250\n\
+                 [0/5][50/1583]\tLoss_D: 0.3750\tLoss_G: 5.0000\n\
+                 [1/5][50/1583]\tLoss_D: 0.2500\tLoss_G: 4.7500\n",
+        metrics: &[
+            "0: loss_d=0.5 loss_g=5.125",
+            "50: loss_d=0.375 loss_g=5",
+            "1633: loss_d=0.25 loss_g=4.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch-GAN and Keras-GAN",
+        prints: "[Epoch 0/200] [Batch 0/938] [D loss: 0.6875] [G loss: 0.75]\n\
+                 [Epoch 0/200] [Batch 1/938] [D loss: 0.625] [G loss: 0.5]\n\
+                 [Epoch 1/200] [Batch 1/938] [D loss: 0.5] [G loss: 0.375]\n\
+                 2000 [D loss: 0.25, acc.: 50.00%] [G loss: 0.125]\n",
+        metrics: &[
+            "0: d_loss=0.6875 g_loss=0.75",
+            "1: d_loss=0.625 g_loss=0.5",
+            "939: d_loss=0.5 g_loss=0.375",
+            "2000: d_loss=0.25 g_loss=0.125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Coqui",
+        prints: "\n\
+                 \x20  --> STEP: 24/100 -- GLOBAL_STEP: 1024\n\
+                 \x20    | > loss: 1.25000  (1.30000)\n\
+                 \x20    | > grad_norm: 0.50000  (0.60000)\n\
+                 \x20    | > step_time: 0.5000  (0.6000)\n",
+        metrics: &["1024: loss=1.25", "1024: grad_norm=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "Darknet",
+        prints: " 1: 1234.500000, 1234.500000 avg loss, 0.000000 rate, 1.230000 seconds, 64 images, 100.5 hours left\n\
+                 \x202: 1134.500000, 1224.500000 avg loss, 0.000000 rate, 1.230000 seconds, 128 images, 100.4 hours left\n",
+        metrics: &["1: loss=1234.5 avg_loss=1234.5", "2: loss=1134.5 avg_loss=1224.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "loops that say where a value was measured",
+        prints: "Training loss (for one batch) at step 0: 131.5\n\
+                 Training loss (for one batch) at step 200: 1.25\n\
+                 Loss after epoch 1: 0.75\n\
+                 Accuracy at step 300: 0.5\n\
+                 Validation loss 400: 0.625\n\
+                 Train loss 500 0.5 Grad Norm 2.25 1.23s/it\n",
+        metrics: &[
+            "0: training_loss=131.5",
+            "200: training_loss=1.25",
+            "200: loss=0.75",
+            "300: accuracy=0.5",
+            "400: val_loss=0.625",
+            "500: train_loss=0.5 grad_norm=2.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Spinning Up",
+        prints: "---------------------------------------\n\
+                 |             Epoch |               0 |\n\
+                 |      AverageEpRet |            21.5 |\n\
+                 | TotalEnvInteracts |           4e+03 |\n\
+                 |             LossV |             350 |\n\
+                 |              Time |            12.5 |\n\
+                 ---------------------------------------\n\
+                 ---------------------------------------\n\
+                 |             Epoch |               1 |\n\
+                 |      AverageEpRet |            31.5 |\n\
+                 | TotalEnvInteracts |           8e+03 |\n\
+                 |             LossV |             250 |\n\
+                 ---------------------------------------\n",
+        metrics: &["4000: AverageEpRet=21.5 LossV=350 Time=12.5", "8000: AverageEpRet=31.5 LossV=250"],
+        settings: NONE,
+    },
+    Program {
+        name: "COCO's evaluation",
+        prints: " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.375\n\
+                 \x20Average Precision  (AP) @[ IoU=0.50      | area=   all | maxDets=100 ] = 0.625\n\
+                 \x20Average Precision  (AP) @[ IoU=0.50:0.95 | area= small | maxDets=100 ] = -1.000\n\
+                 \x20Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=  1 ] = 0.25\n",
+        metrics: &["0: ap=0.375", "0: ap50=0.625", "0: ar_1=0.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "Rasa, whose bar is over epochs",
+        prints: "\rEpochs:   0%|          | 0/100 [00:00<?, ?it/s]\rEpochs:   1%|          | 1/100 [00:01<01:40,  1.0s/it, t_loss=1.25, i_acc=0.5]\rEpochs:   2%|          | 2/100 [00:02<01:40,  1.0s/it, t_loss=1.125, i_acc=0.625]\n",
+        metrics: &["1: t_loss=1.25 i_acc=0.5", "2: t_loss=1.125 i_acc=0.625"],
+        settings: NONE,
+    },
+    Program {
+        name: "ms-swift",
+        prints: "{'loss': 1.25, 'memory(GiB)': 20.5, 'epoch': 0.1, 'global_step/max_steps': '10/100', 'percentage': '10.00%', 'remaining_time': '3m 0s'}\n",
+        metrics: &["10: epoch=0.1 loss=1.25 memory(GiB)=20.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "reinforcement learning by episodes",
+        prints: "Episode 10\tLast reward: 12.00\tAverage reward: 10.50\n\
+                 Episode: 20, Step: 4000, Reward: 22.5\n\
+                 {\"episode\": 30, \"reward\": 23.5}\n",
+        metrics: &["10: reward=12 average_reward=10.5", "4000: reward=22.5", "30: reward=23.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "GPT-2",
+        prints: "[10 | 12.34] loss=3.125 avg=3.25\n\
+                 [20 | 22.34] loss=3.0 avg=3.125\n",
+        metrics: &["10: loss=3.125 avg=3.25", "20: loss=3 avg=3.125"],
+        settings: NONE,
+    },
+    Program {
+        name: "llama2.c",
+        prints: "0 | loss 10.5000 | lr 0.000000e+00 | 1234.50ms | mfu -100.00%\n\
+                 10 | loss 9.5000 | lr 5.000000e-06 | 234.50ms | mfu 12.50%\n",
+        metrics: &["0: loss=10.5 learning_rate=0 mfu=-100", "10: loss=9.5 learning_rate=0.000005 mfu=12.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "YOLACT",
+        prints: "[  0]       0 || B: 4.500 | C: 12.250 | T: 23.125 || ETA: 1 day, 2:03:04 || timer: 0.500\n\
+                 [  0]      10 || B: 4.250 | C: 12.125 | T: 22.750 || ETA: 1 day, 2:03:04 || timer: 0.500\n",
+        metrics: &["0: b=4.5 c=12.25 t=23.125 timer=0.5", "10: b=4.25 c=12.125 t=22.75 timer=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "XGBoost's cross validation",
+        prints: "[0]\ttrain-rmse:0.51250+0.01250\ttest-rmse:0.61250+0.02250\n\
+                 [1]\ttrain-rmse:0.41250+0.01250\ttest-rmse:0.51250+0.02250\n",
+        metrics: &["1: train-rmse=0.5125 test-rmse=0.6125", "2: train-rmse=0.4125 test-rmse=0.5125"],
+        settings: NONE,
+    },
+    Program {
+        name: "NequIP",
+        prints: "# Epoch batch         loss       loss_f       f_mae      f_rmse\n\
+                 \x20     1     1         1.25            1        24.5        32.5\n\
+                 \x20     1     2         1.125         0.5        23.5        31.5\n",
+        metrics: &[
+            "1: loss=1.25 loss_f=1 f_mae=24.5 f_rmse=32.5",
+            "2: loss=1.125 loss_f=0.5 f_mae=23.5 f_rmse=31.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "TensorFlow's object detection",
+        prints: "INFO:tensorflow:Step 100 per-step time 0.512s\n\
+                 INFO:tensorflow:{'Loss/classification_loss': 0.5,\n\
+                 \x20'Loss/total_loss': 1.25,\n\
+                 \x20'learning_rate': 0.0625}\n",
+        metrics: &[
+            "100: loss/classification_loss=0.5",
+            "100: loss/total_loss=1.25",
+            "100: learning_rate=0.0625",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "FAIR Chem",
+        prints: "2026-01-02 10:02:03 (INFO): energy_mae: 1.25e+00, loss: 2.50e+00, lr: 1.00e-04, epoch: 1.00e-02, step: 1.00e+01\n",
+        metrics: &["10: energy_mae=1.25 loss=2.5 learning_rate=0.0001"],
+        settings: NONE,
+    },
+    Program {
+        name: "OpenCLIP",
+        prints: "2026-01-02,10:02:03 | INFO | Eval Epoch: 1 clip_val_loss: 3.5000\tnum_samples: 5000.0000\n",
+        metrics: &["1: eval_clip_val_loss=3.5 eval_num_samples=5000"],
+        settings: NONE,
+    },
+    Program {
+        name: "an evaluation behind an arrow",
+        prints: "====> Epoch: 1 Average loss: 164.5000\n\
+                 ====> Test set loss: 127.5000\n",
+        metrics: &["1: average_loss=164.5", "1: test_loss=127.5"],
         settings: NONE,
     },
     Program {

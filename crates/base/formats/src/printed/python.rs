@@ -11,9 +11,14 @@ const DEPTH_MAX: usize = 4;
 /// The dict with its numbers, also those in a string (`'0.5'`, as Hugging Face prints them) or in a call (`tensor(0.5,
 /// device='cuda:0')`). Other values are null. `None` when it is not a whole dict.
 pub(super) fn read_dict(line: &str) -> Option<Map<String, Value>> {
-    let mut reader = Reader { rest: line };
-    let dict = reader.dict(0)?;
-    reader.rest.trim().is_empty().then_some(dict)
+    let (dict, rest) = read_first_dict(line)?;
+    rest.trim().is_empty().then_some(dict)
+}
+
+/// The dict that a text begins with, and what follows it.
+pub(super) fn read_first_dict(text: &str) -> Option<(Map<String, Value>, &str)> {
+    let mut reader = Reader { rest: text };
+    Some((reader.dict(0)?, reader.rest))
 }
 
 struct Reader<'a> {
@@ -42,13 +47,24 @@ impl Reader<'_> {
             if !self.take(':') {
                 return None;
             }
+            let step = self.step_of_all(&key);
             let value = self.value(depth)?;
             fields.insert(key, value);
+            fields.extend(step);
             if !self.take(',') && !self.rest.trim_start().starts_with('}') {
                 return None;
             }
         }
         Some(fields)
+    }
+
+    /// The step of a field that has it beside the number of steps: `'global_step/max_steps': '10/300'`.
+    fn step_of_all(&self, key: &str) -> Option<(String, Value)> {
+        let (name, _) = key.split_once('/').filter(|(name, _)| objects::is_step(name))?;
+        let text = Reader { rest: self.rest }.text()?;
+        let (step, total) = text.split_once('/')?;
+        total.parse::<u64>().ok()?;
+        Some((name.to_owned(), step.parse::<u64>().ok()?.into()))
     }
 
     fn key(&mut self) -> Option<String> {

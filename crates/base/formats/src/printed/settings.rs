@@ -5,10 +5,9 @@ use super::names::{self, Meaning};
 use crate::record::unmarked;
 
 /// So many settings are taken at most.
-const SETTINGS_MAX: usize = 128;
+pub(super) const SETTINGS_MAX: usize = 128;
 /// A longer name or value is none.
-const NAME_BYTES_MAX: usize = 64;
-const VALUE_BYTES_MAX: usize = 200;
+pub(super) const SETTING_BYTES_MAX: (usize, usize) = (64, 200);
 /// So many lines in a row show that they are settings.
 const BLOCK_LINES: usize = 3;
 /// The name under which the number of steps is known.
@@ -22,12 +21,18 @@ pub(super) struct Settings {
     in_block: bool,
     new: Vec<(String, String)>,
     known: Vec<String>,
+    left_out: u64,
 }
 
 impl Settings {
     /// Those that were not taken before.
     pub fn take(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.new)
+    }
+
+    /// How many were not taken, since they are too many or too long.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// The number of steps that the training will make.
@@ -78,10 +83,15 @@ impl Settings {
     }
 
     fn put(&mut self, name: String, value: String) {
-        let fits = name.len() <= NAME_BYTES_MAX && value.len() <= VALUE_BYTES_MAX;
-        if fits && self.known.len() < SETTINGS_MAX && !self.known.contains(&name) {
-            self.known.push(name.clone());
-            self.new.push((name, value));
+        let (name_max, value_max) = SETTING_BYTES_MAX;
+        let fits = name.len() <= name_max && value.len() <= value_max && self.known.len() < SETTINGS_MAX;
+        match self.known.contains(&name) {
+            true => {}
+            false if fits => {
+                self.known.push(name.clone());
+                self.new.push((name, value));
+            }
+            false => self.left_out += 1,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before. Steps without a
 //! total that begin again are [`PrintedCourse`]'s.
 //! A line that names none has the last known step of the script. While a bar is drawn such a line waits for the next
-//! drawing, which shows where it was printed: bars are drawn ten times a second at most.
+//! drawing, which shows where it was printed: bars are drawn ten times a second at most. Behind a drawing, on its line, it has the step of that one.
 
 use super::bar::{Bar, Purpose};
 use super::course::{Counted, Counts, PrintedCourse};
@@ -24,6 +24,21 @@ const REPEATED: usize = 3;
 const A_COUNT: &str = "a count";
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
 const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
+
+/// Whether a value of this name changes once an epoch: of an evaluation, or the mean of an epoch as Lightning shows it, `train_loss_epoch`.
+fn changes_seldom(name: &str) -> bool {
+    let parts = || name.split(['_', '/', '.', '-']);
+    let is_mean_of_epoch = parts().count() > 1 && parts().next_back() == Some("epoch");
+    is_mean_of_epoch || parts().any(|part| SELDOM.contains(&part))
+}
+
+/// Adds the values that a cut drawing lacks.
+fn complete(values: &mut Vec<(String, f64)>, before: Vec<(String, f64)>) {
+    let room = VALUES_MAX.saturating_sub(values.len());
+    let is_missing = |(name, _): &(String, f64)| values.iter().all(|(shown, _)| shown != name);
+    let missing: Vec<(String, f64)> = before.into_iter().filter(is_missing).take(room).collect();
+    values.extend(missing);
+}
 
 /// No training reaches a step beyond this one, not even if tokens are counted: a line with such a step has no metrics.
 const STEP_MAX: u64 = 1_000_000_000_000_000;
@@ -55,7 +70,9 @@ struct Track {
     has_trained: bool,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
-    /// The values reported last.
+    /// The width of the terminal cuts it: it may lack values that are shown at other places.
+    pending_is_cut: bool,
+    /// The values reported last, with those before them that a cut drawing may lack.
     reported: Vec<(String, f64)>,
     reported_step: Option<u64>,
 }
@@ -101,6 +118,12 @@ pub(super) struct Steps {
     is_finer_than_epochs: bool,
     /// The leader's bar is not at its end: it will be redrawn.
     leader_is_drawn: bool,
+    /// The first of the two numbers of a batch is the epoch.
+    batches_have_epochs: bool,
+    /// What is read is behind a drawing, on its line.
+    is_behind_drawing: bool,
+    /// What bars of Rich show of names whose values change once an epoch.
+    drawn: Vec<(String, f64)>,
     held: Vec<Vec<(String, f64)>>,
     /// The leader's bar was redrawn after lines behind its end: they belong to it.
     leader_returns: bool,
@@ -110,8 +133,20 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    /// `Batch 3/0`, as WeNet counts, is the first batch of epoch 3: nothing is one of none. From then on all batches with a number before them are read so.
+    fn part_batches(&mut self, named: &mut Named) {
+        if !named.counts_batches || named.epoch.is_some() {
+            return;
+        }
+        self.batches_have_epochs |= named.total == Some(0);
+        if self.batches_have_epochs && named.total.is_some() {
+            (named.epoch, named.position, named.total) = (named.position, named.total, None);
+        }
+    }
+
     /// A line with values.
-    pub fn line(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn line(&mut self, mut named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        self.part_batches(&mut named);
         let numbers = [named.step, named.highest_step, named.epoch, named.position];
         if numbers.into_iter().flatten().any(|number| number > STEP_MAX) {
             return;
@@ -121,6 +156,9 @@ impl Steps {
         }
         self.epoch = named.epoch.or(self.epoch);
         self.has_begun = self.has_begun || named.has_place() || named.meaning() == Some(Meaning::Measure);
+        if named.is_drawn {
+            self.drop_repeated(&mut named.values);
+        }
         if named.step.is_none() && named.position.is_none() {
             self.find_training_bar(&named);
         }
@@ -134,7 +172,7 @@ impl Steps {
                 }
             }
             None if named.values.is_empty() => {}
-            None if self.leader_is_drawn && self.held.len() < HELD_MAX => self.held.push(named.values),
+            None if self.waits_for_drawing() => self.held.push(named.values),
             None if self.may_leave_bar(&named) && self.held.len() < HELD_MAX => {
                 self.held.push(named.values);
                 if self.repeats() {
@@ -162,6 +200,20 @@ impl Steps {
         }
     }
 
+    /// Drops what a bar of Rich shows of an evaluation or an epoch and has shown before.
+    fn drop_repeated(&mut self, values: &mut Vec<(String, f64)>) {
+        values.retain(|(name, value)| {
+            let known = self.drawn.iter_mut().find(|(known, _)| known == name);
+            if let Some((_, known)) = known {
+                return std::mem::replace(known, *value).to_bits() != value.to_bits();
+            }
+            if changes_seldom(name) && self.drawn.len() < VALUES_MAX {
+                self.drawn.push((name.clone(), *value));
+            }
+            true
+        });
+    }
+
     /// The growing step that a line names.
     fn step_of(&mut self, named: &Named) -> Option<u64> {
         let (epoch, is_judging) = (named.epoch.or(self.epoch), named.is_judging());
@@ -187,6 +239,9 @@ impl Steps {
         let is_unexplained = epoch.is_none() && !is_judging;
         let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
         let track = self.track(A_COUNT, named.total);
+        if named.is_place_in_epoch {
+            track.counted.is_of_epoch();
+        }
         let falls = done < track.done;
         let step = track.count(done, epoch, passed.filter(|_| is_first));
         let counted = track.counted;
@@ -250,8 +305,10 @@ impl Steps {
         }
         if let Purpose::Judging(whose) = bar.purpose {
             bar.name.push_str(whose);
+            // A sanity check is of no part of the data.
+            let is_part = names::whose_line(whose).is_some();
             for (name, _) in &mut bar.values {
-                if !name.contains(whose) {
+                if !(name.contains(whose) || (is_part && names::has_part_of_data(name))) {
                     *name = format!("{whose}_{name}");
                 }
             }
@@ -266,16 +323,20 @@ impl Steps {
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
         let at = self.at.unwrap_or(0);
+        // A bar over epochs with values of each.
+        let counts_epochs =
+            bar.purpose == Purpose::Epochs && !self.is_finer_than_epochs && !bar.values.is_empty();
         let origin = self.origin_of(&bar);
         let track = self.track(&bar.name, bar.total);
         track.origin = origin.or(track.origin);
-        let restarted = bar.done < track.done;
+        let restarted = track.begins_again_at(bar.done);
         if bar.done == 0 && track.shows_already(&bar.values) {
             // The values of the epoch before, drawn once more.
             bar.values.clear();
         }
         let own_step = track.advance(bar.done, bar.epoch);
-        let step = if bar.purpose == Purpose::Training { own_step } else { at };
+        let has_own = bar.purpose == Purpose::Training || counts_epochs;
+        let step = if has_own { own_step } else { at };
         track.has_values |= !bar.values.is_empty();
         track.may_train = bar.purpose == Purpose::Training;
         track.has_ended |= track.is_at_end();
@@ -284,7 +345,7 @@ impl Steps {
             found(metrics);
         }
         if !bar.values.is_empty() {
-            track.pending = Some(PrintedMetrics { step, values: bar.values });
+            track.draw(PrintedMetrics { step, values: bar.values }, bar.is_cut);
         }
         let (has_values, counted) = (track.has_values, track.counted);
         // What was counted through is not known to the next attempt.
@@ -302,6 +363,16 @@ impl Steps {
             self.at = Some(step);
             self.sees_finer();
         }
+    }
+
+    /// What is read next is behind a drawing, on its line, or not any more: the drawing itself shows where it was printed.
+    pub fn behind_drawing(&mut self, is_behind: bool) {
+        self.is_behind_drawing = is_behind;
+    }
+
+    /// Whether the next drawing shows where a line without a step was printed.
+    fn waits_for_drawing(&self) -> bool {
+        self.leader_is_drawn && !self.is_behind_drawing && self.held.len() < HELD_MAX
     }
 
     /// A step, or a place in an epoch.
@@ -438,6 +509,12 @@ impl Steps {
         let track = match known {
             Some(at) => self.tracks.remove(at),
             None => Track {
+                // The same bar with another total shows the values of the epochs before, too.
+                reported: self
+                    .tracks
+                    .iter()
+                    .rfind(|track| track.name == name)
+                    .map_or_else(Vec::new, |track| track.reported.clone()),
                 first_epoch: self.known_first,
                 counted: self.course.counted(total),
                 ..Track::new(name, total)
@@ -496,11 +573,16 @@ impl Track {
                 self.before = before.saturating_add(passed.saturating_mul(total));
                 self.epoch = Some(epoch);
             }
-            _ if done < self.done => self.begin_again(),
+            _ if self.begins_again_at(done) => self.begin_again(),
             _ => {}
         }
         self.done = done;
         self.before.saturating_add(done)
+    }
+
+    /// A bar that falls back by less than half of its way is another one's, of a rank beside it, or an old drawing.
+    fn begins_again_at(&self, done: u64) -> bool {
+        done < self.done && done <= self.done / 2
     }
 
     fn begin_again(&mut self) {
@@ -516,25 +598,43 @@ impl Track {
     }
 
     fn shows_already(&self, values: &[(String, f64)]) -> bool {
-        let shown = self.pending.as_ref().map_or(&self.reported, |pending| &pending.values);
-        let same = |((name, value), (known, was)): (&(String, f64), &(String, f64))| {
-            name == known && value.to_bits() == was.to_bits()
+        let pending = self.pending.iter().flat_map(|pending| &pending.values);
+        let shown = |name: &str| pending.clone().chain(&self.reported).find(|(known, _)| known == name);
+        let is_same = |(name, value): &(String, f64)| {
+            shown(name).is_some_and(|(_, was)| was.to_bits() == value.to_bits())
         };
-        shown.len() == values.len() && values.iter().zip(shown).all(same)
+        values.iter().all(is_same)
+    }
+
+    /// Takes in the newest drawing. One that is cut lacks values that one before it, of the same step, may have.
+    fn draw(&mut self, mut drawn: PrintedMetrics, is_cut: bool) {
+        if let Some(before) = self.pending.take().filter(|before| is_cut && before.step == drawn.step) {
+            complete(&mut drawn.values, before.values);
+        }
+        (self.pending, self.pending_is_cut) = (Some(drawn), is_cut);
+    }
+
+    /// Takes in the values of a drawing, and what was reported before it.
+    fn report(&mut self, values: Vec<(String, f64)>) {
+        let before = std::mem::replace(&mut self.reported, values);
+        if self.pending_is_cut {
+            complete(&mut self.reported, before);
+        }
     }
 
     /// The pending drawing, without what was reported at its step already and without evaluations that did not change.
     fn tell(&mut self) -> Option<PrintedMetrics> {
         let mut metrics = self.pending.take()?;
         let same_step = self.reported_step == Some(metrics.step);
-        let reported = std::mem::replace(&mut self.reported, metrics.values.clone());
         self.reported_step = Some(metrics.step);
+        let shown = metrics.values.clone();
+        let reported = &self.reported;
         metrics.values.retain(|(name, value)| {
             let unchanged =
                 reported.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());
-            let seldom = name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
-            !(unchanged && (same_step || seldom))
+            !(unchanged && (same_step || changes_seldom(name)))
         });
+        self.report(shown);
         (!metrics.values.is_empty()).then_some(metrics)
     }
 }

@@ -8,16 +8,22 @@ use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Columns with these names are the step of a row; the first of them that a table has counts.
-const STEP_COLUMNS: [&str; 7] = ["#", "step", "global_step", "iteration", "iter", "round", "it"];
+const STEP_COLUMNS: [&str; 8] = ["#", "step", "global_step", "iteration", "iter", "round", "it", "counter"];
 const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// The rows of a box that name its step, the best first.
-const STEP_ROWS: [&str; 7] =
-    ["total_timesteps", "num_timesteps", "global_step", "step", "steps", "iterations", "iteration"];
+const STEP_ROWS: [&str; 10] = [
+    "total_timesteps", "num_timesteps", "timestepssofar", "totalenvinteracts", "global_step", "step",
+    "steps", "iterations", "iteration", "epoch",
+];
+/// A rule above a box is at least so long.
+const RULE_BYTES_MIN: usize = 8;
 /// A heading is not longer.
 const HEADING_BYTES_MAX: usize = 400;
 /// `mAP50-95` has digits; a line with more is a row.
 const HEADING_DIGITS_MAX: usize = 12;
 const COLUMNS_MAX: usize = 32;
+/// A cell of a heading whose words may be columns has so many at most.
+const CELL_WORDS_MAX: usize = 3;
 /// After so many other lines a table has ended.
 const OTHERS_MAX: u32 = 500;
 
@@ -25,9 +31,13 @@ const OTHERS_MAX: u32 = 500;
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     columns: Vec<String>,
+    /// The words of the heading, where these are others: one blank may as well be between two columns.
+    words: Vec<String>,
     separator: Separator,
     others: u32,
     boxed: Option<Boxed>,
+    /// The last line was a rule, which a box may be below.
+    is_below_rule: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +65,13 @@ pub(super) enum Taken {
     /// A heading, a rule, a row of a box, or a row without values.
     Part,
     /// A row with values.
-    Values(Named),
+    Values(Box<Named>),
 }
 
 impl Tables {
     /// No table is open.
     pub fn is_at_rest(&self) -> bool {
-        self.columns.is_empty() && self.boxed.is_none()
+        self.columns.is_empty() && self.boxed.is_none() && !self.is_below_rule
     }
 
     /// The box that has ended before this line, if one has.
@@ -82,8 +92,9 @@ impl Tables {
 
     /// Reads a line.
     pub fn take(&mut self, line: &str) -> Taken {
+        let is_below_rule = std::mem::replace(&mut self.is_below_rule, is_rule_of_box(line));
         if let Some((name, value)) = row_of_box(line)
-            && (self.boxed.is_some() || value.is_empty())
+            && (self.boxed.is_some() || value.is_empty() || is_below_rule)
         {
             self.boxed.get_or_insert_default().take(name, value);
             return Taken::Part;
@@ -91,7 +102,7 @@ impl Tables {
         if !self.columns.is_empty() {
             if let Some(named) = self.row(line) {
                 self.others = 0;
-                return if named.values.is_empty() { Taken::Part } else { Taken::Values(named) };
+                return if named.values.is_empty() { Taken::Part } else { Taken::Values(Box::new(named)) };
             }
             if is_rule(line) {
                 return Taken::Part;
@@ -122,21 +133,29 @@ impl Tables {
         } else {
             return false;
         };
+        let line = line.strip_prefix("# ").unwrap_or(line);
         let cells = cells_of(line, separator, true);
         if !(2..=COLUMNS_MAX).contains(&cells.len()) {
             return false;
         }
-        let columns: Vec<String> = cells.into_iter().map(column_name).collect();
+        // One blank may be between two columns, `Epoch batch         loss`, as well as in a name.
+        let words = match separator {
+            Separator::Blanks if cells.iter().all(|cell| cell.split(' ').count() <= CELL_WORDS_MAX) => {
+                names_of(line.split_whitespace().take(COLUMNS_MAX + 1).collect())
+            }
+            _ => Vec::new(),
+        };
+        let columns = names_of(cells);
         let is_text = |name: &String| {
             let first = name.chars().next();
             first.is_some_and(|letter| letter.is_alphabetic() || letter == '#') && !name.contains('"')
         };
-        let has = |known: &[&str]| columns.iter().any(|name| known.contains(&name.as_str()));
+        let has = |known: &[&str]| columns.iter().chain(&words).any(|name| known.contains(&name.as_str()));
         let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || columns[0] == "class";
         let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
         let is_heading = columns.iter().all(is_text) && places && measures;
         if is_heading {
-            (self.columns, self.separator, self.others) = (columns, separator, 0);
+            (self.columns, self.words, self.separator, self.others) = (columns, words, separator, 0);
         }
         is_heading
     }
@@ -151,12 +170,10 @@ impl Tables {
             return None;
         }
         let cells = cells_of(line, self.separator, false);
-        if cells.len() != self.columns.len() {
-            return None;
-        }
+        let columns = [&self.columns, &self.words].into_iter().find(|names| names.len() == cells.len())?;
         let mut named = Named::default();
         let mut best = usize::MAX;
-        for (name, cell) in self.columns.iter().zip(cells) {
+        for (name, cell) in columns.iter().zip(cells) {
             if let Some(place) = STEP_COLUMNS.iter().position(|column| column == name) {
                 if place < best {
                     named.step = cell.parse().ok();
@@ -166,7 +183,9 @@ impl Tables {
                 let (epoch, of) = cell.split_once('/').map_or((cell, None), |(epoch, of)| (epoch, Some(of)));
                 named.epoch = epoch.parse().ok();
                 named.epoch_counted_from_one = of.is_some();
-            } else if let Some(value) = value_of(name, cell) {
+            } else if name == "batch" {
+                named.position = cell.parse().ok();
+            } else if let Some(value) = value_of(name, cell).filter(|_| names::may_be_metric(name)) {
                 named.values.push((names::plain(name.clone()), value));
             }
         }
@@ -182,11 +201,14 @@ impl Boxed {
             return;
         }
         let Some(number) = value_of(name, value) else { return };
-        let last = name.rsplit('/').next().unwrap_or(name);
+        let last = name.rsplit('/').next().unwrap_or(name).to_lowercase();
         if let Some(place) = STEP_ROWS.iter().position(|row| *row == last) {
             if self.step.is_none_or(|(known, _)| place < known) && number >= 0.0 {
                 self.step = Some((place, number as u64));
             }
+            return;
+        }
+        if self.group.is_empty() && !names::may_be_metric(&last) {
             return;
         }
         let name = match self.group.is_empty() {
@@ -216,6 +238,11 @@ fn row_of_box(line: &str) -> Option<(&str, &str)> {
     fits.then_some((name, value))
 }
 
+/// `---------------------`
+fn is_rule_of_box(line: &str) -> bool {
+    line.len() >= RULE_BYTES_MIN && line.bytes().all(|letter| letter == b'-')
+}
+
 fn is_rule(line: &str) -> bool {
     line.chars().all(|letter| matches!(letter, '-' | '=' | '+' | '|' | ':' | ' '))
 }
@@ -233,6 +260,17 @@ fn cells_of(line: &str, separator: Separator, is_heading: bool) -> Vec<&str> {
         Separator::Blanks => cells.filter(|cell| !cell.is_empty()).collect(),
         _ => cells.collect(),
     }
+}
+
+/// The names of columns. YOLO's `P` is beside its `R`.
+fn names_of(cells: Vec<&str>) -> Vec<String> {
+    let mut names: Vec<String> = cells.into_iter().map(column_name).collect();
+    if names.iter().any(|name| name == "recall")
+        && let Some(precision) = names.iter_mut().find(|name| *name == "p")
+    {
+        *precision = "precision".into();
+    }
+    names
 }
 
 /// `LOSS NER` is `loss_ner`; YOLO's `Box(P`, `R` and `mAP50-95)` are what they mean.

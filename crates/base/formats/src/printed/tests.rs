@@ -262,6 +262,15 @@ fn piece() -> impl Strategy<Value = String> {
             "lr = 1 #\n",
             "Epoch(val) [1][2/3]",
             "total steps: ",
+            "\nTRAIN Batch 0/0 loss 2.5 ",
+            "\nBatch 3/5 loss 2.5 ",
+            "tick 0 kimg 4.0 augment 0.5 ",
+            "L1 0.5 PSNR 2.5",
+            " -> ",
+            " [0.75, 0.5]",
+            "... ",
+            "Epoch: [0] [ 20/100] ",
+            "average  since  example\nloss  last  counter\n0.5 0.25 8\n",
             "%",
         ])
         .prop_map(str::to_owned),
@@ -595,6 +604,107 @@ fn totals_of_the_training_are_not_added() {
     assert_eq!(steps_after(&lines(1..=1, &[300, 600], line), &lines(2..=2, &[300], line)), [900]);
 }
 
+/// Proves that a count in brackets right behind the epoch is one of the epoch, also where its first step is the last one of the epoch before, and that a word
+/// between them leaves that open.
+#[test]
+fn a_count_in_brackets_behind_the_epoch_is_of_it() {
+    for form in [
+        "Epoch: [EPOCH] [ STEP/30]",
+        "Epoch [EPOCH][STEP/30]",
+        "[EPOCH][STEP/30]",
+        "Train Epoch: EPOCH [STEP/30 (1%)]",
+        "Train: EPOCH [STEP/30 (1%)]",
+        "Epoch [EPOCH/2] [STEP/30]",
+        "Epoch EPOCH/2 [STEP/30]",
+    ] {
+        let line = |epoch: u64, step: u64| {
+            form.replace("EPOCH", &epoch.to_string()).replace("STEP", &step.to_string()) + " loss: 0.5"
+        };
+        let text = [(0, 0), (0, 20), (1, 20), (1, 25)].map(|(epoch, step)| line(epoch, step) + "\n").concat();
+        assert_eq!(steps(&text), [0, 20, 50, 55], "{form}");
+    }
+    let named =
+        "Epoch [0] step [0/30] loss 1\nEpoch [0] step [20/30] loss 1\nEpoch [1] step [25/30] loss 1\n";
+    assert_eq!(steps(named), [0, 20, 25]);
+}
+
+/// Proves that a bar which falls back by a little, as those of two ranks do that draw side by side, does not begin again, and that one which falls to its begin does.
+#[test]
+fn a_bar_that_falls_back_a_little() {
+    let bar = |done: u64| format!("\r 10%|█         | {done}/300 [00:20<09:40,  2.00s/it, loss=0.{done}]");
+    let drawn = |places: &[u64]| places.iter().map(|done| bar(*done)).collect::<String>();
+    assert_eq!(steps(&drawn(&[69, 71, 68, 72])), [69, 71, 68, 72]);
+    assert_eq!(steps(&drawn(&[150, 300, 0, 150])), [150, 300, 300, 450]);
+}
+
+/// Proves that where names and values alternate from one sign to another any name counts, and that words of sentences, whole numbers and what is beside other text
+/// are no values there.
+#[test]
+fn names_and_values_that_alternate() {
+    for (text, expected) in [
+        ("step 5 loss 0.5 kappa 0.25\n", "5: loss=0.5 kappa=0.25"),
+        ("[ITER 7] Evaluating: L1 0.5 PSNR 2.5 [31/08 22:43:31]\n", "7: l1=0.5 psnr=2.5"),
+        ("step 5 loss 0.5 after 1.5\n", "5: loss=0.5"),
+        ("step 5 loss 0.5 kept 1.5 files\n", "5: loss=0.5"),
+        ("step 5 loss 0.5 workers 4\n", "5: loss=0.5"),
+        ("step 5: loss 0.5, kept 1.5, of 3.5\n", "5: loss=0.5"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+}
+
+/// Proves that durations and used memory are metrics, and that what says when and on what a line was printed, and what is read, is none.
+#[test]
+fn what_a_line_is_printed_for_is_no_metric() {
+    for (text, expected) in [
+        ("step 1 loss: 0.5 data_time: 0.125 max_mem: 512\n", "1: loss=0.5 data_time=0.125 max_mem=512"),
+        ("step 1 loss: 0.5 jobs: 2 size: 640 images: 128\n", "1: loss=0.5"),
+        ("{\"step\": 1, \"loss\": 0.5, \"timestamp\": 1666014190.5, \"num_gpus\": 8}\n", "1: loss=0.5"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+}
+
+/// Proves that the values of a list behind a measure have a name each, that lists of settings are none, and that a value which changes is the new one.
+#[test]
+fn lists_and_changes() {
+    for (text, expected) in [
+        ("epoch 1 dice [0.75, 0.5]\n", "1: dice_0=0.75 dice_1=0.5"),
+        ("epoch 1 loss: 0.5 iou: [0.25, 0.125]\n", "1: loss=0.5 iou_0=0.25 iou_1=0.125"),
+        ("step 1 loss 0.5 lr=[0.25, 0.25] betas=[0.5, 0.75]\n", "1: loss=0.5"),
+        ("step 1 loss 0.5 lr=[0.25]\n", "1: loss=0.5 learning_rate=0.25"),
+        ("step 1 loss 0.5 lr 0.25 -> 0.125\n", "1: loss=0.5 learning_rate=0.125"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+}
+
+/// Proves that an ellipsis behind a word separates no name from its number, and that one behind a number ends it.
+#[test]
+fn an_ellipsis_is_a_blank() {
+    for (text, expected) in [
+        ("Step... (100 | Loss: 2.1)\n", "100: loss=2.1"),
+        ("Epoch... 3 loss 0.5\n", "3: loss=0.5"),
+        ("step 7... loss... 0.5\n", "7: loss=0.5"),
+        ("step 8 loss .5\n", "8: loss=0.5"),
+    ] {
+        assert_eq!(read(text), [expected], "{text}");
+    }
+    assert_eq!(read("Loading shards... 5\n"), [] as [&str; 0]);
+}
+
+/// Proves that a line without a step which begins behind a drawing has the step of that drawing, whatever is drawn next, and that one behind a cleared drawing waits
+/// for the next one.
+#[test]
+fn a_line_behind_a_drawing_has_its_step() {
+    let bar = |done: u64| format!("\r 10%|█         | {done}/300 [00:20<09:40,  2.00s/it]");
+    let dict = "{'loss': 0.5, 'epoch': 0.1}\n";
+    let behind = [10, 20, 30].map(|done| bar(done) + dict).concat();
+    assert_eq!(steps(&behind), [10, 20, 30]);
+    let cleared = [3, 6].map(|done| bar(done) + "\r            \r" + dict + &bar(done + 1)).concat();
+    assert_eq!(steps(&cleared), [4, 7]);
+}
+
 /// Proves that an attempt which continues with a later epoch counts on from the one before it, and that one which begins again does so, too.
 #[test]
 fn a_continuing_attempt_counts_on() {
@@ -836,4 +946,92 @@ fn a_bar_before_the_training() {
     let silent =
         [(0, 120, ""), (120, 120, ""), (0, 400, ""), (399, 400, judged), (399, 400, "{'train_loss': 0.5}\n")];
     assert_eq!(steps(&silent, "train_loss"), ["120"]);
+}
+
+/// Proves that a bar which the width of the terminal cuts gives its step and its whole values, and that nothing else is read of what it draws.
+#[test]
+fn a_bar_that_the_terminal_cuts() {
+    let bar =
+        |done: u64, end: &str| format!("\r  2%| | {done}/40 [00:00<00:01, 191.50it/s, loss=123.{done}{end}");
+    let ends = [", lr=1.5e-0", ", lr=1", ", lr=1.5e-05]", ", l", ", lr=1.5e-0"];
+    let text: String = ends.into_iter().zip(1..).map(|(end, done)| bar(done, end)).collect();
+    let expected =
+        ["1: loss=123.1", "2: loss=123.2", "3: loss=123.3 lr=0.000015", "4: loss=123.4", "5: loss=123.5"];
+    assert_eq!(read(&text), expected);
+    assert_eq!(read("loss 1.5\n\rloss 3:  2%| | 1/4\r loss 4:  5%|#\n"), ["0: loss=1.5"]);
+}
+
+/// Proves that a value of an evaluation or of an epoch is recorded when it changes, also where a narrow terminal does not show it each time and where the
+/// bar gets another total; and that one which was not shown in between is recorded again.
+#[test]
+fn values_that_a_bar_repeats() {
+    let bar = |epoch: u64, done: u64, total: u64, shown: &str| {
+        format!("\rEpoch {epoch}:  2%| | {done}/{total} [00:00<00:01, 9.50it/s, {shown}")
+    };
+    let text = [
+        bar(0, 1, 4, "loss=0.5, val_loss=0.25, loss_epoch=0.75]"),
+        bar(0, 2, 4, "loss=0.4, val_loss=0.2"),
+        bar(0, 3, 4, "loss=0.3, val_loss=0.25, loss_epoch=0.75]"),
+        bar(0, 4, 4, "loss=0.2, val_loss=0.125, loss_epoch=0.75]"),
+        bar(0, 4, 4, "loss=0.2, val_loss=0.1"),
+        bar(1, 1, 3, "loss=0.1, val_loss=0.125, loss_epoch=0.75]"),
+    ];
+    let expected = [
+        "1: loss=0.5 val_loss=0.25 loss_epoch=0.75",
+        "2: loss=0.4",
+        "3: loss=0.3",
+        "4: loss=0.2 val_loss=0.125",
+        "5: loss=0.1",
+    ];
+    assert_eq!(read(&text.concat()), expected);
+    let again = [bar(0, 1, 9, "val_acc=1.0]"), bar(0, 2, 9, "loss=0.5]"), bar(0, 3, 9, "val_acc=1.0]")];
+    assert_eq!(read(&again.concat()), ["1: val_acc=1", "2: loss=0.5", "3: val_acc=1"]);
+}
+
+/// Proves that the text of a logger that writes objects is read as a printed line, that numbers which say where it comes from are left out, and that only the numbers
+/// of objects count once the script records by itself.
+#[test]
+fn objects_of_loggers() {
+    let text = concat!(
+        r#"{"asctime": "x", "levelname": "INFO", "lineno": 12, "process": 5, "message": "step 20 loss 0.050"}"#,
+        "\n",
+        r#"{"event": "INFO step 30 | val_loss 0.25", "level": "info", "rank": 0, "levelno": 20, "loss": 1.5}"#,
+        "\n",
+        r#"{"msg": "step 1: loss 9.0", "step": 40, "loss": 0.5, "pid": 7, "line": 3}"#,
+        "\n",
+        r#"{"text": "x", "record": {"line": 5, "message": "step 50: loss 0.75", "process": {"id": 7}}}"#,
+        "\n",
+        r#"{"message": "starting", "lineno": 3, "thread": 1}"#,
+        "\n",
+    );
+    let expected = ["20: loss=0.05", "30: loss=1.5 val_loss=0.25", "40: loss=0.5", "50: loss=0.75"];
+    assert_eq!(read(text), expected);
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    reader.read_only_json();
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
+    assert_eq!(found, ["0: loss=1.5", "40: loss=0.5"]);
+}
+
+/// Proves that a name which names a part of the data gets no second one by its brackets or its bar.
+#[test]
+fn a_name_has_one_part_of_the_data() {
+    assert_eq!(read("[eval] step 500 | val_loss 0.17\n"), ["500: val_loss=0.17"]);
+    assert_eq!(read("[test] step 5 | acc 0.5 | val_loss 1.5\n"), ["5: test_acc=0.5 val_loss=1.5"]);
+    let bar = "\rEvaluating: 100%|#| 2/2 [00:00<00:00, 7.00it/s, val_loss=0.5, acc=0.25]\n";
+    assert_eq!(read(bar), ["0: val_loss=0.5 eval_acc=0.25"]);
+}
+
+/// Proves that a value of an evaluation which a bar of Rich shows with each drawing, also in a line below it, is recorded when it changes.
+#[test]
+fn values_that_a_bar_of_rich_repeats() {
+    let drawn = |done: u64, loss: &str| {
+        let bar = format!("\r\x1b[2KEpoch 0/1 ━━━ {done}/4 0:00:01 • 0:00:09 1.0it/s train_loss: 0.{done}");
+        format!("{bar}\r\n          \x1b[3mval_loss: {loss}\x1b[0m\r\n")
+    };
+    let text = [drawn(1, "0.5"), drawn(2, "0.5"), drawn(3, "0.5"), drawn(4, "0.25")].concat();
+    let expected = [
+        "1: train_loss=0.1", "1: val_loss=0.5", "2: train_loss=0.2", "3: train_loss=0.3",
+        "4: train_loss=0.4", "4: val_loss=0.25",
+    ];
+    assert_eq!(read(&text), expected);
 }

@@ -2,26 +2,35 @@
 
 use super::commas::{self, Comma};
 use super::named::Named;
-use super::names::{self, Meaning, Place};
+use super::names::{self, Meaning, Place, is_training};
 use super::objects;
-use super::tokens::{Decimals, Token, number_of, share_of, tokens_of};
+use super::tokens::{Decimals, Token, share_of, tokens_of};
+use super::tools::{is_of_xgboost, read_beginning, read_espnet};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// So many words before a number are looked at.
 const WORDS_MAX: usize = 6;
+/// Larger numbers are no steps.
+const STEP_MAX: f64 = 9e15;
 /// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
 const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
 /// A name below a heading has so many words at most.
 const HEADED_WORDS_MAX: usize = 5;
 /// Words of a line that only says where the script is.
-const OF_PLACES: [&str; 15] = [
+const OF_PLACES: [&str; 22] = [
     "epoch", "ep", "step", "iter", "iteration", "round", "batch", "batches", "train", "training", "starting",
-    "start", "begin", "learning", "of",
+    "start", "begin", "learning", "of", "time", "per-step", "in", "sec", "secs", "seconds", "took",
 ];
+/// What is between the name of a value and where it was measured: `loss at step 100: 0.5`.
+const BEFORE_PLACES: [&str; 4] = ["at", "after", "for", "in"];
+/// So many words and signs before it are looked at.
+const BEFORE_PLACES_MAX: usize = 16;
 /// Signs that decorate such a line.
 const DECORATION: &str = "-=*#:[]()/|.>,<~+";
 /// Words behind a number that make it a time.
 const TIME_UNITS: [&str; 8] = ["hour", "hours", "minute", "minutes", "second", "seconds", "secs", "ms"];
+/// Names and values that alternate are so many words and numbers at most.
+const PAIRS_MAX: usize = 96;
 /// So many words and signs of a line are looked at for what says that settings follow.
 const SETTINGS_HEAD_MAX: usize = 8;
 
@@ -43,7 +52,8 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
     let line = Line { printed, small: &small, tokens: &tokens };
-    let mut named = Named { is_done_round: is_of_xgboost(&small), comma, ..Named::default() };
+    let is_drawn = tokens.iter().any(is_block_of_rich);
+    let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
     let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
     let mut scope = Scope::default();
     for at in 0..tokens.len() {
@@ -56,8 +66,11 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
         // How far an evaluation is says nothing about the training.
         (named.position, named.total) = (None, None);
     }
+    let episode = named.episode.take().filter(|_| !named.has_place());
+    named.step = named.step.or(episode);
     named.part_equal_names();
-    if named.plural_step && named.meaning() != Some(Meaning::Measure) {
+    let has_place = named.epoch.is_some() && !named.values.is_empty();
+    if named.plural_step && !has_place && named.meaning() != Some(Meaning::Measure) {
         named.total_steps = named.total_steps.or(named.step.take());
     }
     if shows_settings(&tokens) {
@@ -113,25 +126,6 @@ fn single_value(tokens: &[Token<'_>]) -> Option<(String, f64)> {
     }
 }
 
-/// A trial of Optuna, whose number is the step: `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
-pub(super) fn read_trial(message: &str) -> Option<Named> {
-    let rest = message.strip_prefix("Trial ").or_else(|| message.strip_prefix("Finished trial#"))?;
-    let (number, rest) = rest.split_once(' ')?;
-    let step = number.parse().ok()?;
-    let said = rest.strip_prefix("finished with value").or_else(|| rest.strip_prefix("resulted in value"))?;
-    let values = match said.strip_prefix("s: [").and_then(|listed| listed.split_once(']')) {
-        Some((listed, _)) => {
-            let numbers = listed.split(", ").take(VALUES_MAX).enumerate();
-            numbers.filter_map(|(at, text)| Some((format!("value_{at}"), number_of(text.trim())?))).collect()
-        }
-        None => {
-            let text = said.strip_prefix(": ")?.split(' ').next()?;
-            vec![("value".to_owned(), number_of(text.trim_end_matches('.'))?)]
-        }
-    };
-    Some(Named { step: Some(step), values, ..Named::default() }).filter(Named::has_values)
-}
-
 /// Whether the text before a dict says that it has settings: `best params {…}`, `config: {…}`, and where nothing in it is measured `Best: 0.9 using {…}`.
 pub(super) fn heads_settings(before: &str, is_measured: bool) -> bool {
     let small = before.to_lowercase();
@@ -162,10 +156,6 @@ fn shows_settings(tokens: &[Token<'_>]) -> bool {
 /// The prefix of values behind a word. A line that begins with `dev loss` has the name already.
 fn prefix_of(word: &str) -> Option<&'static str> {
     names::whose_line(word).or((word == "dev").then_some("val"))
-}
-
-fn is_training(word: &str) -> bool {
-    matches!(word, "train" | "training")
 }
 
 /// What the values of a part of a line belong to: `loss[ctc=0.5]`, `val [loss: 0.5]`, `[valid] loss=0.5`, `…, validation: loss=0.5`.
@@ -237,88 +227,15 @@ fn read_fit(line: &str) -> Option<Named> {
     Some(named).filter(|named| named.meaning() == Some(Meaning::Measure))
 }
 
-/// Whether a line is one of XGBoost, which prints a round when it is done and counts from 0: `[0]\ttrain-rmse:0.51\teval-rmse:0.56`.
-fn is_of_xgboost(line: &str) -> bool {
-    let is_evaluation = |part: &str| {
-        part.rsplit_once(':').is_some_and(|(name, value)| {
-            let is_value = !value.is_empty() && !value.starts_with(char::is_whitespace);
-            name.contains('-') && is_value
-        })
-    };
-    let parts = line.strip_prefix('[').and_then(|rest| rest.split_once("]\t"));
-    parts.is_some_and(|(_, evaluations)| evaluations.split('\t').all(is_evaluation))
-}
-
-/// The beginnings of some tools' lines that have no name for the step. Whether this alone shows measures.
-fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
-    use Token::{Number, Other, Word};
-    match tokens {
-        // XGBoost and LightGBM begin their lines with the round.
-        [Other('['), Number { whole, .. }, Other(']'), ..] => {
-            let is_epoch = matches!(tokens.get(3..5), Some([Other('['), Number { .. }]));
-            if !is_epoch {
-                named.step = *whole;
-            }
-            false
-        }
-        // `[1,  2000] loss: 2.196`
-        [Other('['), Number { whole: epoch, .. }, Other(','), Number { whole, .. }, Other(']'), ..] => {
-            (named.epoch, named.position) = (*epoch, *whole);
-            false
-        }
-        // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
-        [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
-            if rest.contains(&Word("remaining")) =>
-        {
-            (named.step, named.is_done_round) = (*whole, true);
-            true
-        }
-        // Marian: `Ep. 1 : Up. 500 : Cost 8.75 : L.r. 3e-05`, `[valid] Ep. 1 : Up. 500 : bleu : 12.5`
-        [Other('['), Word(_), Other(']'), rest @ ..] => read_marian(rest, named),
-        [Word("ep"), ..] => read_marian(tokens, named),
-        // fastText: `Progress:  12.3% words/sec/thread:  5123 lr:  0.08 avg.loss:  2.3`
-        [Word("progress"), Other(':'), Number { value, share: Some(_), .. }, Word(speed), ..]
-            if speed.starts_with("words/sec") && (0.0..=100.0).contains(value) =>
-        {
-            (named.position, named.total) = (Some(*value as u64), Some(100));
-            true
-        }
-        _ => false,
-    }
-}
-
-fn read_marian(tokens: &[Token<'_>], named: &mut Named) -> bool {
-    use Token::{Number, Other, Word};
-    let [
-        Word("ep"),
-        Other('.'),
-        Number { whole: epoch, .. },
-        Other(':'),
-        Word("up"),
-        Other('.'),
-        Number { whole, .. },
-        ..,
-    ] = tokens
-    else {
-        return false;
-    };
-    named.epoch = *epoch;
-    named.take_step_of_training(*whole);
-    true
-}
-
-/// The beginning of ESPnet's lines: `1epoch:train:51-100batch: loss=35.0`, `1epoch results: [train] loss=35.0`. Whether this is one.
-fn read_espnet(line: &str, named: &mut Named) -> bool {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let Some(rest) = line[digits..].strip_prefix("epoch") else { return false };
-    let batches = rest.strip_prefix(":train:").and_then(|rest| rest.split_once("batch:"));
-    let is_espnet = batches.is_some() || rest.starts_with(" results:");
-    if let Some(epoch) = line[..digits].parse().ok().filter(|_| is_espnet) {
-        named.epoch = Some(epoch);
-        let last = batches.and_then(|(batches, _)| batches.rsplit('-').next());
-        named.position = last.and_then(|last| last.parse().ok());
-    }
-    is_espnet
+/// Whether a line shows an object by its class, which is none of settings: `LogisticRegression(C=1.0, max_iter=500)` says nothing of the training.
+fn is_estimator(printed: &str) -> bool {
+    /// How classes of settings end.
+    const OF_SETTINGS: [&str; 7] =
+        ["Arguments", "Args", "Config", "Namespace", "Options", "Params", "Settings"];
+    let Some((class, _)) = printed.split_once('(') else { return false };
+    class.starts_with(|letter: char| letter.is_ascii_uppercase())
+        && class.chars().all(char::is_alphanumeric)
+        && !OF_SETTINGS.iter().any(|end| class.ends_with(end))
 }
 
 /// Takes the number at this place with the words before it. Whether it is a measure.
@@ -333,16 +250,27 @@ fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
         named.epoch = named.epoch.or(whole);
         return false;
     }
+    if let Some(name) = name_before_place(tokens, at) {
+        named.take_value(name, value, "");
+        return true;
+    }
     let Some(words) = Words::before(tokens, at) else {
         // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
         let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
         if of.is_some() && named.step.is_none() && !is_rate {
             (named.position, named.total) = (whole, of);
+            named.is_place_in_epoch = is_behind_epoch(tokens, at);
         }
         return false;
     };
     match names::place_of(&words.words, &words.name) {
+        Some(_) if words.is_listed => {}
         Some(Place::Step) if words.is_after_nan => {}
+        Some(Place::Step) if whole.is_none() && of.is_none() => {
+            // `step: 1.00e+01`
+            let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
+            named.take_step(Some(value as u64).filter(|_| is_whole), None);
+        }
         Some(Place::Step) if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
         Some(Place::Step) => {
             named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
@@ -357,9 +285,13 @@ fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
                 named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
             named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
         }
+        Some(Place::Total) if words.name == "max_iter" && is_estimator(line.printed) => {}
         Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
         Some(Place::Count) => {}
-        None => return read_value(line, at, &words, Written { value, whole, share, of, decimals }, named),
+        None => {
+            let written = changed_to(tokens, at).unwrap_or(Written { value, whole, share, of, decimals });
+            return read_value(line, at, &words, written, named);
+        }
     }
     false
 }
@@ -383,9 +315,14 @@ fn read_value(
     named: &mut Named,
 ) -> bool {
     let (tokens, name) = (line.tokens, &words.name);
-    let is_batch = matches!(&**name, "batch" | "batches");
+    let is_batch = matches!(&**name, "batch" | "batches" | "train_batch" | "training_batch");
     if is_batch && named.position.is_none() {
-        (named.position, named.total) = (whole, of);
+        (named.position, named.total, named.counts_batches) = (whole, of, true);
+        named.is_place_in_epoch = of.is_some();
+        return false;
+    }
+    if name == "episode" {
+        named.episode = named.episode.or(whole);
         return false;
     }
     // `Train: 0 [100/5004 (2%)] Loss: 6.9`
@@ -417,8 +354,9 @@ fn read_value(
     let measure = has_measure && !is_count && !words.is_after_from;
     // Only in `name=value` and `name: value` may any word be a name, and only a single one.
     let is_sentence = matches!(tokens.get(at + 1), Some(Token::Word(word)) if OF_SENTENCES.contains(word));
-    let is_name =
-        (measure && !is_sentence) || (words.is_alone && (words.is_assigned || words.is_field(tokens, at)));
+    let is_name = (measure && !is_sentence)
+        || (words.is_alone && (words.is_assigned || words.is_field(tokens, at)))
+        || (decimals == Decimals::Point && words.is_of_pairs(tokens, at));
     let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
     if !is_name || !fits || !names::may_be_metric(name) {
         return false;
@@ -427,9 +365,87 @@ fn read_value(
     let fraction = of.filter(|of| *of > 0).map(|of| part / of as f64);
     let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
     let name = printed_name.unwrap_or_else(|| name.clone());
-    named.values.push((name, fraction.or(share).unwrap_or(value)));
-    named.words_before.push(words.before_name().unwrap_or_default().to_owned());
+    let word_before = words.before_name().unwrap_or_default();
+    if let Some(value) = value_at_step(tokens, at).filter(|_| name.contains("loss") && named.step.is_none()) {
+        // `Train loss 100 0.5`, `Validation loss 100: 0.5`
+        named.step = whole;
+        named.take_value(name, value, word_before);
+        return measure;
+    }
+    match list_at(tokens, at) {
+        Some(_) if names::meaning_of(&name) != Meaning::Measure => return false,
+        Some(list) => {
+            for (place, value) in list.into_iter().enumerate().take(VALUES_MAX - named.values.len()) {
+                named.take_value(format!("{name}_{place}"), value, word_before);
+            }
+        }
+        None => named.take_value(name, fraction.or(share).unwrap_or(value), word_before),
+    }
     measure
+}
+
+/// The name of a value behind where it was measured: `Training loss (for one batch) at step 200: 1.25`, `Loss after epoch 3: 0.5`.
+fn name_before_place(tokens: &[Token<'_>], at: usize) -> Option<String> {
+    use Token::{Number, Other, Word};
+    let [before @ .., Word(link), Word(place), Number { .. }, Other(':' | '=')] = &tokens[..at] else {
+        return None;
+    };
+    if !BEFORE_PLACES.contains(link)
+        || !matches!(names::place_of(&[*place], place), Some(Place::Step | Place::Epoch))
+    {
+        return None;
+    }
+    let before = &before[before.len().saturating_sub(BEFORE_PLACES_MAX)..];
+    let before = match before {
+        [.., Other(')')] => &before[..before.iter().rposition(|token| *token == Other('('))?],
+        _ => before,
+    };
+    let begin = before.iter().rposition(|token| token.word().is_none()).map_or(0, |at| at + 1);
+    let words: Vec<&str> =
+        before[begin..].iter().rev().take(WORDS_MAX).rev().filter_map(Token::word).collect();
+    let (name, _) = names::joined(&words, false)?;
+    (names::meaning_of(&name) == Meaning::Measure && name.len() <= NAME_BYTES_MAX).then_some(name)
+}
+
+/// The value behind an arrow: `learning rate 0.0002 -> 0.0001`.
+fn changed_to(tokens: &[Token<'_>], at: usize) -> Option<Written> {
+    use Token::{Number, Other};
+    let number = match tokens.get(at + 1..)? {
+        [Other('-'), Other('>'), number @ Number { .. }, ..] | [Other('→'), number @ Number { .. }, ..] => {
+            number
+        }
+        _ => return None,
+    };
+    let Number { value, whole, share, decimals } = *number else { return None };
+    Some(Written { value, whole, share, of: None, decimals })
+}
+
+/// The number with decimals right behind a whole one, which is the step then.
+fn value_at_step(tokens: &[Token<'_>], at: usize) -> Option<f64> {
+    use Token::{Number, Other};
+    let Number { whole: Some(_), share: None, decimals: Decimals::None, .. } = tokens[at] else {
+        return None;
+    };
+    match tokens.get(at + 1..)? {
+        [Number { value, decimals: Decimals::Point, .. }, ..]
+        | [Other(':'), Number { value, decimals: Decimals::Point, .. }, ..] => Some(*value),
+        _ => None,
+    }
+}
+
+/// The values of a list in brackets that begins with this number, if it has two or more: `dice [0.8, 0.9]`.
+fn list_at(tokens: &[Token<'_>], at: usize) -> Option<Vec<f64>> {
+    use Token::{Number, Other};
+    let mut values = Vec::new();
+    let mut rest = tokens.get(at.checked_sub(1)?..)?.strip_prefix(&[Other('[')])?;
+    while let [Number { value, .. }, sign @ Other(',' | ']'), behind @ ..] = rest {
+        values.push(*value);
+        if *sign == Other(']') {
+            return Some(values).filter(|values| values.len() > 1);
+        }
+        rest = behind;
+    }
+    None
 }
 
 /// Whether the number is one of a time: `time=5 minutes and 3 seconds`.
@@ -457,12 +473,37 @@ fn is_one_of_so_many(tokens: &[Token<'_>], at: usize) -> bool {
     matches!(tokens.get(at + 1..at + 3), Some([Token::Word("of"), Token::Number { whole: Some(_), .. }]))
 }
 
-/// `[3][190/794]`: the epoch before the place in it.
+/// `[3][190/794]`, `[3/30][190/794]`: the epoch before the place in it.
 fn is_epoch_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
     use Token::{Number, Other};
-    at > 0
-        && tokens[at - 1] == Other('[')
-        && matches!(tokens.get(at + 1..at + 5), Some([Other(']'), Other('['), Number { .. }, Other('/')]))
+    let is_begin = at > 0 && tokens[at - 1] == Other('[');
+    let is_place = |at: usize| {
+        matches!(tokens.get(at..at + 4), Some([Other(']'), Other('['), Number { .. }, Other('/')]))
+    };
+    let of_epochs = matches!(tokens.get(at + 1..at + 3), Some([Other('/'), Number { .. }]));
+    is_begin && if of_epochs { !is_named_epoch(tokens, at) && is_place(at + 3) } else { is_place(at + 1) }
+}
+
+/// Whether the word for an epoch is before the brackets: `Epoch [3/30]`.
+fn is_named_epoch(tokens: &[Token<'_>], at: usize) -> bool {
+    let word = at.checked_sub(2).and_then(|at| tokens[at].word());
+    word.is_some_and(|word| names::place_of(&[word], word) == Some(Place::Epoch))
+}
+
+/// Whether the count in brackets at this place is right behind the epoch, and so of it: `Epoch: [0] [ 20/1000]`, `Train Epoch: 2 [640/60000 (1%)]`.
+fn is_behind_epoch(tokens: &[Token<'_>], at: usize) -> bool {
+    use Token::{Number, Other};
+    let [before @ .., Other('[')] = &tokens[..at] else { return false };
+    let before = before.strip_suffix(&[Other(']')]).unwrap_or(before);
+    let number = match before {
+        [.., Number { .. }, Other('/'), Number { .. }] => before.len() - 3,
+        [.., Number { .. }] => before.len() - 1,
+        _ => return false,
+    };
+    let is_epoch = |words: Words<'_>| {
+        names::place_of(&words.words, &words.name) == Some(Place::Epoch) || is_training(&words.name)
+    };
+    is_epoch_in_brackets(tokens, number) || Words::before(tokens, number).is_some_and(is_epoch)
 }
 
 impl Line<'_> {
@@ -498,6 +539,8 @@ struct Words<'a> {
     is_after_from: bool,
     /// `nan iterations: 0` is a count.
     is_after_nan: bool,
+    /// The number is the first of a list behind a sign: `loss: [0.5, 0.25]`.
+    is_listed: bool,
 }
 
 impl<'a> Words<'a> {
@@ -512,8 +555,9 @@ impl<'a> Words<'a> {
             end -= 1;
         }
         // `lr=[1e-05]`, `Epoch: [3]`
+        let is_listed = end < at && matches!(sign(end), Other('=' | ':')) && list_at(tokens, at).is_some();
         let in_brackets = end < at && sign(at) == Other('[') && tokens.get(at + 1) == Some(&Other(']'));
-        if in_brackets && matches!(sign(end), Other('=' | ':')) {
+        if (in_brackets || is_listed) && matches!(sign(end), Other('=' | ':')) {
             (is_equals, is_assigned) = (sign(end) == Other('='), true);
             end -= 1;
         }
@@ -551,6 +595,7 @@ impl<'a> Words<'a> {
             left,
             is_after_from: from,
             is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
+            is_listed,
         })
     }
 
@@ -558,6 +603,35 @@ impl<'a> Words<'a> {
     fn is_field(&self, tokens: &[Token<'_>], at: usize) -> bool {
         let is_colon = |at: Option<usize>| at.and_then(|at| tokens.get(at)) == Some(&Token::Other(':'));
         self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_colon(Some(at + 1))
+    }
+
+    /// Whether names and values alternate here from one sign to another or to the ends of the line, two pairs at least of which one has a measure or is a
+    /// step: `L1 0.04 PSNR 23.1`. Of a number with a unit nothing is read there.
+    fn is_of_pairs(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        use Token::{Number, Other, Word};
+        if self.words.len() != 1 || names::is_linking(&self.name) {
+            return false;
+        }
+        let belongs = |token: &&Token<'_>| matches!(token, Word(_) | Number { .. } | Other('0'..='9'));
+        let begin = at - tokens[..at].iter().rev().take(PAIRS_MAX).take_while(belongs).count();
+        let end = at + tokens[at..].iter().take(PAIRS_MAX).take_while(belongs).count();
+        let is_end = |token: Option<&Token<'_>>| {
+            matches!(token, None | Some(Other('|' | ',' | ';' | ':' | '[' | ']' | '(' | ')' | '-')))
+        };
+        if !is_end(begin.checked_sub(1).map(|before| &tokens[before])) || !is_end(tokens.get(end)) {
+            return false;
+        }
+        let (mut rest, mut pairs, mut is_about_training) = (&tokens[begin..end], 0, false);
+        while let [Word(name), behind @ ..] = rest {
+            let values = behind.iter().take_while(|token| token.word().is_none()).count();
+            if values == 0 {
+                return false;
+            }
+            let is_step = names::place_of(&[*name], name) == Some(Place::Step);
+            is_about_training |= is_step || names::meaning_of(name) == Meaning::Measure;
+            (rest, pairs) = (&behind[values..], pairs + 1);
+        }
+        rest.is_empty() && pairs > 1 && is_about_training
     }
 
     /// The word before the name.
@@ -580,10 +654,14 @@ impl<'a> Words<'a> {
 
 /// The prefix of all values: `Test set: …`, `Epoch(val) [1][5/10] …`.
 fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
-    match tokens {
+    let is_decoration =
+        |token: &&Token<'_>| matches!(token, Token::Other(sign) if DECORATION.contains(*sign));
+    match &tokens[tokens.iter().take_while(is_decoration).count()..] {
         [Token::Word(_), Token::Other('('), Token::Word(word), Token::Other(')'), ..] => {
             names::whose_line(word)
         }
+        // WeNet's cross validation.
+        [Token::Word("cv"), Token::Word("batch"), ..] => Some("val"),
         [Token::Word(word), ..] => names::whose_line(word),
         _ => None,
     }
@@ -597,20 +675,25 @@ fn undecorated(printed: &str) -> &str {
     if has_rules { printed.trim_matches(is_rule) } else { printed }
 }
 
+/// What Rich draws bars of.
+fn is_block_of_rich(token: &Token<'_>) -> bool {
+    matches!(token, Token::Other('━' | '╸' | '╺'))
+}
+
 /// Whether a line says where the script is and nothing else: `-- Epoch 3`, `=== epoch 4 of 6 ===`, `Epoch 0/24`, `[step=10/5000]`, `[epoch=0/1][batch=10/100]:`.
 fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
     let says_no_more = |token: &Token<'_>| match token {
-        Token::Word(word) => OF_PLACES.contains(word),
+        Token::Word(word) => OF_PLACES.contains(word) || names::place_of(&[*word], word) == Some(Place::Step),
         Token::Number { .. } => true,
         Token::Grouped(_) => false,
-        Token::Other(sign) => DECORATION.contains(*sign) || !sign.is_ascii(),
+        // A clock or a number with a unit.
+        Token::Other(sign) => DECORATION.contains(*sign) || !sign.is_ascii() || sign.is_ascii_digit(),
     };
     let is_step = |token: &Token<'_>| matches!(token, Token::Word(word) if names::place_of(&[*word], word) == Some(Place::Step));
-    let is_bar = |token: &Token<'_>| matches!(token, Token::Other('━' | '╸' | '╺'));
     let counts_steps = named.position.is_some() && tokens.iter().any(is_step);
     let says_place = named.step.is_some() || named.epoch.is_some() || counts_steps;
     // A bar of Rich without values: `Epoch 0/2 ━━━━ 10/10 0:00:01 • 0:00:00`.
-    let is_drawn = named.epoch.is_some() && named.position.is_some() && tokens.iter().any(is_bar);
+    let is_drawn = named.epoch.is_some() && named.position.is_some() && named.is_drawn;
     is_drawn || (says_place && tokens.iter().all(says_no_more))
 }
 

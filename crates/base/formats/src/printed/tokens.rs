@@ -5,6 +5,9 @@ use crate::record::ROUNDED_ZERO;
 /// What the names of source files end with: `trainer.py:140` is a place in one, not a value.
 const SOURCE_EXTENSIONS: [&str; 11] = ["py", "pyx", "cc", "cpp", "c", "cu", "cuh", "h", "hpp", "rs", "jl"];
 
+/// Behind a word it is as good as a blank.
+const ELLIPSIS: &str = "...";
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Token<'a> {
     Word(&'a str),
@@ -70,6 +73,11 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
             let is_listed = matches!(tokens.last(), Some(Token::Other('(')));
             tokens.push(if is_listed { Token::Other('0') } else { Token::Grouped(text) });
             rest = behind;
+            continue;
+        }
+        // `Step... (100 | Loss: 2.1)`
+        if letter == '.' && rest.starts_with(ELLIPSIS) && matches!(tokens.last(), Some(Token::Word(_))) {
+            rest = rest.trim_start_matches('.');
             continue;
         }
         let end = match letter {
@@ -168,15 +176,25 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
         return Token::Number { value, whole: text.parse().ok(), share: share_of(text), decimals };
     }
+    // The mean and the deviation of a cross validation of XGBoost: `0.51250+0.01250`.
+    let sum = text.rsplit_once('+').filter(|(mean, deviation)| {
+        first.is_ascii_digit() && !mean.ends_with('e') && number_of(deviation).is_some()
+    });
+    if let Some((value, (mean, _))) = sum.and_then(|sum| Some((number_of(sum.0)?, sum))) {
+        *rest = &whole_text[mean.len()..];
+        let decimals = if mean.contains('.') { Decimals::Point } else { Decimals::None };
+        return Token::Number { value, whole: mean.parse().ok(), share: None, decimals };
+    }
     if first.is_alphabetic() || first == '_' {
         let word = text.trim_end_matches(['/', '.', '-', '@']);
         *rest = &whole_text[word.len()..];
         return Token::Word(word);
     }
     // A sentence may end after a number.
-    match text.strip_suffix('.').and_then(number_of) {
+    let sentence = text.trim_end_matches('.');
+    match number_of(sentence).filter(|_| sentence.len() < text.len()) {
         Some(value) => {
-            let text = text.trim_end_matches('.');
+            let text = sentence;
             let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
             Token::Number { value, whole: text.parse().ok(), share: None, decimals }
         }

@@ -44,9 +44,9 @@ pub use read::INFRASTRUCTURE;
 pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
-    CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
-    KeepBest, LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, RESUME_PATH,
-    ResumeSection, RetryRule, RetrySection, RunSection, SigtermMeaning, SuperviseSection,
+    CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec,
+    DecimalMark, Goal, KeepBest, LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection,
+    RESUME_PATH, ResumeSection, RetryRule, RetrySection, RunSection, SigtermMeaning, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

@@ -10,7 +10,7 @@ use super::read_checks::tables;
 use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 use super::schema::nearest;
 use super::sections::{
-    CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
+    CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, DecimalMark, Goal, KeepBest,
     LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule,
     RetrySection, RunSection, SigtermMeaning, SuperviseSection,
 };
@@ -126,6 +126,7 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         comment: scope.read("comment", problems, letter("`\"#\"`")),
         skip_lines: scope.read("skip_lines", problems, whole(0, 1_000_000)).unwrap_or(0),
         trailing_separator: scope.read("trailing_separator", problems, flag).unwrap_or(false),
+        decimal: scope.read("decimal", problems, one_of(DecimalMark::WORDS)),
         missing: scope.read("missing", problems, one_or_more_texts).unwrap_or_default(),
         rules: scope.read("rules", problems, list(0, text)).unwrap_or_default(),
         schema: scope.read("schema", problems, text),

@@ -49,8 +49,8 @@ pub const SCHEMA: &[SectionSchema] = &[
         "data.*",
         &[
             "path", "format", "label", "group", "time", "columns", "header", "delimiter", "comment",
-            "skip_lines", "trailing_separator", "missing", "rules", "schema", "reference", "group_by",
-            "ignore", "role", "masks", "labels",
+            "skip_lines", "trailing_separator", "decimal", "missing", "rules", "schema", "reference",
+            "group_by", "ignore", "role", "masks", "labels",
         ],
     ),
     section(

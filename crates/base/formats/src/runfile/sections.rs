@@ -87,6 +87,16 @@ closed_list!(
     }
 );
 
+closed_list!(
+    /// What separates the decimals of a number in separated values.
+    DecimalMark, "decimal mark", {
+        /// A point.
+        Point = ".",
+        /// A comma; dots are between thousands.
+        Comma = ",",
+    }
+);
+
 /// One named data set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DataSpec {
@@ -116,6 +126,9 @@ pub struct DataSpec {
     /// Whether the rows of CSV files end with a separator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trailing_separator: bool,
+    /// The decimal mark of numbers in CSV files; a point when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<DecimalMark>,
     /// Strings that mean a missing value, besides the empty one.
     pub missing: Vec<String>,
     /// Conditions in SQL that every row must obey.

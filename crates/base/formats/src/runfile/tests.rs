@@ -48,6 +48,7 @@ delimiter = "\t"
 comment = "%"
 skip_lines = 2
 trailing_separator = true
+decimal = ","
 missing = "?"
 
 [preflight]
@@ -157,6 +158,7 @@ fn every_key_reaches_its_value() {
         (Some(DataFormat::Csv), Some(false), Some('\t'), &["?".to_owned()][..])
     );
     assert_eq!((test.comment, test.skip_lines, test.trailing_separator), (Some('%'), 2, true));
+    assert_eq!(test.decimal, Some(DecimalMark::Comma));
     let train = &file.data["train"];
     assert_eq!((train.role, train.group_by.len(), train.ignore.len()), (Some(DataRole::Train), 2, 1));
     assert_eq!(

@@ -74,8 +74,6 @@ pub enum EventItem {
     Restart {
         /// The step.
         step: MetricStep,
-        /// When: seconds since 1970 UTC.
-        wall_seconds: f64,
     },
     /// A hyperparameter.
     Parameter {
@@ -107,7 +105,7 @@ pub(super) fn read_event(event: &[u8], found: &mut impl FnMut(EventItem)) -> boo
     let mut is_whole = fields.rest().is_empty();
     let status = |log: &[u8]| Fields::of(log).any(|field| field == (1, Value::Varint(STATUS_START as u64)));
     if session_log.is_some_and(status) {
-        found(EventItem::Restart { step, wall_seconds });
+        found(EventItem::Restart { step });
     }
     let mut values = Fields::of(summary.unwrap_or_default());
     for (number, value) in values.by_ref() {

@@ -85,6 +85,64 @@ fn the_end_of_a_log_may_be_missing() {
     assert_eq!(reads(&thrown(&[MAIN], "torch.OutOfMem")), Reason::DeviceOom);
 }
 
+/// Proves what a traceback without its last lines says: the exception that a package raises in its last statement, a sample that was being read after
+/// others, an empty data set that a loader draws from, and a request of what loads weights; but not what code of the user says, nor that the handler
+/// of a loader was called.
+#[test]
+fn the_last_statement_says_what_is_missing() {
+    let steps = "step 1 loss 0.5\nstep 2 loss 0.4\n";
+    let installed = |file, function, code| (file, function, code);
+    let labels = "raise ValueError(f'labels must be below {count}')";
+    let lost = "raise FloatingPointError(";
+    let reader = "/v/site-packages/reader/check.py";
+    let sampler = "sampler = RandomSampler(dataset, generator=generator)  # type: ignore[arg-type]";
+    let draw = installed("/v/site-packages/torch/utils/data/dataloader.py", "__init__", sampler);
+    let hub = installed("/v/site-packages/torch/hub.py", "load_state_dict_from_url", "download(url)");
+    let fetch = installed("/usr/lib/python3.11/urllib/request.py", "http_open", "return self.do_open(r)");
+    let signal = "/v/site-packages/torch/utils/data/_utils/signal_handling.py";
+    let sample = ("ds.py", "__getitem__", "return self.rows[i][3]");
+    let rows: [(&str, &[Frame<'_>], Reason); 9] = [
+        ("", &[MAIN, installed(reader, "check", labels)], Reason::DataError),
+        ("", &[MAIN, ("t.py", "check", labels)], Reason::CodeError),
+        ("", &[MAIN, installed(reader, "check", lost)], Reason::NumericDivergence),
+        (
+            "",
+            &[MAIN, installed(reader, "check", "raise TypeError('labels must be a list')")],
+            Reason::CodeError,
+        ),
+        ("", &[MAIN, draw], Reason::DataError),
+        ("", &[MAIN, hub, fetch], Reason::NetworkError),
+        (steps, &[MAIN, LOADER, sample], Reason::DataError),
+        ("", &[MAIN, LOADER, sample], Reason::CodeError),
+        (steps, &[MAIN, installed(signal, "handler", "_error_if_any_worker_fails()")], Reason::CodeError),
+    ];
+    for (before, frames, reason) in rows {
+        assert_eq!(reads(&format!("{before}{}", torn(frames))), reason, "{frames:?}");
+    }
+    assert_eq!(reads(&thrown(&[MAIN, draw], "ValueError: num_samples should be a posi")), Reason::DataError);
+}
+
+/// Proves that a log which ends within the line of its exception is read as far as the line goes: by the first letters of a class or of a module, behind
+/// a rank too, and by the first words of a message.
+#[test]
+fn the_line_of_an_exception_may_be_cut() {
+    for (said, reason) in [
+        ("Memor", Reason::HostOom),
+        ("requests.exceptions.Conne", Reason::NetworkError),
+        ("torch.distributed.elastic.rende", Reason::NetworkError),
+        ("pandas.errors.Parse", Reason::DataError),
+        ("queue.Empty", Reason::CodeError),
+        ("RuntimeError: Memory", Reason::CodeError),
+        ("RuntimeError: CUDA error: uncorrectable N", Reason::NodeFailure),
+        ("jaxlib.XlaRuntimeError: RESOURCE_EXHAUSTED: TPU compile error. Ran", Reason::DeviceOom),
+    ] {
+        let log = format!("{}{said}", torn(&[MAIN]));
+        assert_eq!(reads(&log), reason, "{log}");
+        let of_rank: Vec<_> = log.lines().map(|line| format!("[rank1]: {line}")).collect();
+        assert_eq!(reads(&of_rank.join("\n")), reason, "{of_rank:?}");
+    }
+}
+
 /// Proves that a worker's exception decides behind the one that raises it again, in both forms of it, also where its own line is missing.
 #[test]
 fn a_worker_is_behind_the_exception_of_its_loader() {
@@ -185,4 +243,13 @@ fn an_evaluation_is_one_in_code_of_the_user() {
     for (frames, error, reason) in rows {
         assert_eq!(reads(&thrown(frames, error)), reason, "{frames:?} {error}");
     }
+}
+
+/// Proves that what Python prints of an exception that it could not raise names no cause: a pipe between processes of one machine was closed.
+#[test]
+fn an_object_that_python_describes_is_no_cause() {
+    let dumped = "object refcount : 3\nobject type name: ConnectionResetError\nobject repr     : ConnectionResetError(104, 'Connection reset by peer')\n";
+    assert_eq!(reads(dumped), Reason::Unknown);
+    let killed = "RuntimeError: DataLoader worker (pid 2164) is killed by signal: Killed.\n";
+    assert_eq!(reads(&format!("{dumped}{}", thrown(&[MAIN], killed.trim_end()))), Reason::HostOom);
 }

@@ -120,7 +120,9 @@ pub(super) fn has_doubts(
     };
     // What no rule knows may be an end too.
     let has_words = firm_end.is_none() && evidence.logs.iter().any(|log| log.log.ending.speaks_of_stop);
+    let is_unfinished = firm_end.is_none() && falls_short(evidence);
     has_words
+        || is_unfinished
         || placed.iter().any(|found| is_doubt(found) && counts(found))
         || telling.iter().any(|found| found.role == Role::Hint && counts(found))
 }

@@ -46,13 +46,15 @@ fn exit_code_0_does_not_hide_a_stop() {
 }
 
 /// Proves that a stop which was followed by a normal end, or by many other lines, does not change exit code 0, that a search's own budget of
-/// time is its plan, and that doubts make the success less than certain.
+/// time is its plan, and that doubts and a count far from its total make the success less than certain.
 #[test]
 fn exit_code_0_is_a_success_otherwise() {
     use Confidence::{Certain, Likely};
     let many = "saved a part\n".repeat(60);
     let rows = [
         ("step 1 loss 0.4\nstep 2 loss 0.3\n".to_owned(), Certain),
+        ("Epoch 6/90 loss 0.4\nEpoch 7/90 loss 0.3\n".into(), Likely),
+        ("Epoch 7/90 loss 0.3\n7 epochs completed in 0.1 hours.\n".into(), Certain),
         ("step 1 loss nan\nstep 2 loss 0.3\n".into(), Likely),
         ("Received SIGINT in a helper\nTraining finished\n".into(), Likely),
         (format!("Received SIGINT in a helper\n{many}"), Likely),

@@ -46,9 +46,14 @@ pub(super) fn stopped_it(hit: &Hit, evidence: &TerminationEvidence) -> bool {
     let code = own_code(hit).unwrap_or_default();
     let is_checked = hit.text.contains("AssertionError") && code.contains("is not None");
     let was_nothing = (is_checked || NOTHING_READ.is_match(&hit.text)) && MEDIA.is_match(code);
-    let is_in = |phase| hit.phases.contains(&phase);
+    was_nothing || (may_be_of_content(&hit.text) && was_being_read(&hit.phases, evidence))
+}
+
+/// Whether a sample was being read or joined to a batch after others had been.
+pub(super) fn was_being_read(phases: &[Phase], evidence: &TerminationEvidence) -> bool {
+    let is_in = |phase| phases.contains(&phase);
     let is_loading = is_in(Phase::LoadSample) && !is_in(Phase::PinMemory) && !is_in(Phase::LocalPeer);
-    was_nothing || (is_loading && may_be_of_content(&hit.text) && has_worked(evidence))
+    is_loading && has_worked(evidence)
 }
 
 /// Whether the attempt printed or recorded a result of its work, as far as its last lines and those before a traceback show.

@@ -7,9 +7,11 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::{StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
+use super::lasting::is_code_type;
 use super::near_end::MESSAGE_LINES;
 use super::rule::FactRule;
-use crate::scan::{Handling, Hit, LogEvidence, Phase, TracebackEnd};
+use super::sample;
+use crate::scan::{self, Handling, Hit, LogEvidence, LogScanner, Phase, TracebackEnd};
 use crate::signatures::{Role, code};
 
 /// A traceback without its end this far from the end of the log was not cut off.
@@ -19,21 +21,62 @@ const NEAR_END_LINES: u64 = 40;
 static EXCEPTION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^([A-Za-z_]\w*\.)*[A-Z]\w*(: .*)?$").expect("a fixed pattern"));
 
+/// A statement that raises an exception of a class, with its arguments as far as they are on its line.
+static RAISE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^raise ((?:\w+\.)*[A-Z]\w*)(?:\((.*))?$").expect("a fixed pattern"));
+
 /// Classes that are known by their first letters, where the log ends within their names.
-const CLASSES: [(&str, Reason); 5] = [
+const CLASSES: [(&str, Reason); 14] = [
     ("KeyboardInterrupt", Reason::Cancelled),
     ("OutOfMemoryError", Reason::DeviceOom),
+    ("ResourceExhaustedError", Reason::DeviceOom),
+    ("MemoryError", Reason::HostOom),
+    ("FloatingPointError", Reason::NumericDivergence),
     ("UnicodeDecodeError", Reason::DataError),
     ("UnidentifiedImageError", Reason::DataError),
     ("JSONDecodeError", Reason::DataError),
+    ("ParserError", Reason::DataError),
+    ("BadZipFile", Reason::DataError),
+    ("ConnectionError", Reason::NetworkError),
+    ("ConnectionResetError", Reason::NetworkError),
+    ("ConnectionRefusedError", Reason::NetworkError),
+    ("MaxRetryError", Reason::NetworkError),
 ];
 /// Fewer letters are the beginning of too many names.
-const FIRST_LETTERS_MIN: usize = 6;
+const FIRST_LETTERS_MIN: usize = 5;
+/// Modules of which every exception has one reason, as far as no other module begins with the same letters.
+const MODULES: [(&str, Reason); 6] = [
+    ("torch.distributed.elastic.r", Reason::NetworkError),
+    ("requests.ex", Reason::NetworkError),
+    ("urllib3.ex", Reason::NetworkError),
+    ("http.client.", Reason::NetworkError),
+    ("PIL.", Reason::DataError),
+    ("json.dec", Reason::DataError),
+];
 
 /// What the class says of which `text` is the beginning.
 fn torn_class(text: &str) -> Option<Reason> {
-    let letters = text.rsplit(['.', ' ']).next().filter(|letters| letters.len() >= FIRST_LETTERS_MIN)?;
-    CLASSES.iter().find(|(class, _)| class.starts_with(letters)).map(|(_, reason)| *reason)
+    if text.contains(": ") {
+        return None; // the class is whole, and no rule knows it
+    }
+    let letters = text.rsplit('.').next().filter(|letters| letters.len() >= FIRST_LETTERS_MIN);
+    let of_class = |letters: &str| {
+        let found = CLASSES.iter().find(|(class, _)| class.starts_with(letters));
+        found.map(|(_, reason)| *reason)
+    };
+    torn_module(text).or_else(|| letters.and_then(of_class))
+}
+
+/// What the module says with which `text` begins.
+fn torn_module(text: &str) -> Option<Reason> {
+    MODULES.iter().find(|(module, _)| text.starts_with(module)).map(|(_, reason)| *reason)
+}
+
+/// The line without the rank that printed it: `[rank3]: `.
+fn without_rank(line: &str) -> &str {
+    let behind = line.strip_prefix("[rank").and_then(|rest| rest.split_once("]:"));
+    let of_rank = behind.filter(|(rank, _)| rank.bytes().all(|byte| byte.is_ascii_digit()));
+    of_rank.map_or(line, |(_, text)| text.strip_prefix(' ').unwrap_or(text))
 }
 
 /// The last traceback of a stream, if the stream ends soon after it.
@@ -50,9 +93,12 @@ pub(super) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
     if end.phases.contains(&Phase::Launcher) {
         return None;
     }
-    let (line_number, text) =
-        exception_after(end, &log.log).unwrap_or_else(|| (end.line_number, end.text.clone()));
-    let reason = torn_class(&text).unwrap_or_else(|| reason_of(&end.phases));
+    let exception = exception_after(end, &log.log);
+    let reason = match reason_of(exception.as_ref().map(|(_, text)| without_rank(text)), end, &log.log) {
+        Reason::CodeError if is_sample(exception.as_ref(), end, evidence) => Reason::DataError,
+        reason => reason,
+    };
+    let (line_number, text) = exception.unwrap_or_else(|| (end.line_number, end.text.clone()));
     let mut finding = TerminationFinding::new(reason, FactRule::TornTraceback, Confidence::Guess);
     finding.items.push(EvidenceItem {
         source: EvidenceSource::Log,
@@ -65,7 +111,7 @@ pub(super) fn reading(evidence: &TerminationEvidence) -> Option<TerminationFindi
 
 /// Whether the reading has the line of an exception, and not only a frame: stacks are printed of healthy processes too.
 pub(super) fn names_an_exception(reading: &TerminationFinding) -> bool {
-    reading.items.first().is_some_and(|item| EXCEPTION.is_match(&item.text))
+    reading.items.first().is_some_and(|item| EXCEPTION.is_match(without_rank(&item.text)))
 }
 
 /// Whether the run continued after it: after its header, or after the exception that it ends with.
@@ -79,16 +125,68 @@ fn was_dealt_with(end: &TracebackEnd, hits: &[Hit]) -> bool {
     header.into_iter().chain(thrown).any(|hit| hit.handling == Handling::Handled)
 }
 
-/// The line behind the last frame and its code, with its number, if it is an exception.
-fn exception_after(end: &TracebackEnd, log: &LogEvidence) -> Option<(u64, String)> {
+/// The kept lines with their numbers, from this one on.
+fn numbered_lines(log: &LogEvidence, line_number: u64) -> impl Iterator<Item = (u64, &str)> {
     let first_kept = (log.line_count + 1).saturating_sub(log.last_lines.len() as u64);
-    let mut behind = (first_kept..).zip(&log.last_lines).skip_while(|(number, _)| *number <= end.line_number);
-    let (number, line) = behind.find(|(_, line)| !line.is_empty() && !line.starts_with(' '))?;
-    EXCEPTION.is_match(line).then(|| (number, line.clone()))
+    (first_kept..)
+        .zip(log.last_lines.iter().map(String::as_str))
+        .skip_while(move |(number, _)| *number < line_number)
 }
 
-fn reason_of(phases: &[Phase]) -> Reason {
-    let is_of_checkpoints = Phase::are_of_checkpoints(phases);
+/// The line behind the last frame and its code, with its number, if it is an exception or the log ends within the name of one.
+fn exception_after(end: &TracebackEnd, log: &LogEvidence) -> Option<(u64, String)> {
+    let is_behind = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    let (number, line) =
+        numbered_lines(log, end.line_number + 1).find(|(_, line)| is_behind(without_rank(line)))?;
+    let said = without_rank(line);
+    let is_cut = number == log.line_count && torn_module(said).is_some();
+    (is_cut || EXCEPTION.is_match(said)).then(|| (number, line.to_owned()))
+}
+
+/// What the beginning of the exception says, what the frames were doing, or what a package raises in the last of them.
+fn reason_of(exception: Option<&str>, end: &TracebackEnd, log: &LogEvidence) -> Reason {
+    if let Some(reason) = exception.and_then(torn_class) {
+        return reason;
+    }
+    match reason_of_phases(&end.phases) {
+        Reason::CodeError if exception.is_none() => raised_in_package(end, log).unwrap_or(Reason::CodeError),
+        reason => reason,
+    }
+}
+
+/// What the last statement says that the log has, if code of a package raises an exception with it.
+fn raised_in_package(end: &TracebackEnd, log: &LogEvidence) -> Option<Reason> {
+    if !scan::is_installed(end.text.as_bytes()) {
+        return None;
+    }
+    let below = end.line_number + 1;
+    let (_, code) = numbered_lines(log, below).next().filter(|(number, _)| *number == below)?;
+    let statement = RAISE.captures(without_rank(code).trim_start())?;
+    let words = statement.get(2).map_or("", |words| words.as_str());
+    let exception = format!("{}: {words}\n", &statement[1]);
+    if is_code_type(&exception) {
+        return None;
+    }
+    let said = LogScanner::scan(exception.as_bytes());
+    let is_telling = |hit: &&Hit| {
+        matches!(hit.role, Role::Cause | Role::Exception)
+            && hit.handling == Handling::Open
+            && hit.reason != Reason::CodeError
+    };
+    said.hits.iter().find(is_telling).map(|hit| hit.reason)
+}
+
+/// Whether one sample may have stopped the work.
+fn is_sample(exception: Option<&(u64, String)>, end: &TracebackEnd, evidence: &TerminationEvidence) -> bool {
+    exception.is_none_or(|(_, text)| sample::may_be_of_content(without_rank(text)))
+        && sample::was_being_read(&end.phases, evidence)
+}
+
+fn reason_of_phases(phases: &[Phase]) -> Reason {
+    let at = |phase| phases.iter().position(|other| *other == phase);
+    // A file that is fetched for a checkpoint is not one yet.
+    let is_fetching = at(Phase::Request) > at(Phase::SaveCheckpoint).max(at(Phase::LoadCheckpoint));
+    let is_of_checkpoints = Phase::are_of_checkpoints(phases) && !is_fetching;
     if phases.contains(&Phase::LookUp) || (phases.contains(&Phase::Decode) && !is_of_checkpoints) {
         Reason::DataError
     } else if phases.contains(&Phase::Evaluate) {

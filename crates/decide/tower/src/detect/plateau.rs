@@ -3,7 +3,9 @@
 //! Only the beginning counts: a run that has learned and then stays level has converged, and nothing is wrong with
 //! that. Blocks of values are compared with the first one: 50 of them, or fewer where a script records its loss every so many steps only. It fires
 //! when the loss of the last blocks is certainly not lower by the wanted fraction, with the noise of both taken into account; while the noise is
-//! too large for that, it waits.
+//! too large for that, it waits, and the blocks become longer: a first block of few values would hide every plateau.
+//!
+//! Where many steps are between two values, a quick learner is done at the second one: a first value far above the block after it has fallen.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Warn;
@@ -17,6 +19,10 @@ const BLOCK: u32 = 50;
 const SPARSE_BLOCK: u32 = 10;
 /// The first values are compared with the rest of the first block: a quick learner is done within it.
 const HEAD: u32 = 5;
+/// Steps between two values from which one of them alone can be learning.
+const SPARSE_STEPS: u64 = 5;
+/// Deviations by which the first value must be higher to have fallen for certain: they are of few values.
+const CERTAIN_OF_ONE: f64 = 6.0;
 /// Standard errors by which a block must be lower to have learned for certain.
 const CERTAIN: f64 = 4.0;
 /// Times the wanted fraction that the improvement may at most be, noise included, to count as none.
@@ -38,16 +44,33 @@ impl Mean {
         self.squares += delta * (value - self.mean);
     }
 
+    /// The values of both (Chan, Golub and LeVeque 1979).
+    fn with(self, other: Self) -> Self {
+        let (own, further) = (f64::from(self.count), f64::from(other.count));
+        let delta = other.mean - self.mean;
+        let share = further / (own + further);
+        Self {
+            count: self.count + other.count,
+            mean: self.mean + delta * share,
+            squares: self.squares + other.squares + delta * delta * own * share,
+        }
+    }
+
+    /// The variance of the values.
+    fn variance(&self) -> f64 {
+        if self.count < 2 { f64::INFINITY } else { self.squares / (f64::from(self.count) - 1.0) }
+    }
+
     /// The squared standard error of the mean.
     fn error_squared(&self) -> f64 {
-        let count = f64::from(self.count);
-        if self.count < 2 { f64::INFINITY } else { self.squares / (count - 1.0) / count }
+        self.variance() / f64::from(self.count)
     }
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plateau {
     seen: u32,
+    first_value: f64,
     head: Mean,
     first: Mean,
     /// Whether the first block is complete.
@@ -67,7 +90,7 @@ impl Plateau {
         }
         self.seen += 1;
         if self.seen == 1 {
-            (self.first_step, self.block_step) = (sample.step, sample.step);
+            (self.first_step, self.block_step, self.first_value) = (sample.step, sample.step, sample.value);
         }
         if self.seen <= HEAD {
             self.head.push(sample.value);
@@ -91,7 +114,8 @@ impl Plateau {
         let fall = from.mean - to.mean;
         let error = (from.error_squared() + to.error_squared()).sqrt();
         let wanted = rule.threshold * from.mean.abs();
-        if fall > wanted + CERTAIN * error || from.mean == 0.0 {
+        let fell_at_once = is_first && self.fell_at_once(wanted, sample.step);
+        if fall > wanted + CERTAIN * error || fell_at_once || from.mean == 0.0 {
             self.settled = true;
             return None;
         }
@@ -114,9 +138,20 @@ impl Plateau {
                 ),
             }));
         }
-        if !is_over {
+        let is_too_noisy = !is_first && !quiet && self.block.count >= self.first.count;
+        if is_over && is_too_noisy {
+            self.first = self.first.with(self.block);
+        }
+        if !is_over || is_too_noisy {
             self.block = Mean::default();
         }
         None
+    }
+
+    /// Whether the loss fell with the first of values that are many steps apart, against the rest of the first block.
+    fn fell_at_once(&self, wanted: f64, step: Step) -> bool {
+        let steps_each = step.saturating_sub(self.first_step) / u64::from(self.seen.max(2) - 1);
+        let fall = self.first_value - self.first.mean;
+        steps_each >= SPARSE_STEPS && fall > wanted + CERTAIN_OF_ONE * self.first.variance().sqrt()
     }
 }

@@ -193,6 +193,28 @@ fn a_plateau_is_counted_in_steps() {
     }
 }
 
+/// Proves that a plateau is found under noise that a first block of few values could not show it under, and that a run which learned before the
+/// second of its rare values is none.
+#[test]
+fn a_plateau_of_rare_or_noisy_values_is_found() {
+    let run = |every: Step, noise: f64, level: fn(Step, Step) -> f64| {
+        let mut rng = SplitMix64::new(7);
+        fired(&stream(
+            (0..3000)
+                .filter(|step| step % every == 0)
+                .map(|step| (step, vec![(0, "loss", level(step, every) + noise * normal(&mut rng))])),
+        ))
+    };
+    for (every, noise) in [(1, 0.3), (10, 0.15), (50, 0.1)] {
+        let found = run(every, noise, |_, _| 2.3);
+        assert!(matches!(found[..], [(Detector::Plateau, 500..3000)]), "every {every}: {found:?}");
+    }
+    for every in [10, 20, 50, 100] {
+        let at_once = run(every, 0.005, |step, every| if step < every { 2.3 } else { 0.4 });
+        assert_eq!(at_once, [], "every {every}");
+    }
+}
+
 /// Proves that a validation loss which rises while the training loss falls is reported, and that noise, and both
 /// rising, are not.
 #[test]

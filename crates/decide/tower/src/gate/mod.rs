@@ -262,9 +262,11 @@ fn decided(
     Ok(Found { range, support: measured.support() })
 }
 
-/// The facts of a model: whatever it predicts, they stay.
-const FACTS: [&str; 6] =
-    ["size_bytes", "weights_bytes", "training_seconds", "gpu_seconds", "cost_usd", "latency_seconds"];
+/// The facts of a model and how fast it answers: whatever it predicts, they stay.
+const FACTS: [&str; 8] = [
+    "size_bytes", "weights_bytes", "training_seconds", "gpu_seconds", "cost_usd", "latency_seconds",
+    "latency_p95_seconds", "rows_per_second",
+];
 
 /// The commands that test gates: against a model that knows nothing, the predictions of an evaluation shuffled; and those over a fact of the
 /// model against one where it is twice or half what they allow.

@@ -305,6 +305,12 @@ fn a_gate_is_tested_by_a_command() {
          trackway gates fixture evl_1 --name 'a bad model' --set size_bytes=2000000 --out bad.json; \
          trackway gates test --gate 'size_bytes <= 1e6' --bad bad.json"
     );
+    let rules = ["value(latency_p95_seconds) < 1".to_owned(), "rows_per_second > 10".to_owned()];
+    assert_eq!(
+        super::how_to_verify(&rules, "evl_1"),
+        "trackway gates fixture evl_1 --name 'a bad model' --set latency_p95_seconds=2 --set rows_per_second=5 --out bad.json; \
+         trackway gates test --gate 'value(latency_p95_seconds) < 1' --gate 'rows_per_second > 10' --bad bad.json"
+    );
 }
 
 /// Proves that an extreme over all probes decides nothing if one of them was not measured, with its reason; the baseline is not concerned.

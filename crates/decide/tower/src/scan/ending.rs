@@ -125,7 +125,7 @@ fn last_words(last_lines: &[String], first_kept: u64) -> Option<LastWords> {
 
 /// A training loss with its value.
 static LOSS: Pattern = Pattern::new(
-    r"(^|[^a-z])([a-z]{1,8}[ _/.])?(loss|losses|avgloss|trainloss|nll|cost|objective)['\x22]?\]?\s{0,4}(\([a-z]+\))?\s{0,4}[:=| ]\s{0,4}(tensor\(|array\(|np\.float\d+\()?['\x22\[(]?\s{0,4}([+-]?(nan|inf|infinity)\b|[+-]?\d[\d.]*(e[+-]?\d+)?)",
+    r"(^|[^a-z])([a-z]{1,8}[ _/.])?(loss|losses|avgloss|trainloss|nll|cost|objective)['\x22]?\]?\s{0,4}(\([a-z]+\))?\s{0,4}[:=| ]\s{0,4}(tensor\(|array\(|np\.float\d+\()?['\x22\[(]?\s{0,4}([+-]?(nan|inf|infinity)\b|[+-]?\d[\d.,]*(e[+-]?\d+)?)",
 );
 /// Averages at the end, from which a trainer leaves out what was NaN.
 static SUMMARY: Pattern = Pattern::new(r"_runtime|_per_second|\b(total|final|average|mean) (train )?loss");
@@ -150,7 +150,7 @@ static FINE_COUNT: Pattern =
     Pattern::new(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d");
 /// A result of the work in the count.
 static RESULT: Pattern = Pattern::new(
-    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+\.\d|\b(done|finished|completed?)\b",
+    r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+[.,]\d|\b(done|finished|completed?)\b",
 );
 /// Words of ends that are not the plan's.
 static STOP_WORD: Pattern = Pattern::new(
@@ -247,7 +247,7 @@ fn loss_is_finite(line: &[u8]) -> Option<bool> {
         return None;
     }
     let is_number = value.as_bytes().iter().any(u8::is_ascii_digit);
-    let is_zero = is_number && value.as_bytes().iter().all(|byte| matches!(byte, b'0' | b'.'));
+    let is_zero = is_number && value.as_bytes().iter().all(|byte| matches!(byte, b'0' | b'.' | b','));
     // A trainer that leaves out the NaN of a step reports a loss of zero for it.
     if is_zero {
         return LOST_GRADIENT.is_match(line).then_some(false);
@@ -313,6 +313,8 @@ mod tests {
             ("loss=tensor(nan, device='cuda:0')", 1),
             ("Train Loss (avg): nan", 1),
             ("loss nan\nloss 0.5", 0),
+            ("loss nan\nstep 61 | loss 0,0161", 0),
+            ("loss nan\nloss 0, acc 0,5", 1),
             ("loss nan\nloss nan\n{'train_runtime': 4.1, 'train_loss': 0.02}", 2),
             ("val_loss: nan", 0),
             ("Validation loss: nan", 0),

@@ -36,7 +36,7 @@ pub(super) fn own_frame(line: &[u8], line_number: u64, behind: &[u8]) -> Option<
 }
 
 /// Whether the frame, or the path of one, is not of code of the user.
-pub(super) fn is_installed(frame: &[u8]) -> bool {
+pub(crate) fn is_installed(frame: &[u8]) -> bool {
     INSTALLED.is_match(frame)
 }
 

@@ -21,5 +21,6 @@ mod traceback;
 pub use ending::{LastWords, Moment, StreamEnding};
 pub(crate) use ending::{falls_short, is_counted};
 pub use evidence::{Handling, Hit, LogEvidence, OwnFrame, Phase, TracebackEnd};
+pub(crate) use frame::is_installed;
 pub use line::MAX_TEXT_BYTES;
 pub use scanner::{FIRST_HITS_PER_SIGNATURE, LAST_LINES, LogScanner};

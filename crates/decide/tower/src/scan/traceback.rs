@@ -44,6 +44,7 @@ pub(super) const LITERALS: &[&str] = &[
     "._nn.cross_entropy_loss(",
     "._nn.nll_loss",
     "torch.embedding(",
+    "randomsampler(dataset",
 ];
 /// How far before a traceback its announcement is.
 const ANNOUNCED_LINES: u64 = 2;
@@ -59,10 +60,10 @@ static FRAME: Pattern = Pattern::new(
     r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#,
 );
 
-/// Frames that look like work that they are not: of `torch.compile`, of the step of a Trainer that may also log and save, and of a spawned
-/// process that calls what it was spawned for.
+/// Frames that look like work that they are not: of `torch.compile`, of the step of a Trainer that may also log and save, of a spawned
+/// process that calls what it was spawned for, and of a loader's handler that hears of a worker's end wherever the main program is.
 static NO_PHASE: Pattern = Pattern::new(
-    r#"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b|[/\\]torch[/\\]multiprocessing[/\\]spawn\.py", line \d+, in _wrap\b"#,
+    r#"[/\\]_utils[/\\]signal_handling\.py|[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b|[/\\]torch[/\\]multiprocessing[/\\]spawn\.py", line \d+, in _wrap\b"#,
 );
 
 /// Frames that match the pattern are at work on this.
@@ -128,12 +129,14 @@ static DECODERS: Pattern = Pattern::new(
 );
 
 /// What the code line of a frame calls: a shortened traceback has no frame of what it called.
-static CALLS: [(Phase, Pattern); 4] = [
+static CALLS: [(Phase, Pattern); 5] = [
     phase(Phase::LookUp, r"\._nn\.(cross_entropy_loss|nll_loss\w*)\(|\btorch\.embedding\("),
     phase(
         Phase::PinMemory,
         r"\.pin_memory\(|\b(cuda|hip)(hostalloc|mallochost|hostmalloc|hostregister)\(|\balloc_pinned_memory\(",
     ),
+    // A loader gives its sampler nothing but the data set, which may be empty.
+    phase(Phase::CheckInput, r"\bsampler = RandomSampler\(dataset(, generator=generator)?\)"),
     phase(Phase::SaveCheckpoint, r"\b(torch\.save|save_checkpoint|save_pretrained)\("),
     phase(
         Phase::LoadCheckpoint,

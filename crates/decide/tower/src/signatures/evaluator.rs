@@ -23,7 +23,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "evaluator.task",
         EvaluatorError,
-        r"mismatch in the number of predictions|\btasks? (\W\w{1,40}\W )?(were |was )?not found|classification metrics can'?t handle|average='binary'|target is multi(class|label)|roc.?auc[^\n]{0,40}(not defined|error|undefined)|y_(true|pred)[^\n]{0,60}(mismatch|different|inconsistent|contains|unknown|nan)|\b(rouge|bleu|bertscore|meteor|sacrebleu|comet)[^\n]{0,60}(error|fail|exception|empty)|results do not correspond to current coco set|answer extraction failed|(testing|test|evaluation|detection|prediction) results?[^\n]{0,40} (is|are) empty|predictions?[^\n]{0,40}references?[^\n]{0,60}(mismatch|length|match|expected)",
+        r"mismatch in the number of predictions|\btasks? (\W\w{1,40}\W )?(were |was )?not found|classification metrics can'?t handle|average='binary'|target is multi(class|label)|roc.?auc[^\n]{0,40}(not defined|error|undefined)|y_(true|pred)[^\n]{0,60}(mismatch|different|inconsistent|contains|unknown|nan)|\b(rouge|bleu|bertscore|meteor|sacrebleu|comet)[^\n]{0,60}(error|fail|exception|empty)|answer extraction failed|(testing|test|evaluation|detection|prediction) results?[^\n]{0,40} (is|are) empty|predictions?[^\n]{0,40}references?[^\n]{0,60}(mismatch|length|match|expected)",
     )
     .unless(r"comet_ml|comet\.(com|ml)"),
 ];

@@ -30,9 +30,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.resource_exhausted",
         DeviceOom,
-        r"(resource.?exhausted)[^\n]*(out ?of memory|oom when|out\s*$|failed to allocate|ran out of memory|attempting to (reserve|allocate)|hbm|allocating|memory space)",
+        r"(resource.?exhausted)[^\n]*(out ?of memory|oom when|out\s*$|failed to allocate|ran out of memory|attempting to (reserve|allocate)|hbm|allocating|memory space)|xlaruntimeerror: resource_exhausted",
     )
-    .unless(r"device:cpu|allocator (cpu|mklcpu)|\bhost memory"),
+    .unless(r"device:cpu|allocator (cpu|mklcpu)|\bhost memory|larger than max"),
     cause(
         "device_oom.tensor_allocation",
         DeviceOom,

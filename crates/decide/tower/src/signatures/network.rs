@@ -46,7 +46,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NetworkError,
         r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|(?-i:UNAVAILABLE|Unavailable): |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bPMIX_ERR_(UNREACH|LOST_CONNECTION|COMM_FAILURE)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|server closed the connection|connection unexpectedly closed|connection (was )?(unexpectedly )?(dropped|terminated) (by|unexpectedly)|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
-    .unless(r"multiprocessing|\bgloo\b|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
+    .unless(r"multiprocessing|^object (type name|repr) *:|\bgloo\b|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(
         "network.tracker",
         NetworkError,

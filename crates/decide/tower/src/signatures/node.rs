@@ -28,7 +28,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.ecc",
         NodeFailure,
-        r"\buncorrect(able|ed)[^\n]{0,40}(ecc|error|nvlink|memory)|eccuncorrectable|double.bit (ecc|error)|row.?remap(ping|per)?[^\n]{0,20}fail|machine check (exception|error)|\bhardware error\b|mce: \[hardware|ecc error",
+        r"\buncorrect(able|ed)[^\n]{0,40}(ecc|error|nvlink|memory)|cuda error: uncorrectable|eccuncorrectable|double.bit (ecc|error)|row.?remap(ping|per)?[^\n]{0,20}fail|machine check (exception|error)|\bhardware error\b|mce: \[hardware|ecc error",
     )
     .unless(r"\b0 (uncorrect|ecc|errors)|ecc errors?: (0|none)"),
     cause(

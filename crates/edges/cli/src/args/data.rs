@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use trackway_flows::data::clean::{Duplicates, Protection};
 use trackway_flows::data::split::SplitMethod;
+use trackway_formats::runfile::DecimalMark;
 
 use super::{Word, one_of};
 
@@ -581,6 +582,12 @@ pub struct TableArgs {
 const HEADERS: [Word<bool>; 2] =
     [("yes", true, "The first row names the columns"), ("no", false, "The first row is data")];
 
+/// The decimal mark of numbers.
+const DECIMAL_MARKS: [Word<DecimalMark>; 2] = [
+    (".", DecimalMark::Point, "A point: 1234.50"),
+    (",", DecimalMark::Comma, "A comma, with or without dots between thousands: 1234,50 and 1.234,50"),
+];
+
 /// How to read CSV.
 #[derive(Debug, Args)]
 pub struct ReadingArgs {
@@ -602,6 +609,9 @@ pub struct ReadingArgs {
     /// Rows of CSV files end with a separator
     #[arg(long)]
     pub trailing_separator: bool,
+    /// Decimal mark of numbers in CSV files [default: .]
+    #[arg(long, value_name = "CHAR", value_parser = one_of(&DECIMAL_MARKS))]
+    pub decimal: Option<DecimalMark>,
     /// String that marks a missing value; repeatable [default: ?, NA, null and similar]
     #[arg(long, value_name = "TEXT")]
     pub missing: Vec<String>,

@@ -95,6 +95,7 @@ fn every_proposed_command_works_in_its_state() {
                     Vec::new()
                 },
                 has_evaluate: is(3),
+                is_evaluated: is(7),
                 unmet_evaluation: is(4).then(|| "eval_01jz0000000000000000000001".to_owned()),
                 last_good: is(5).then_some(run_id),
                 health: (is(6) && reason.is_some() && kind == LaunchKind::Train).then(suspect),

@@ -130,6 +130,7 @@ pub struct AmendRunArgs {
 #[command(after_help = "Examples:
   trackway compare baseline larger
   trackway compare 01kabc 01kdef --metrics loss,val_loss --html comparison.html
+  trackway compare baseline larger --metrics eval.accuracy,eval.slice.older.recall
   trackway compare $(trackway runs --where 'val_loss < 0.3' --json | jq -r '.[].run_id')
 
 Metrics are those of the effective curve: steps that were trained again after a resume count once.")]
@@ -137,8 +138,8 @@ pub struct CompareArgs {
     /// Two or more runs: ids, unique parts of ids, names, or `last`
     #[arg(value_name = "RUN", num_args = 2.., required = true)]
     pub runs: Vec<String>,
-    /// Only these metrics
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Only these metrics, and numbers of evaluations (`eval.accuracy`, as in `runs --sort`)
+    #[arg(long, value_name = "NAMES")]
     pub metrics: Vec<String>,
     /// Write a self-contained HTML report with tables and curves
     #[arg(long, value_name = "FILE")]

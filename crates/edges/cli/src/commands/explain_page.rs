@@ -14,9 +14,10 @@ use trackway_api::runs::{RunAmendment, RungSummary};
 use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
 use trackway_core::{Health, TerminationReason};
+use trackway_flows::data::{ReadNote, sentences};
 use trackway_ledger::RunState;
 
-use super::evaluate::{evaluator_name, few_metrics, gate_summary};
+use super::evaluate::{evaluator_name, few_metrics, gate_summary, other_code};
 use super::preflight::counted_verdicts;
 use super::sections::{fact, facts, lines, listed, more, newest, optional, section};
 use super::{
@@ -32,6 +33,7 @@ const METRICS_MAX: usize = 12;
 /// Most changes of a difference that are shown.
 const CHANGES_MAX: usize = 24;
 const ARTIFACTS_MAX: usize = 12;
+const LEFT_OUT_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
 /// Most processes whose stacks are shown.
@@ -61,6 +63,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         listed(printer, "Decisions", &page.retries, decisions);
         facts(printer, "Parameters", explain_parameters::lines(&page.parameters));
         listed(printer, "Metrics", &page.metrics, metrics);
+        listed(printer, "Left out", &page.reading, left_out);
         unseen(printer, page.progressive.as_ref());
         facts(printer, "Machine", explain_machine::lines(&page.machine));
         facts(printer, "Tags", page.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect());
@@ -197,18 +200,18 @@ fn why(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
     }
     optional(printer, "status", exit_status(attempt.exit_code, attempt.signal));
-    page.health.iter().for_each(|health| healthy(printer, health));
+    page.health.iter().for_each(|health| healthy(printer, health, page.health_lines()));
 }
 
 /// Whether what it computed is worth something, and what that rests on.
-fn healthy(printer: Printer, health: &ExplainedHealth) {
+fn healthy(printer: Printer, health: &ExplainedHealth, lines: Vec<String>) {
     let tone = match health.health {
         Some(Health::Ok) => Tone::Good,
         Some(Health::Broken) => Tone::Bad,
         _ => Tone::Warning,
     };
     fact(printer, "health", printer.tone(tone, health.word()));
-    for line in health.lines() {
+    for line in lines {
         fact(printer, "", line);
     }
 }
@@ -538,6 +541,12 @@ fn metrics(printer: Printer, metrics: &[MetricSummary]) {
     more(printer, metrics.len().saturating_sub(METRICS_MAX));
 }
 
+/// What of the output, of files of metrics or of an import was left out or changed.
+fn left_out(printer: Printer, notes: &[ReadNote]) {
+    lines(printer, sentences(notes.iter().take(LEFT_OUT_MAX)));
+    more(printer, notes.len().saturating_sub(LEFT_OUT_MAX));
+}
+
 fn versions(printer: Printer, versions: &[ModelVersion]) {
     for one in versions {
         let step = one.step.map(|step| format!("step {step}, ")).unwrap_or_default();
@@ -561,6 +570,7 @@ fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
     };
     let columns = ["  evaluation", "step", "evaluator", "state", "gates", ""];
     printer.table(&columns, evaluations.iter().map(cells).collect());
+    other_code(printer, "  ", evaluations);
 }
 
 fn cost(printer: Printer, page: &Explanation) {

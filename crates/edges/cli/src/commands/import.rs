@@ -7,6 +7,8 @@ use crate::exit::{BLOCKED, Exit};
 use crate::printer::Printer;
 use crate::units::counted;
 
+/// The kind of what is neither a number nor a parameter nor a tag.
+const OBJECT: &str = "object";
 /// So many of what was left out and of what was changed are shown.
 const SHOWN_MAX: usize = 20;
 
@@ -45,8 +47,13 @@ fn print(report: &ImportReport, printer: Printer) {
 
 fn sentences(done: &str, list: &[SkippedPath]) -> Vec<String> {
     let place = |path: &str| if path.is_empty() { String::new() } else { format!(" {path}") };
-    let number = |count: u64| if count == 1 { String::new() } else { format!(" ({count})") };
-    let sentence = |it: &SkippedPath| format!("{done}{}: {}{}", place(&it.path), it.why, number(it.count));
+    let number = |it: &SkippedPath| match it.count {
+        1 => String::new(),
+        // Their sentence has a number of each kind.
+        _ if it.kind == OBJECT => String::new(),
+        count => format!(" ({count})"),
+    };
+    let sentence = |it: &SkippedPath| format!("{done}{}: {}{}", place(&it.path), it.why, number(it));
     let more = list.len().saturating_sub(SHOWN_MAX);
     let more = (more > 0).then(|| format!("{done}: {more} more, which --json lists"));
     list.iter().take(SHOWN_MAX).map(sentence).chain(more).collect()
@@ -67,6 +74,9 @@ mod tests {
         };
         let shown = sentences("skipped", &[omission("mlflow.db", 3), omission("", 1)]);
         assert_eq!(shown, ["skipped mlflow.db: `value` is NULL (3)", "skipped: `value` is NULL"]);
+        let why = "not: histogram (19), text (2)".to_owned();
+        let objects = SkippedPath { kind: OBJECT.into(), path: String::new(), count: 21, why };
+        assert_eq!(sentences("skipped", &[objects]), ["skipped: not: histogram (19), text (2)"]);
         let many: Vec<SkippedPath> = (0..SHOWN_MAX + 2).map(|_| omission("a", 1)).collect();
         let shown = sentences("skipped", &many);
         assert_eq!((shown.len(), &*shown[SHOWN_MAX]), (SHOWN_MAX + 1, "skipped: 2 more, which --json lists"));

@@ -28,7 +28,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     let search = RunSearch {
         condition: args.condition.clone(),
         order: names_in(&args.sort).map(sort_key).collect(),
-        columns: names_in(&args.columns).map(plain_name).collect(),
+        columns: plain_names(&args.columns),
         with_hidden: args.all,
         page: Page { after, limit: args.limit as usize },
     };
@@ -59,6 +59,11 @@ fn sort_key(key: &str) -> (String, bool) {
         Some((name, order)) if order.eq_ignore_ascii_case("asc") => (plain_name(name), false),
         _ => (plain_name(key), minus),
     }
+}
+
+/// Names as a person types them in lists with commas.
+pub(super) fn plain_names(lists: &[String]) -> Vec<String> {
+    names_in(lists).map(plain_name).collect()
 }
 
 /// The names of lists with commas; a comma in quotes is part of a name.

@@ -179,7 +179,7 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
     if !answer.predicted_columns.is_empty() {
         let columns: Vec<String> = answer.predicted_columns.iter().map(|name| format!("`{name}`")).collect();
         warnings.push(format!(
-            "no slices of {}: by the name it is what the model said; --features takes it as a feature",
+            "no slices of {}: by the name it is what the model said, or how right it was; --features takes it as a feature",
             columns.join(", ")
         ));
     }

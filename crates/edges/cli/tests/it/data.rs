@@ -71,6 +71,26 @@ fn a_layout_is_read_with_the_option_that_is_named() {
     }
 }
 
+/// Proves that numbers with a decimal comma are noted with the option that reads them, which a strict reading allows as it does each choice
+/// of a type, and that the option makes them numbers.
+#[test]
+fn a_decimal_comma_is_read_with_the_option_that_is_named() {
+    let home = Home::new();
+    home.write("prices.csv", "id;price\n1;47,00\n2;1.234,50\n3;0,5\n4;12\n5;7,25\n");
+    let noted = home.json(&["data", "profile", "prices.csv", "--strict"]);
+    let note = &noted["reading"][0];
+    assert_eq!(
+        (note["kind"].as_str(), note["column"].as_str(), note["row"].as_u64()),
+        (Some("decimal_mark"), Some("price"), Some(2)),
+        "{note}"
+    );
+    assert!(note["message"].as_str().unwrap().contains("--decimal ,"), "{note}");
+    let read = home.json(&["data", "profile", "prices.csv", "--decimal", ","]);
+    let price = &read["columns"][1];
+    assert_eq!((price["type"].as_str(), price["max"].as_f64()), (Some("float"), Some(1234.5)), "{price}");
+    assert_eq!(read["reading"].as_array().map(Vec::len), Some(0));
+}
+
 /// Proves that each thing which reading leaves out, cuts, renames or reads as something else is in the answer with its count and its first
 /// line, and that a strict reading ends with 3 because of it and writes nothing.
 #[test]

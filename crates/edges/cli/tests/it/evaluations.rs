@@ -491,6 +491,37 @@ fn an_evaluator_is_what_it_imports() {
     assert!(changed["digest"].is_string() && changed["digest"] != first["digest"], "{changed}");
 }
 
+/// Proves that a module which only `PYTHONPATH` leads to, outside of the folder, is the evaluator's code, with the settings that it names.
+#[test]
+fn code_from_other_folders_counts() {
+    let shared = tempfile::tempdir().unwrap();
+    let outer = |more: &str| {
+        let text = format!(
+            "import os\nTHRESHOLD = open('thr.yaml').read()\nOUT = os.environ['TRACKWAY_EVALUATION_OUT']\n\
+             open(OUT + '/predictions.csv', 'w').write('id,label,prediction\\n1,a,a\\n2,b,b\\n')\n{more}"
+        );
+        std::fs::write(shared.path().join("outer.py"), text).unwrap();
+    };
+    let home = trained(&format!("PYTHONPATH={} python3 judge.py\n", shared.path().display()), "");
+    home.write("judge.py", "import outer\n");
+    home.write("thr.yaml", "0.5\n");
+    outer("");
+    let evaluated = || {
+        let (code, receipt) = evaluate(&home, &[]);
+        assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
+        receipt["evaluator"]["digest"].clone()
+    };
+    let first = evaluated();
+    assert_eq!(evaluated(), first);
+    outer("# edited\n");
+    let edited = evaluated();
+    assert!(edited.is_string() && edited != first, "{edited}");
+    home.write("thr.yaml", "0.6\n");
+    assert_ne!(evaluated(), edited);
+    let listed = home.trackway(&["eval", "ls"]).stdout;
+    assert!(listed.contains("`thr.yaml` changed"), "{listed}");
+}
+
 /// 400 rows of two sexes; the model of step 3 errs among women more often than that of step 1, which errs nowhere.
 const PEOPLE: &str = r#"
 python3 - "$TRACKWAY_CHECKPOINT_STEP" > "$TRACKWAY_EVALUATION_OUT/predictions.csv" <<'END'

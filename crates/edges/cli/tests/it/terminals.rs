@@ -157,6 +157,24 @@ fn pipes_stay_pipes() {
     }
 }
 
+/// Proves that what is piped in, or is in a file, reaches the script in the foreground, with `--json` too.
+#[test]
+fn piped_input_reaches_the_script() {
+    let count = "echo rows $(wc -l)";
+    for options in [&[][..], &["--json"]] {
+        let home = Home::new();
+        let rows = File::open(home.write("rows", "1\n2\n3\n")).unwrap();
+        let printed = run_command(&home, options, count).stdin(rows).output().unwrap();
+        assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+        assert_eq!(log(&home, "stdout.log"), "rows 3\n", "{options:?}");
+    }
+    let home = Home::new();
+    let mut run = run_command(&home, &[], count).stdin(Stdio::piped()).spawn().unwrap();
+    run.stdin.take().unwrap().write_all(b"1\n2\n").unwrap();
+    assert!(run.wait().unwrap().success());
+    assert_eq!(log(&home, "stdout.log"), "rows 2\n");
+}
+
 /// Proves that a script reads what is typed, that a password is not shown, that its input ends with Ctrl-D, and that the terminal is as it
 /// was afterwards.
 #[test]

@@ -71,8 +71,8 @@ fn runs_are_searched_and_sorted() {
 }
 
 /// Proves that runs are sorted by, filtered by and shown with what their newest evaluations found, over all rows and over a slice
-/// whose name has a blank; that runs without it come last in either direction; and that what no evaluation has is refused with the
-/// nearest name.
+/// whose name has a blank; that runs without it come last in either direction; that what no evaluation has is refused with the
+/// nearest name; and that a comparison has the same numbers by the same names.
 #[test]
 fn runs_are_sorted_by_what_evaluations_found() {
     let reports = r#"echo "{\"grade\": 0.$TRACKWAY_CHECKPOINT_STEP, \"slices\": {\"old men\": {\"grade\": 0.9}}}" > "$TRACKWAY_EVALUATION_OUT/metrics.json""#;
@@ -113,6 +113,43 @@ fn runs_are_sorted_by_what_evaluations_found() {
     unknown(&["--sort", "-eval.grde"], "did you mean `eval.grade`?");
     unknown(&["--where", "grade > 0.1"], "did you mean `eval.grade`?");
     unknown(&["--columns", "eval.slice.old man.grade"], "did you mean `eval.slice.old men.grade`?");
+
+    let compare = ["compare", second.as_str(), first.as_str(), "--metrics"];
+    let compared = home.json(&[&compare[..], &["eval.grade,eval.slice.`old men`.grade"]].concat());
+    let shown = json!([{ "name": "eval.grade", "values": [0.1, 0.2] }, { "name": "eval.slice.old men.grade", "values": [0.9, 0.9] }]);
+    assert_eq!(compared["evaluations"], shown, "{compared}");
+    let table = home.trackway(&[&compare[..], &["eval.grade"]].concat()).stdout;
+    assert!(table.contains("eval.grade") && table.contains("0.2000"), "{table}");
+    let wrong = home.trackway(&[&compare[..], &["eval.grde"]].concat());
+    assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `eval.grade`?"), "{}", wrong.stderr);
+}
+
+/// Proves that what was left out of an output is in `explain` with its number and line and on stderr of `logs`, that it makes a strict reading
+/// fail, and that nothing does where all was read.
+#[test]
+fn what_is_left_out_of_an_output_is_said() {
+    let home = Home::new();
+    let script = "echo step 1 loss 1,234; head -c 70000 /dev/zero | tr '\\0' 1; echo; echo done";
+    assert_eq!(home.run_script(&["--name", "cut"], script).0, 0);
+    let explained = home.json(&["explain", "cut"]);
+    let mut notes: Vec<Value> = explained["reading"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| json!([note["kind"], note["count"], note["file"], note["row"]]))
+        .collect();
+    notes.sort_by_key(ToString::to_string);
+    let expected = [json!(["long_lines", 1, "stdout.log", 2]), json!(["unclear_commas", 1, "stdout.log", 1])];
+    assert_eq!(notes, expected, "{}", explained["reading"]);
+    let page = home.trackway(&["explain", "cut"]).stdout;
+    assert!(page.contains("Left out") && page.contains("1 line is longer than 64 KiB"), "{page}");
+    let logs = home.trackway(&["logs", "cut", "--tail", "1"]);
+    assert_eq!((logs.code, logs.stdout.as_str()), (0, "done\n"));
+    assert!(logs.stderr.contains("before these lines") && logs.stderr.contains("64 KiB"), "{}", logs.stderr);
+    let strict = home.trackway(&["logs", "cut", "--strict"]);
+    assert!(strict.code == 3 && strict.stderr.contains("--strict wants that"), "{}", strict.stderr);
+    assert_eq!(home.run_script(&["--name", "whole"], "echo step 1 loss 0.5").0, 0);
+    assert_eq!(home.trackway(&["logs", "whole", "--strict"]).code, 0);
 }
 
 /// Proves that a comparison has figures and curves of every run, names what differs, and is one page without a script.

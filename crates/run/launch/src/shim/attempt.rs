@@ -22,17 +22,18 @@ use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
 use super::adopting::{Adopting, ReachedSteps};
-use super::code::{CodeFiles, CodeWatch};
+use super::code::CodeWatch;
 use super::course::KeptCourse;
 use super::ending::{Ending, Step, Tree};
 use super::left::{Done, Work, recorded_bytes};
+use super::left_out;
 use super::metric_files::MetricFiles;
 use super::metrics::{OutputMetrics, PrintedCounts};
-use super::opened::{OpenedFiles, Watch};
+use super::opened::Watch;
 use super::output::Output;
 use super::reading::Reading;
 use super::reserve::Reserved;
-use super::side::{Records, SideThread};
+use super::side::{Records, SideThread, WaitingThread};
 use super::signals::{Request, next};
 use super::waking::Waking;
 use super::writers::Io;
@@ -66,8 +67,8 @@ pub(super) struct Attempt<'a> {
     event_files: Option<SideThread<u64>>,
     metric_files: Option<MetricFiles>,
     telemetry: Option<SideThread>,
-    opened_files: Option<OpenedFiles>,
-    code_files: Option<CodeFiles>,
+    opened_files: Option<WaitingThread>,
+    code_files: Option<WaitingThread>,
     adopting: Option<Adopting>,
     steps: ReachedSteps,
     printed: PrintedCounts,
@@ -182,9 +183,8 @@ impl<'a> Attempt<'a> {
                 self.event_files = events::follow(written, self.shim.started_at, self.records.clone());
                 let (folder, devices) = (self.files.folder().to_owned(), self.launch.devices.clone());
                 self.telemetry = telemetry::begin(folder, devices, self.records.clone());
-                self.opened_files =
-                    watch.and_then(|watch| OpenedFiles::begin(watch, pid, self.records.clone()));
-                self.code_files = code.and_then(|code| CodeFiles::begin(code, self.records.clone()));
+                self.opened_files = watch.and_then(|watch| watch.begin(pid, self.records.clone()));
+                self.code_files = code.and_then(|code| code.begin(self.records.clone()));
             }
             Err((error, at)) => {
                 let program = argv.first().map(shown_word).unwrap_or_default();
@@ -379,15 +379,15 @@ impl<'a> Attempt<'a> {
     /// Closes the logs and writes the exit record.
     pub fn finish(mut self) -> Result<(), ShimError> {
         self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
-        let printed_values = self.reading.take().map_or(0, Reading::finish);
+        let printed = self.reading.take().map(Reading::finish).unwrap_or_default();
+        let outputs = self.outputs.iter().zip([Printed::Stdout, Printed::Stderr]);
+        let unkept = outputs.flat_map(|(output, of)| output.left_out(of));
+        left_out::record(&printed.left_out.into_iter().chain(unkept).collect::<Vec<_>>(), &self.records);
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish();
         }
-        if let Some(opened_files) = self.opened_files.take() {
-            opened_files.finish();
-        }
-        if let Some(code_files) = self.code_files.take() {
-            code_files.finish();
+        for waiting in [self.opened_files.take(), self.code_files.take()].into_iter().flatten() {
+            waiting.finish();
         }
         if let Some(container) = &self.launch.container {
             container.remove(self.launch.attempt_id);
@@ -402,7 +402,7 @@ impl<'a> Attempt<'a> {
         self.exit.stderr_bytes = stderr.bytes_read();
         self.exit.lines = stdout.lines() + stderr.lines();
         self.exit.log_bytes_lost = stdout.lost_bytes() + stderr.lost_bytes();
-        self.exit.metric_values = printed_values + event_values + file_values;
+        self.exit.metric_values = printed.values + event_values + file_values;
         self.exit.killed_after_grace = self.ending.killed_after_grace();
         self.exit.error_file = self.take_error_file();
         self.exit.oom_kill_delta = oom_delta(self.oom_kills_before, oom::kill_count());

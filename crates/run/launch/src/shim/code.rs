@@ -11,7 +11,6 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -20,7 +19,7 @@ use trackway_core::LaunchKind;
 use trackway_formats::{EventKind, sha256_hex};
 use trackway_recorder::{Origin, SegmentWriter};
 
-use super::side::{Records, SideThread};
+use super::side::{Records, WaitingThread};
 use crate::StoredLaunch;
 
 /// At most so many folders are watched, and so many entries looked at to find them.
@@ -36,33 +35,6 @@ const COMPILED: &str = "__pycache__";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 /// The longest the end of the attempt waits for the last event.
 const LAST_LOOK: Duration = Duration::from_secs(2);
-
-/// The thread that waits for opens.
-#[derive(Debug)]
-pub(super) struct CodeFiles {
-    /// Closed to end the wait.
-    stop: UnixStream,
-    thread: SideThread,
-}
-
-impl CodeFiles {
-    /// Begins to record what is opened. `None` when no thread can be had: then nothing is known.
-    pub fn begin(mut watch: CodeWatch, records: Records) -> Option<Self> {
-        let (stop, stopped) = UnixStream::pair().ok()?;
-        let work = move |_: &Receiver<()>| {
-            let mut writer = records.writer(Origin::Telemetry);
-            watch.run(&stopped, &mut writer);
-            writer.finish();
-        };
-        Some(Self { stop, thread: SideThread::begin("code-files", LAST_LOOK, work)? })
-    }
-
-    /// Records what was opened until now, and ends.
-    pub fn finish(self) {
-        drop(self.stop);
-        self.thread.finish();
-    }
-}
 
 /// The folders that are watched. The kernel remembers what is opened until it is read.
 #[derive(Debug)]
@@ -102,6 +74,15 @@ impl CodeWatch {
         }
         let working_directory = working_directory.to_owned();
         (!sources.is_empty()).then_some(Self { inotify, sources, working_directory, seen: BTreeSet::new() })
+    }
+
+    /// Begins to record what is opened.
+    pub fn begin(mut self, records: Records) -> Option<WaitingThread> {
+        WaitingThread::begin("code-files", LAST_LOOK, move |stopped| {
+            let mut writer = records.writer(Origin::Telemetry);
+            self.run(stopped, &mut writer);
+            writer.finish();
+        })
     }
 
     fn run(&mut self, stopped: &UnixStream, writer: &mut SegmentWriter) {

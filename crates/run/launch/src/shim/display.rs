@@ -30,6 +30,8 @@ pub(super) struct Display {
     backlog: VecDeque<u8>,
     /// Not shown since the backlog was full.
     left_out_bytes: u64,
+    /// The same in all.
+    not_shown_bytes: u64,
     /// When it last took something, or nothing waited.
     taken_at: i64,
 }
@@ -39,7 +41,13 @@ impl Display {
     pub fn new(pipe: OwnedFd) -> Self {
         // Unprivileged users may have used up their pipe memory; the usual 64 KiB do as well.
         fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)).ok();
-        Self { pipe: Some(pipe.into()), backlog: VecDeque::new(), left_out_bytes: 0, taken_at: i64::MIN }
+        Self {
+            pipe: Some(pipe.into()),
+            backlog: VecDeque::new(),
+            left_out_bytes: 0,
+            not_shown_bytes: 0,
+            taken_at: i64::MIN,
+        }
     }
 
     /// Shows this, now or soon. `now` is of the monotonic clock, in microseconds.
@@ -57,7 +65,9 @@ impl Display {
         let room = if self.left_out_bytes > 0 { 0 } else { BACKLOG_BYTES_MAX - self.backlog.len() };
         let kept = waiting.len().min(room);
         self.backlog.extend(&waiting[..kept]);
-        self.left_out_bytes += (waiting.len() - kept) as u64;
+        let left_out = (waiting.len() - kept) as u64;
+        self.left_out_bytes += left_out;
+        self.not_shown_bytes += left_out;
     }
 
     /// The pipe, while something waits for a place in it.
@@ -94,8 +104,8 @@ impl Display {
         }
     }
 
-    /// Shows the rest to a terminal that takes it, and ends.
-    pub fn finish(mut self, clock: &dyn Clock) {
+    /// Shows the rest to a terminal that takes it, and ends. How many bytes a terminal that was there did not get.
+    pub fn finish(mut self, clock: &dyn Clock) -> u64 {
         let until = clock.monotonic_micros() + LAST_MICROS;
         self.retry(clock.monotonic_micros());
         while let Some(pipe) = self.waits_for()
@@ -105,6 +115,7 @@ impl Display {
             poll(&mut room, PollTimeout::from(LOOK_MILLIS)).ok();
             self.retry(clock.monotonic_micros());
         }
+        self.not_shown_bytes + self.backlog.len() as u64
     }
 }
 
@@ -146,7 +157,7 @@ mod tests {
     }
 
     /// Proves that a terminal that reads slowly gets everything in order while the script waits for it, and that the script waits no
-    /// longer for one that takes nothing: then a gap is marked once.
+    /// longer for one that takes nothing: then a gap is marked once, and counted.
     #[test]
     fn a_slow_terminal_gets_all_and_a_stuck_one_a_mark() {
         let (mut reader, mut display) = pipe();
@@ -180,6 +191,8 @@ mod tests {
         let text = String::from_utf8_lossy(&shown);
         assert_eq!(text.matches("bytes of output are not shown here").count(), 1);
         assert!(text.ends_with("the log has them]\nlater") && !text.contains("after the gap began"));
+        let not_shown = display.finish(&SystemClock);
+        assert!(text.contains(&format!("{not_shown} bytes of output")), "{not_shown}");
     }
 
     /// Proves that a supervisor that is gone costs no memory and no time.
@@ -189,6 +202,6 @@ mod tests {
         drop(reader);
         display.show(&vec![b'x'; 4 << 20], 0);
         assert!(display.waits_for().is_none() && display.backlog.is_empty());
-        display.finish(&SystemClock);
+        assert_eq!(display.finish(&SystemClock), 0);
     }
 }

@@ -5,13 +5,12 @@
 //! outputs. An event file is the attempt's when the time in its name (every writer puts it there) is after the attempt
 //! began and its process, where the name holds one, is not a living process of another attempt.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
 use trackway_core::{MetricStep, Step, Timestamp};
 use trackway_formats::EventKind;
@@ -19,30 +18,17 @@ use trackway_formats::record::EARLY_STEP;
 use trackway_formats::tensorboard::{
     Damage, EventFolders, EventItem, EventReader, OF_SESSION, Scalar, is_time_stamp,
 };
-use trackway_recorder::{Origin, SegmentWriter};
+use trackway_recorder::Origin;
 use trackway_redact::Redactor;
 
+use super::below::{
+    BelowRecord, FILES_MAX, LAST_LOOK, READ_BYTES, each_file_below, look_until_end, may_have_results,
+};
 use super::side::{Records, SideThread};
 use crate::process::{all_processes, descendants};
 
-/// How often the folder is looked through.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// A look that takes long is followed by a wait this many times as long.
-const REST_PER_LOOK: u32 = 20;
-/// Folders deeper than this below the working directory are not looked at.
-pub(super) const DEPTH_MAX: usize = 8;
-/// At most so many entries are looked at in one look, those near the working directory first.
-const ENTRIES_MAX: usize = 20_000;
-/// At most so many event files are followed.
-const FILES_MAX: usize = 256;
-/// One read takes at most this much.
-const READ_BYTES: usize = 1 << 20;
 /// Clocks of hosts and the whole seconds in file names may be so far apart.
 const EARLY_SECONDS: i64 = 2;
-/// The longest the end of the attempt waits for the last look.
-const LAST_LOOK: Duration = Duration::from_secs(20);
-/// Folders that hold programs, not results.
-const PASSED_FOLDERS: [&str; 5] = ["node_modules", "site-packages", "__pycache__", "target", "venv"];
 /// The mark in the name of every event file; the time of its making in seconds follows.
 const MARK: &str = "tfevents.";
 /// At most so many metrics of one event file are remembered for a restart.
@@ -63,15 +49,14 @@ pub(super) fn follow(
 }
 
 struct Follower {
-    root: PathBuf,
-    records: Records,
+    record: BelowRecord,
     started_seconds: i64,
     redactor: Arc<Redactor>,
     files: BTreeMap<PathBuf, Followed>,
     /// Event files of other processes.
     foreign: BTreeSet<PathBuf>,
-    /// Event files that are too many.
-    beyond: BTreeSet<PathBuf>,
+    /// How many event files are too many, at the last look.
+    beyond: usize,
     /// Whether a look ended before it had seen every folder.
     is_cut: bool,
     folders: EventFolders,
@@ -79,8 +64,6 @@ struct Follower {
     owners: HashMap<String, PathBuf>,
     /// The folder of each parameter.
     parameters: HashMap<String, PathBuf>,
-    writer: Option<SegmentWriter>,
-    values: u64,
 }
 
 #[derive(Default)]
@@ -103,34 +86,23 @@ struct Followed {
 impl Follower {
     fn new(root: PathBuf, started_at: Timestamp, records: Records) -> Self {
         Self {
-            root,
-            records,
+            record: BelowRecord::new(root, records, Origin::TensorBoard),
             started_seconds: started_at.as_micros().div_euclid(1_000_000),
             redactor: Redactor::of_this_process(),
             files: BTreeMap::new(),
             foreign: BTreeSet::new(),
-            beyond: BTreeSet::new(),
+            beyond: 0,
             is_cut: false,
             folders: EventFolders::default(),
             owners: HashMap::new(),
             parameters: HashMap::new(),
-            writer: None,
-            values: 0,
         }
     }
 
     fn run(mut self, stopped: &Receiver<()>) -> u64 {
-        let mut rest = LOOK_EVERY;
-        loop {
-            let last = stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout);
-            let begun = self.records.clock.monotonic_micros();
-            self.look();
-            if last {
-                return self.end();
-            }
-            let took = u64::try_from(self.records.clock.monotonic_micros() - begun).unwrap_or(0);
-            rest = LOOK_EVERY.max(Duration::from_micros(took) * REST_PER_LOOK);
-        }
+        let clock = self.record.clock();
+        look_until_end(stopped, &*clock, |_| self.look());
+        self.end()
     }
 
     fn look(&mut self) {
@@ -155,44 +127,31 @@ impl Follower {
             followed.reader.finish(|item| left.push(item));
             left.into_iter().for_each(|item| self.write(&path, &mut followed, item));
             for why in left_out(&followed) {
-                self.skip(&path, &why, &[]);
+                self.record.skip(&path, &why, &[]);
             }
         }
-        if !self.beyond.is_empty() {
-            let count = self.beyond.len();
-            let why = format!("{count} event files were not read: the first {FILES_MAX} are");
-            self.skip(&self.root.clone(), &why, &[]);
-        }
-        if self.is_cut && self.writer.is_some() {
-            let why = format!(
-                "it has more than {ENTRIES_MAX} entries: event files beyond them were not searched for"
-            );
-            self.skip(&self.root.clone(), &why, &[]);
-        }
-        if let Some(writer) = &mut self.writer {
-            writer.finish();
-        }
-        self.values
+        self.record.finish("event files", self.beyond, self.is_cut)
     }
 
     fn find_files(&mut self) {
-        let (paths, is_cut) = event_files_below(&self.root, self.started_seconds - EARLY_SECONDS);
+        let (found, is_cut) = event_files_below(&self.record.root, self.started_seconds - EARLY_SECONDS);
         self.is_cut |= is_cut;
+        self.beyond = 0;
         let mut own = Vec::new();
-        for path in paths {
+        for (path, way) in found {
             if self.files.contains_key(&path) || self.foreign.contains(&path) {
                 continue;
             }
             if self.files.len() + own.len() >= FILES_MAX {
-                self.beyond.insert(path);
+                self.beyond += 1;
             } else if is_foreign(&path) {
                 self.foreign.insert(path);
             } else {
-                own.push(path);
+                own.push((path, way));
             }
         }
-        let ways: Vec<Vec<String>> = own.iter().map(|path| self.way_of(path)).collect();
-        for (path, way) in own.into_iter().zip(&ways) {
+        let ways: Vec<Vec<String>> = own.iter().map(|(_, way)| way.clone()).collect();
+        for (path, way) in own {
             // Of folders that were found together, one that others are in is named before them.
             let is_outer = |outer: &&Vec<String>| outer.len() < way.len() && way.starts_with(outer);
             let mut outer: Vec<&Vec<String>> = ways.iter().filter(is_outer).collect();
@@ -200,17 +159,10 @@ impl Follower {
             for outer in outer {
                 self.folders.prefix_of(outer);
             }
-            let prefix = self.folders.prefix_of(way);
+            let prefix = self.folders.prefix_of(&way);
             let is_of_session = way.last().is_some_and(|name| is_time_stamp(name));
             self.files.insert(path, Followed { prefix, is_of_session, ..Followed::default() });
         }
-    }
-
-    /// The names of the folders from the working directory down to that of a file.
-    fn way_of(&self, file: &Path) -> Vec<String> {
-        let folder = file.parent().unwrap_or(file);
-        let way = folder.strip_prefix(&self.root).unwrap_or(folder);
-        way.iter().map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     fn read_more(&mut self, path: &Path, followed: &mut Followed) -> std::io::Result<()> {
@@ -219,7 +171,7 @@ impl Follower {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
-            let count = file.by_ref().take(READ_BYTES as u64).read_to_end(&mut bytes)?;
+            let count = file.by_ref().take(READ_BYTES).read_to_end(&mut bytes)?;
             if count == 0 {
                 return Ok(());
             }
@@ -230,19 +182,15 @@ impl Follower {
         }
     }
 
-    fn writer(&mut self) -> &mut SegmentWriter {
-        self.writer.get_or_insert_with(|| self.records.writer(Origin::TensorBoard))
-    }
-
     fn write(&mut self, path: &Path, followed: &mut Followed, item: EventItem) {
         match item {
             EventItem::Scalar(scalar) => self.write_scalar(path, followed, &scalar),
-            EventItem::Restart { step, .. } => self.write_restart(followed, step),
+            EventItem::Restart { step } => self.write_restart(followed, step),
             EventItem::Parameter { name, value } => {
                 let value = self.redactor.value(&name, &value).into_owned();
                 let name = self.parameter_name(path, followed, name);
                 let name = self.redactor.text(&name).into_owned();
-                self.writer().param(&name, &value);
+                self.record.writer().param(&name, &value);
             }
             EventItem::Damage(damage) => self.write_damage(path, followed, &damage),
             EventItem::Object(_) => {}
@@ -263,9 +211,9 @@ impl Follower {
         if self.owners.len() < OWNERS_MAX && !self.owners.contains_key(&name) {
             self.owners.insert(name.clone(), folder.to_owned());
         }
-        self.values += 1;
+        self.record.values += 1;
         let at = Timestamp::from_micros((scalar.wall_seconds * 1e6) as i64);
-        self.writer().metrics_at_any_step(at, scalar.step, &[(&name, scalar.value)]);
+        self.record.writer().metrics_at_any_step(at, scalar.step, &[(&name, scalar.value)]);
         if followed.names.len() < NAMES_MAX {
             followed.names.insert(name);
         }
@@ -291,7 +239,7 @@ impl Follower {
         let (early, step) = (step.to_string(), Step::try_from(step).ok());
         let fields = [("prefix", followed.prefix.as_str()), ("names", &names), (EARLY_STEP, &early)];
         let fields = if step.is_some() { &fields[..2] } else { &fields[..] };
-        self.writer().event(EventKind::TensorboardRestart.as_str(), step, fields);
+        self.record.writer().event(EventKind::TensorboardRestart.as_str(), step, fields);
     }
 
     fn write_damage(&mut self, path: &Path, followed: &mut Followed, damage: &Damage) {
@@ -299,15 +247,8 @@ impl Follower {
         if followed.damage_count <= DAMAGE_NAMED_MAX {
             let (offset, bytes) = (damage.offset.to_string(), damage.bytes.to_string());
             let place = [("damage", damage.kind.as_str()), ("offset", &offset), ("bytes", &bytes)];
-            self.skip(path, &damage.to_string(), &place);
+            self.record.skip(path, &damage.to_string(), &place);
         }
-    }
-
-    /// Records that something of a file or folder was not recorded.
-    fn skip(&mut self, path: &Path, why: &str, more: &[(&str, &str)]) {
-        let shown = path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned();
-        let fields = [&[("path", shown.as_str()), ("why", why)][..], more].concat();
-        self.writer().event(EventKind::EventFileSkipped.as_str(), None, &fields);
     }
 }
 
@@ -321,37 +262,17 @@ fn left_out(followed: &Followed) -> Vec<String> {
     [damaged, secret, unread].into_iter().flatten().collect()
 }
 
-/// The event files below a folder that were begun at `since_seconds` or later, the oldest first; and whether there are more entries than
-/// are looked at.
-fn event_files_below(root: &Path, since_seconds: i64) -> (Vec<PathBuf>, bool) {
-    let (mut found, mut folders, mut seen) = (Vec::new(), VecDeque::from([(root.to_owned(), 0)]), 0);
-    while let Some((folder, depth)) = folders.pop_front() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > ENTRIES_MAX {
-                break;
-            }
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < DEPTH_MAX && is_looked_into(&name) => {
-                    folders.push_back((entry.path(), depth + 1));
-                }
-                Ok(kind) if kind.is_file() => {
-                    if let Some(begun) = begun_seconds(&name).filter(|begun| *begun >= since_seconds) {
-                        found.push((begun, entry.path()));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
+/// The event files below a folder that were begun at `since_seconds` or later, the oldest first, with the names of the folders down to each;
+/// and whether there are more entries than are looked at.
+fn event_files_below(root: &Path, since_seconds: i64) -> (Vec<(PathBuf, Vec<String>)>, bool) {
+    let mut found = Vec::new();
+    let is_searched = |_: &std::fs::DirEntry, name: &str| may_have_results(name);
+    let is_cut = each_file_below(root, is_searched, |entry, way, name| {
+        let begun = begun_seconds(name).filter(|begun| *begun >= since_seconds);
+        found.extend(begun.map(|begun| (begun, entry.path(), way.to_owned())));
+    });
     found.sort();
-    (found.into_iter().map(|(_, path)| path).collect(), seen > ENTRIES_MAX)
-}
-
-pub(super) fn is_looked_into(folder: &str) -> bool {
-    !folder.starts_with('.') && !PASSED_FOLDERS.contains(&folder)
+    (found.into_iter().map(|(_, path, way)| (path, way)).collect(), is_cut)
 }
 
 /// The time in `events.out.tfevents.1795323178.host.23623.2`.
@@ -410,7 +331,9 @@ mod tests {
             std::fs::write(folder.join("events.out.tfevents.99.h.1.0"), "").unwrap();
         }
         let found = event_files_below(root.path(), 100);
-        assert_eq!(found, (vec![root.path().join("a/b/events.out.tfevents.100.h.1.0")], false));
+        let (path, way) =
+            (root.path().join("a/b/events.out.tfevents.100.h.1.0"), ["a", "b"].map(str::to_owned));
+        assert_eq!(found, (vec![(path, way.to_vec())], false));
     }
 
     fn framed(payload: &[u8]) -> Vec<u8> {

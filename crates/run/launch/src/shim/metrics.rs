@@ -1,13 +1,14 @@
 //! The flight record of a script that writes none: metrics and settings that it prints, in segments with origin `stdout`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Timestamp;
-use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
+use trackway_formats::metric_files::{EPOCH, Point};
+use trackway_formats::printed::{LeftOut, LeftOutKind, Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentWriter};
 use trackway_redact::Redactor;
@@ -25,36 +26,95 @@ const LOOK_EVERY_MICROS: i64 = 1_000_000;
 const LOOK_BYTES_MAX: u64 = 64 * 1024;
 /// So many names are remembered with whether they are suspicious; then all are looked at again.
 const KNOWN_NAMES_MAX: usize = 4096;
+/// So many of the last records that name an epoch are remembered.
+const LAST_RECORDS_MAX: usize = 64;
 /// Names of values that the recorder measures by itself begin so.
 const OWN_NAMES: &str = "trackway/";
 
-/// How many values of each name were printed, as another thread sees it.
+/// How many values of each name were printed, and the last records with an epoch, as another thread sees it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PrintedCounts(Arc<Mutex<HashMap<String, u64>>>);
+pub(super) struct PrintedCounts(Arc<Mutex<PrintedSoFar>>);
+
+#[derive(Debug, Default)]
+struct PrintedSoFar {
+    counts: HashMap<String, PrintedCount>,
+    last_records: VecDeque<Point>,
+}
+
+/// How many values of one name were printed.
+#[derive(Debug, Clone, Copy)]
+struct PrintedCount {
+    values: u64,
+    /// Values that are another one than the value before.
+    changes: u64,
+    last: u64,
+}
 
 impl PrintedCounts {
     /// Of these names the count of the one that was printed most often.
     pub fn most_of<'n>(&self, names: impl Iterator<Item = &'n str>) -> u64 {
-        let counts = self.lock();
-        let count = |name: &str| counts.get(name).or_else(|| counts.get(&name.to_lowercase())).copied();
-        names.filter_map(count).max().unwrap_or(0)
+        let so_far = self.lock();
+        names.filter_map(|name| so_far.count(name)).map(|count| count.values).max().unwrap_or(0)
+    }
+
+    /// How many values of this name were printed that are another one than the value before.
+    pub fn changes_of(&self, name: &str) -> u64 {
+        self.lock().count(name).map_or(0, |count| count.changes)
+    }
+
+    /// The last records that named an epoch, in order.
+    pub fn last_records(&self) -> Vec<Point> {
+        self.lock().last_records.iter().cloned().collect()
+    }
+
+    /// These values were printed together.
+    pub fn add_record(&self, step: u64, values: &[(&str, f64)]) {
+        self.add(values);
+        if values.len() > 1 && values.iter().any(|(name, _)| *name == EPOCH) {
+            let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let record = Point { step: step.try_into().unwrap_or(i64::MAX), values };
+            let mut so_far = self.lock();
+            if so_far.last_records.len() >= LAST_RECORDS_MAX {
+                so_far.last_records.pop_front();
+            }
+            so_far.last_records.push_back(record);
+        }
     }
 
     /// These values were printed.
     pub fn add(&self, values: &[(&str, f64)]) {
-        let mut counts = self.lock();
-        for (name, _) in values {
+        let mut so_far = self.lock();
+        let counts = &mut so_far.counts;
+        for (name, value) in values {
+            let last = value.to_bits();
             if let Some(count) = counts.get_mut(*name) {
-                *count += 1;
+                count.values += 1;
+                count.changes += u64::from(count.last != last);
+                count.last = last;
             } else if counts.len() < KNOWN_NAMES_MAX {
-                counts.insert((*name).to_owned(), 1);
+                counts.insert((*name).to_owned(), PrintedCount { values: 1, changes: 1, last });
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+    fn lock(&self) -> MutexGuard<'_, PrintedSoFar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl PrintedSoFar {
+    fn count(&self, name: &str) -> Option<PrintedCount> {
+        self.counts.get(name).or_else(|| self.counts.get(&name.to_lowercase())).copied()
+    }
+}
+
+/// What was found in what the script printed.
+#[derive(Debug, Default)]
+pub(super) struct FoundMetrics {
+    /// How many values were recorded.
+    pub values: u64,
+    /// What was not.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
@@ -71,6 +131,7 @@ pub(super) struct OutputMetrics {
     writer: Option<SegmentWriter>,
     found: Vec<PrintedMetrics>,
     values: u64,
+    secret_values: u64,
     /// When to check again; `None` once the script is known to record metrics.
     look_at: Option<i64>,
     looks: u32,
@@ -97,6 +158,7 @@ impl OutputMetrics {
             writer: None,
             found: Vec::new(),
             values: 0,
+            secret_values: 0,
             look_at: Some(i64::MIN),
             looks: 0,
         }
@@ -111,8 +173,8 @@ impl OutputMetrics {
         self.kept.keep(self.reader.course(), self.records.clock.monotonic_micros());
     }
 
-    /// Ends the segment in order. How many values were found.
-    pub fn finish(mut self) -> u64 {
+    /// Ends the segment in order.
+    pub fn finish(mut self) -> FoundMetrics {
         let found = &mut self.found;
         self.reader.finish(|metrics| found.push(metrics));
         self.write_found(self.records.clock.now());
@@ -120,7 +182,13 @@ impl OutputMetrics {
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }
-        self.values
+        FoundMetrics { values: self.values, left_out: self.left_out() }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let (kind, count) = (LeftOutKind::SecretValues, self.secret_values);
+        let secret = LeftOut { kind, output: None, count, line: None };
+        self.reader.left_out().into_iter().chain((count > 0).then_some(secret)).collect()
     }
 
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
@@ -147,7 +215,11 @@ impl OutputMetrics {
             self.writer().param(&name, &value);
         }
         let found = std::mem::take(&mut self.found);
-        let Some(first) = found.iter().position(|metrics| self.has_public(metrics)) else { return };
+        let first = found.iter().position(|metrics| self.has_public(metrics)).unwrap_or(found.len());
+        self.secret_values += found[..first].iter().map(|metrics| metrics.values.len() as u64).sum::<u64>();
+        if first == found.len() {
+            return;
+        }
         let mut writer = self.writer.take().unwrap_or_else(|| self.records.writer(Origin::Stdout));
         writer.together(|writer| found[first..].iter().for_each(|metrics| self.write(writer, metrics, at)));
         self.writer = Some(writer);
@@ -167,12 +239,13 @@ impl OutputMetrics {
                 values.push((name, *value));
             }
         }
+        self.secret_values += (metrics.values.len() - values.len()) as u64;
         if values.is_empty() {
             return;
         }
         self.values += values.len() as u64;
         self.steps.reached(at, metrics.step);
-        self.printed.add(&values);
+        self.printed.add_record(metrics.step, &values);
         writer.metrics(metrics.step, &values);
     }
 

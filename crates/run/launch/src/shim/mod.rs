@@ -14,12 +14,14 @@
 
 mod adopting;
 mod attempt;
+mod below;
 mod code;
 mod course;
 mod display;
 mod ending;
 mod events;
 mod left;
+mod left_out;
 mod log;
 mod metric_files;
 mod metrics;

@@ -16,7 +16,6 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -28,7 +27,7 @@ use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentWriter};
 
 use super::readers::{By, Counts, Readers};
-use super::side::{Records, SideThread};
+use super::side::{Records, WaitingThread};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -101,34 +100,6 @@ impl Subject {
 
     fn is_checkpoint(&self) -> bool {
         matches!(self, Self::Checkpoint { .. })
-    }
-}
-
-/// The thread that waits for opens.
-#[derive(Debug)]
-pub(super) struct OpenedFiles {
-    /// Closed to end the wait.
-    stop: UnixStream,
-    thread: SideThread,
-}
-
-impl OpenedFiles {
-    /// Begins to wait for what `main` and the processes below it open. `None` when no thread can be had: then nothing is known.
-    pub fn begin(mut watch: Watch, main: Pid, records: Records) -> Option<Self> {
-        watch.readers.started(main);
-        let (stop, stopped) = UnixStream::pair().ok()?;
-        let work = move |_: &Receiver<()>| {
-            let mut writer = records.writer(Origin::Telemetry);
-            watch.run(&stopped, &mut writer);
-            writer.finish();
-        };
-        Some(Self { stop, thread: SideThread::begin("opened-files", LAST_LOOK, work)? })
-    }
-
-    /// Writes what was never opened, and ends.
-    pub fn finish(self) {
-        drop(self.stop);
-        self.thread.finish();
     }
 }
 
@@ -216,6 +187,16 @@ impl Watch {
             }
         }
         self.sets.push(set);
+    }
+
+    /// Begins to wait for what `main` and the processes below it open.
+    pub fn begin(mut self, main: Pid, records: Records) -> Option<WaitingThread> {
+        self.readers.started(main);
+        WaitingThread::begin("opened-files", LAST_LOOK, move |stopped| {
+            let mut writer = records.writer(Origin::Telemetry);
+            self.run(stopped, &mut writer);
+            writer.finish();
+        })
     }
 
     fn run(&mut self, stopped: &UnixStream, writer: &mut SegmentWriter) {

@@ -11,6 +11,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags};
 use trackway_core::Clock;
 use trackway_files::open_own;
+use trackway_formats::printed::{LeftOut, LeftOutKind, Printed};
 use trackway_redact::StreamRedactor;
 
 use super::display::Display;
@@ -44,6 +45,9 @@ pub(super) struct Output<'a> {
     records: Vec<u8>,
     held_since: Option<i64>,
     bytes_read: u64,
+    /// States of lines that the log does not have, and bytes that the terminal was not shown; known at the end.
+    drawn_over: u64,
+    not_shown_bytes: u64,
 }
 
 /// What an output has that is a terminal.
@@ -70,6 +74,8 @@ impl<'a> Output<'a> {
             records: Vec::new(),
             held_since: None,
             bytes_read: 0,
+            drawn_over: 0,
+            not_shown_bytes: 0,
         })
     }
 
@@ -241,8 +247,17 @@ impl<'a> Output<'a> {
             self.log.sink().sync_data().ok();
         }
         if let Some(terminal) = self.terminal.take() {
-            terminal.display.finish(clock);
+            self.drawn_over = terminal.redrawn.drawn_over();
+            self.not_shown_bytes = terminal.display.finish(clock);
         }
+    }
+
+    /// What of this output the log does not have or the terminal was not shown, beside what a full disk lost.
+    pub fn left_out(&self, of: Printed) -> Vec<LeftOut> {
+        let counts =
+            [(LeftOutKind::DrawnOver, self.drawn_over), (LeftOutKind::NotShown, self.not_shown_bytes)];
+        let left_out = |(kind, count)| LeftOut { kind, output: Some(of), count, line: None };
+        counts.into_iter().filter(|(_, count)| *count > 0).map(left_out).collect()
     }
 
     pub fn bytes_read(&self) -> u64 {

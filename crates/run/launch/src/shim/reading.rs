@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use trackway_core::Timestamp;
 use trackway_formats::printed::Printed;
 
-use super::metrics::OutputMetrics;
+use super::metrics::{FoundMetrics, OutputMetrics};
 
 /// So many pieces of output, each one read of a pipe (256 KiB at most), wait; then the outputs wait, too. A burst of 32 MiB is as fast as the logs.
 const PIECES_MAX: usize = 128;
@@ -22,7 +22,7 @@ pub(super) struct Piece {
 pub(super) enum Reading {
     Beside {
         pieces: SyncSender<Piece>,
-        thread: JoinHandle<u64>,
+        thread: JoinHandle<FoundMetrics>,
     },
     /// No thread can be had.
     Here(Box<OutputMetrics>),
@@ -48,19 +48,19 @@ impl Reading {
         }
     }
 
-    /// Reads what waits and ends the record in order. How many values were found.
-    pub fn finish(self) -> u64 {
+    /// Reads what waits and ends the record in order.
+    pub fn finish(self) -> FoundMetrics {
         match self {
             Self::Beside { pieces, thread } => {
                 drop(pieces);
-                thread.join().unwrap_or(0)
+                thread.join().unwrap_or_default()
             }
             Self::Here(metrics) => metrics.finish(),
         }
     }
 }
 
-fn read_all(mut metrics: OutputMetrics, pieces: &Receiver<Piece>) -> u64 {
+fn read_all(mut metrics: OutputMetrics, pieces: &Receiver<Piece>) -> FoundMetrics {
     for Piece { output, bytes, at } in pieces {
         metrics.push(output, &bytes, at);
     }

@@ -124,6 +124,10 @@ pub(super) struct Redrawn {
     escape: Escape,
     /// Since when something waits.
     since: Option<i64>,
+    /// Whether the cursor went back since a letter was drawn over.
+    has_moved: bool,
+    /// How many states of lines were drawn over before they were passed on.
+    drawn_over: u64,
 }
 
 impl Redrawn {
@@ -137,6 +141,8 @@ impl Redrawn {
             is_open: false,
             escape: Escape::Outside,
             since: None,
+            has_moved: false,
+            drawn_over: 0,
         }
     }
 
@@ -189,6 +195,17 @@ impl Redrawn {
             self.pass_on(0, lines);
         }
         self.since = None;
+    }
+
+    /// How many states of lines are not in what was passed on.
+    pub fn drawn_over(&self) -> u64 {
+        self.drawn_over
+    }
+
+    /// Letters of the line of the cursor are about to change: what it shows is lost, unless it was passed on.
+    fn draw_over(&mut self) {
+        self.has_moved = false;
+        self.drawn_over += u64::from(self.rows[self.row].has_news());
     }
 
     /// Whether nothing waits, so that whole lines need no look.
@@ -270,6 +287,7 @@ impl Redrawn {
             (Escape::Begun, b' '..=b'/') => Escape::Begun,
             (Escape::Begun, b'M') => {
                 self.up(1);
+                self.has_moved = true;
                 Escape::Outside
             }
             (Escape::Begun, _) => Escape::Outside,
@@ -297,6 +315,7 @@ impl Redrawn {
     /// Does what moves the cursor or erases; all else is about looks.
     fn obey(&mut self, letter: u8, [first, second]: [usize; 2], lines: &mut Vec<u8>) {
         let count = first.max(1);
+        self.has_moved |= matches!(letter, b'A' | b'D' | b'E' | b'F' | b'G');
         match letter {
             b'A' => self.up(count),
             b'B' => self.down(count),
@@ -314,6 +333,8 @@ impl Redrawn {
             b'K' => self.erase_in_row(first),
             b'J' if first == 0 => {
                 self.erase_in_row(0);
+                let below = self.rows.iter().skip(self.row + 1);
+                self.drawn_over += below.filter(|row| row.has_news()).count() as u64;
                 self.rows.truncate(self.row + 1);
             }
             // A screen that is drawn from the beginning: what was on it stays in the log.
@@ -323,12 +344,17 @@ impl Redrawn {
     }
 
     fn erase_in_row(&mut self, what: usize) {
-        let row = &mut self.rows[self.row];
-        match what {
-            0 => row.erase(self.column, usize::MAX),
-            1 => row.erase(0, self.column + 1),
-            _ => row.erase(0, usize::MAX),
+        let (from, to) = match what {
+            0 => (self.column, usize::MAX),
+            1 => (0, self.column + 1),
+            _ => (0, usize::MAX),
+        };
+        let erases = from < self.rows[self.row].cells.len();
+        // The rest of a line that was redrawn already was counted with it.
+        if erases && (self.has_moved || what > 0) {
+            self.draw_over();
         }
+        self.rows[self.row].erase(from, to);
     }
 
     fn begin_screen(&mut self, column: usize, lines: &mut Vec<u8>) {
@@ -359,8 +385,8 @@ impl Redrawn {
     fn take_text(&mut self, byte: u8, lines: &mut Vec<u8>) {
         match byte {
             b'\n' => self.end_row(lines),
-            b'\r' => self.column = 0,
-            BACKSPACE => self.column = self.column.saturating_sub(1),
+            b'\r' => (self.column, self.has_moved) = (0, true),
+            BACKSPACE => (self.column, self.has_moved) = (self.column.saturating_sub(1), true),
             0x80..=0xbf if self.continue_letter(byte) => {}
             _ => self.put(byte, lines),
         }
@@ -387,9 +413,13 @@ impl Redrawn {
         if self.rows[self.row].cells.len() >= CELLS_MAX {
             self.pass_on_long(lines);
         }
+        let cell = Cell::of(byte);
+        let is_other = self.rows[self.row].cells.get(self.column).is_some_and(|old| *old != cell);
+        if is_other && self.has_moved {
+            self.draw_over();
+        }
         let row = &mut self.rows[self.row];
         row.is_old = false;
-        let cell = Cell::of(byte);
         if let Some(old) = row.cells.get(self.column).copied() {
             if old != cell {
                 row.changes_at(self.column);

@@ -1,5 +1,6 @@
 //! The threads beside the one that drains the script's outputs: a slow disk or a driver that hangs stops none but its own.
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -56,5 +57,32 @@ impl<T: Send + 'static> SideThread<T> {
     pub fn finish(self) -> Option<T> {
         drop(self.stop);
         self.done.recv_timeout(self.wait_max).ok()
+    }
+}
+
+/// A thread that waits for the kernel until the attempt ends.
+#[derive(Debug)]
+pub(super) struct WaitingThread {
+    /// Closed to end the wait.
+    stop: UnixStream,
+    thread: SideThread,
+}
+
+impl WaitingThread {
+    /// Begins to wait; what `wait` is given can be read once the attempt has ended. `None` when no thread can be had: then nothing is known.
+    pub fn begin(
+        name: &str,
+        wait_max: Duration,
+        wait: impl FnOnce(&UnixStream) + Send + 'static,
+    ) -> Option<Self> {
+        let (stop, stopped) = UnixStream::pair().ok()?;
+        let thread = SideThread::begin(name, wait_max, move |_| wait(&stopped))?;
+        Some(Self { stop, thread })
+    }
+
+    /// Ends the wait, and takes in what was reported until now.
+    pub fn finish(self) {
+        drop(self.stop);
+        self.thread.finish();
     }
 }

@@ -38,7 +38,7 @@ const PIECES_MAX: usize = 256;
 /// A part of what the script printed.
 type Piece = (Stream, Vec<u8>);
 
-/// Which streams of a script are terminals. None by default: its outputs are pipes, and its input is empty.
+/// Which streams of a script are terminals, and whether it reads what is piped in. None by default: its outputs are pipes, and its input is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TerminalStreams {
     /// Standard input.
@@ -47,6 +47,8 @@ pub struct TerminalStreams {
     pub stdout: bool,
     /// Standard error.
     pub stderr: bool,
+    /// Whether standard input is a pipe or a file, which the script reads itself.
+    pub is_piped: bool,
 }
 
 /// The terminals of one attempt, as its supervisor has them.
@@ -96,6 +98,9 @@ impl Terminal {
                 outputs.push(shown);
                 *ends = Some(shims);
             }
+        }
+        if streams.is_piped {
+            shims.stdin = Some(io::stdin().as_fd().try_clone_to_owned()?);
         }
         let mut keyboard = None;
         if streams.stdin {
@@ -249,6 +254,15 @@ fn open_output(stream: Stream) -> io::Result<(Shown, OutputEnds)> {
     let (display, shims_display) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     let shown = Shown { stream, display: display.into(), master: master.try_clone()?, held: None };
     Ok((shown, OutputEnds { master, script, display: shims_display }))
+}
+
+/// Whether something that was piped into this process waits to be read.
+#[must_use]
+pub fn input_waits() -> bool {
+    let stdin = io::stdin();
+    let mut looked_at = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    let found = poll(&mut looked_at, PollTimeout::ZERO).unwrap_or(0);
+    found > 0 && looked_at[0].revents().is_some_and(|found| found.contains(PollFlags::POLLIN))
 }
 
 /// The size of the terminal that a person sees.

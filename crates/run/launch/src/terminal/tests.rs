@@ -7,7 +7,7 @@ use std::io::Write as _;
 /// that is none of these sockets means: no terminals.
 #[test]
 fn terminals_reach_the_shim() {
-    let streams = TerminalStreams { stdin: false, stdout: false, stderr: true };
+    let streams = TerminalStreams { stderr: true, ..TerminalStreams::default() };
     let terminal = Terminal::open(streams).unwrap();
     assert!(!terminal.is_used() && terminal.shows(Stream::Stderr) && !terminal.shows(Stream::Stdout));
     let socket = terminal.hand_over().unwrap().unwrap();
@@ -33,7 +33,7 @@ fn terminals_reach_the_shim() {
 /// Proves that what is typed arrives at the script's input, and that its input is at its end when the supervisor is gone.
 #[test]
 fn the_input_of_the_script_ends_with_the_supervisor() {
-    let streams = TerminalStreams { stdin: true, stdout: true, stderr: false };
+    let streams = TerminalStreams { stdin: true, stdout: true, ..TerminalStreams::default() };
     let terminal = Terminal::open(streams).unwrap();
     let side = ShimSide::receive(terminal.hand_over().unwrap().unwrap().as_fd());
     let mut stdin = File::from(side.stdin.unwrap());
@@ -45,4 +45,15 @@ fn the_input_of_the_script_ends_with_the_supervisor() {
     assert_eq!(&read[..count], b"yes\n");
     drop(terminal);
     assert_eq!(stdin.read(&mut read).unwrap(), 0);
+}
+
+/// Proves that what is piped in is handed to the shim itself, without a terminal, and that nothing is to be shown then.
+#[test]
+fn piped_input_is_handed_over() {
+    let streams = TerminalStreams { is_piped: true, ..TerminalStreams::default() };
+    let terminal = Terminal::open(streams).unwrap();
+    assert!(!terminal.shows(Stream::Stdout) && !terminal.shows(Stream::Stderr));
+    let side = ShimSide::receive(terminal.hand_over().unwrap().unwrap().as_fd());
+    assert!(side.stdin.is_some() && side.stdout.is_none() && side.stderr.is_none());
+    terminal.follow(&|_, _| panic!("nothing is shown"), &AtomicBool::new(false));
 }

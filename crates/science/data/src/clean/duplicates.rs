@@ -1,6 +1,7 @@
 //! Rows that equal an earlier row in every cell.
 //!
-//! Cells are compared as the files have them: the strings of text files, the types of Parquet files. Rows are compared by 128
+//! Cells are compared as the files have them: the strings of text files with the blanks around them, JSON's strings apart from its
+//! numbers, the types of Parquet files. Rows are compared by 128
 //! bits of BLAKE3 over their cells: two different rows of 10¹⁰ are taken for equal with a probability
 //! of 10⁻¹⁹. Only rows that are not set aside are compared: a row never counts as a duplicate of one in the quarantine.
 
@@ -13,7 +14,7 @@ use super::CleanError;
 use super::judge::Judge;
 use crate::hashed::digest;
 use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
+use crate::read::{Chunk, Marks, Source};
 use crate::write::{Forms, TableFormat, fitted};
 
 /// The most digests of rows in memory, 16 bytes each: at most about 300 MiB with the table that holds them.
@@ -90,7 +91,8 @@ struct Finder<'j> {
 impl Finder<'_> {
     fn digests(&self, chunk: &Chunk) -> Result<Vec<Option<u128>>, String> {
         let reasons = self.judge.reasons(chunk)?;
-        let digests = digests(&self.forms.cells(chunk), &self.forms).map_err(|error| error.to_string())?;
+        let digests = digests(&self.forms.cells(chunk), &self.forms, &chunk.marks);
+        let digests = digests.map_err(|error| error.to_string())?;
         let kept = |(row, digest)| (!reasons.contains_key(&row)).then_some(digest);
         Ok(digests.into_iter().enumerate().map(kept).collect())
     }
@@ -136,13 +138,17 @@ impl Pass for Finder<'_> {
     }
 }
 
-/// A digest of every row of cells.
-fn digests(cells: &RecordBatch, forms: &Forms) -> Result<Vec<u128>, arrow::error::ArrowError> {
+/// A digest of every row of cells, and of what they do not show.
+fn digests(cells: &RecordBatch, forms: &Forms, marks: &Marks) -> Result<Vec<u128>, arrow::error::ArrowError> {
     let batch = fitted(cells, &forms.schema(cells))?;
     let fields =
         batch.schema().fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
     let rows = RowConverter::new(fields)?.convert_columns(batch.columns())?;
-    Ok(rows.iter().map(|row| digest(row.as_ref())).collect())
+    let of_row = |(index, row): (usize, arrow::row::Row<'_>)| match marks.rows.get(&index) {
+        None => digest(row.as_ref()),
+        Some(mark) => digest(&[row.as_ref(), mark.as_slice()].concat()),
+    };
+    Ok(rows.iter().enumerate().map(of_row).collect())
 }
 
 /// A bit for each row.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Int32Array,
-    RecordBatch, TimestampNanosecondArray,
+    RecordBatch, StringArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::Int8Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -16,7 +16,7 @@ use super::*;
 use crate::infer::ColumnType;
 use crate::pass::UNWATCHED;
 use crate::write::{TableFile, TableFormat};
-use crate::{DataSpec, ReadContext};
+use crate::{DataSpec, DecimalMark, ReadContext};
 
 /// A table named `in.EXTENSION` in a folder, opened.
 fn source(folder: &Path, extension: &str, text: &str) -> Source {
@@ -156,6 +156,24 @@ fn strings_come_out_as_they_were() {
     assert_eq!(kinds, [ColumnType::Timestamp, ColumnType::Float, ColumnType::Text, ColumnType::Bool]);
 }
 
+/// Proves that numbers with a decimal comma are written to CSV as the strings of the input, and to JSON lines as numbers.
+#[test]
+fn decimal_commas_come_out_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("in.csv"), "id;price\n1;47,00\n2;1.234,50\n3;\n").unwrap();
+    let spec =
+        DataSpec { path: "in.csv".to_owned(), decimal: Some(DecimalMark::Comma), ..DataSpec::default() };
+    let source = Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
+    for (name, expected) in [
+        ("out.csv", "id,price\n1,\"47,00\"\n2,\"1.234,50\"\n3,\n"),
+        ("out.jsonl", "{\"id\":1,\"price\":47.0}\n{\"id\":2,\"price\":1234.5}\n{\"id\":3,\"price\":null}\n"),
+    ] {
+        let plan = CleanPlan { out: folder.path().join(name), ..plan(folder.path(), None, &[]) };
+        clean(&source, &plan, &UNWATCHED).unwrap();
+        assert_eq!(read(folder.path(), name), expected, "{name}");
+    }
+}
+
 /// Proves that the columns of a Parquet file keep their types in Parquet, and that a date or a short float is not written as
 /// another value in a text file.
 #[test]
@@ -272,6 +290,62 @@ fn what_cannot_be_checked_is_an_error() {
         assert!(matches!(error, CleanError::Rule(_)), "{error}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the input alone");
+}
+
+/// Proves that a number, a boolean, a list and an object of JSON beside a string with the same letters stay what they are and are no
+/// duplicates of it, a key that an object has twice included.
+#[test]
+fn values_of_json_stay_apart_from_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        r#"{"a":1,"b":"7"}"#,
+        r#"{"a":"1","b":7}"#,
+        r#"{"a":"1","b":"7"}"#,
+        r#"{"a":true,"b":"7"}"#,
+        r#"{"a":"true","b":"7"}"#,
+        r#"{"a":[1,2],"b":"x"}"#,
+        r#"{"a":"[1,2]","b":"x"}"#,
+        r#"{"a":{"c":1,"c":2},"b":"x"}"#,
+        r#"{"a":{"c":2},"b":"NA"}"#,
+        r#"{"a":null,"b":"x"}"#,
+        r#"{"a":"null","b":"x"}"#,
+    ];
+    let text = format!("{}\n{}\n{}\n", rows.join("\n"), rows[0], rows[6]);
+    let plan = CleanPlan { out: folder.path().join("out.jsonl"), ..plan(folder.path(), None, &[]) };
+    let account = clean(&source(folder.path(), "jsonl", &text), &plan, &UNWATCHED).unwrap().account;
+    assert_eq!((account.rows_written, account.duplicates_dropped), (11, 2));
+    assert_eq!(read(folder.path(), "out.jsonl"), rows.join("\n") + "\n");
+}
+
+/// Proves that a number of one Parquet file and the string of another one that is written alike are no duplicates.
+#[test]
+fn numbers_and_strings_of_several_files_stay_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(1)]));
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![Some("1"), Some("x"), Some("1")]));
+    for (name, column) in [("in/a.parquet", numbers), ("in/b.parquet", strings)] {
+        let batch = RecordBatch::try_from_iter_with_nullable([("k", column, true)]).unwrap();
+        let mut file =
+            TableFile::create(&folder.path().join(name), TableFormat::Parquet, &batch.schema()).unwrap();
+        file.write(&batch).unwrap();
+        file.finish().unwrap();
+    }
+    let account = clean(&opened(folder.path(), "in"), &plan(folder.path(), None, &[]), &UNWATCHED);
+    let account = account.unwrap().account;
+    assert_eq!((account.rows_written, account.duplicates_dropped), (4, 2));
+}
+
+/// Proves that rows are not duplicates where they differ in what reading leaves out: blanks around a field, a quote with text behind
+/// it, and the quotes of a string that means a missing value; quotes alone are no difference.
+#[test]
+fn what_reading_leaves_out_still_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "a,b\nx ,1\nx,1\n\"x\",1\n\"x\"y,1\nxy,1\nNA,1\n\"NA\",1\nx ,1\n";
+    let csv = source(folder.path(), "csv", text);
+    let account = clean(&csv, &plan(folder.path(), None, &[]), &UNWATCHED).unwrap().account;
+    assert_eq!((account.rows_written, account.duplicates_dropped), (6, 2));
+    assert_eq!(read(folder.path(), "out.csv"), "a,b\nx,1\nx,1\nxy,1\nxy,1\nNA,1\nNA,1\n");
 }
 
 /// Proves that no row that differs is left out: codes with zeros in front, numbers beyond 64 bits, decimals, floats that round to one,

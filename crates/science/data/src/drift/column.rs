@@ -232,8 +232,11 @@ impl ColumnDrift {
 }
 
 fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {
-    // NaN is a missing value in floats.
-    let nothing = |column: &ColumnProfile| (column.null_count + column.nan_count()) as f64;
+    // NaN is a missing value in floats, and no distance sees infinity.
+    let nothing = |column: &ColumnProfile| {
+        let missing = column.null_count + column.nan_count();
+        missing as f64 + column.rows.saturating_sub(missing) as f64 * column.infinite_share()
+    };
     let row = |column: &ColumnProfile| vec![nothing(column), column.rows as f64 - nothing(column)];
     let share = |column: &ColumnProfile| nothing(column) / column.rows.max(1) as f64;
     // Two columns that miss nothing, or everything, do not differ.

@@ -158,7 +158,7 @@ fn a_sample_of_the_rows() {
     assert_eq!(read(1, 0.0, Some(3_000)), some, "chance is seeded");
 }
 
-/// Proves that missing values are compared separately, NaN among them.
+/// Proves that missing values are compared separately, NaN and infinity among them.
 #[test]
 fn missing_values() {
     let with_missing =
@@ -168,7 +168,7 @@ fn missing_values() {
             })
         };
     let before = with_missing(1, 0.05, "");
-    for text in ["", "NaN"] {
+    for text in ["", "NaN", "inf"] {
         let found = drift(&before, &with_missing(2, 0.15, text));
         assert!(found.missing.drifted && found.drifted && found.statistic < found.threshold, "{found:?}");
     }

@@ -285,13 +285,17 @@ fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts
     let mut findings = Vec::new();
     for duplicates in equal.into_values().filter(|duplicates| duplicates.len() > 1) {
         let duplicates = names(duplicates);
-        let message = format!("{} are equal in every row", listed(&duplicates));
+        let is_rounded = columns
+            .iter()
+            .any(|(profile, _)| duplicates.contains(&profile.name) && !profile.faults.rounded.is_none());
+        let as_read = if is_rounded { ", as they were read: some of their values were rounded" } else { "" };
+        let message = format!("{} are equal in every row{as_read}", listed(&duplicates));
         let finding = duplicate(evidence, "columns.equal", &duplicates, message);
         let label = columns
             .iter()
             .find(|(profile, _)| evidence.is_label(&profile.name) && duplicates.contains(&profile.name));
         let is_certain = label.is_some_and(|(profile, _)| information_bits(profile) >= CERTAIN_BITS);
-        let severity = if is_certain { Severity::Block } else { Severity::Warn };
+        let severity = if is_certain && !is_rounded { Severity::Block } else { Severity::Warn };
         findings.push(Finding { severity, ..finding });
     }
     for duplicates in recoded.into_values().filter(|duplicates| duplicates.len() > 1) {

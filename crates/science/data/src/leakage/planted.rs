@@ -259,7 +259,7 @@ fn near_texts_are_found() {
     let mut test: Vec<Vec<String>> = (0..500).map(|_| text(80)).collect();
     for (row, words) in test.iter_mut().enumerate().take(100) {
         words.clone_from(&train[row * 3 + 60]);
-        // One word of about a hundred is in five of the pieces.
+        // One word of about a hundred is in as many of the pieces as a piece has words.
         words[row % 20] = "changed".into();
     }
     let joined = |texts: &[Vec<String>], separator: &str| {

@@ -260,6 +260,14 @@ impl ColumnProfile {
         self.numbers.as_ref().map_or(0, |numbers| numbers.nan)
     }
 
+    /// The fraction of infinite ones of the numbers that were looked at and are not NaN.
+    pub(crate) fn infinite_share(&self) -> f64 {
+        self.numbers.as_ref().map_or(0.0, |numbers| {
+            let infinite = numbers.positive_infinite + numbers.negative_infinite;
+            infinite as f64 / (infinite + numbers.moments.count).max(1) as f64
+        })
+    }
+
     /// Shapes of strings with their counts, as far as they are known: see [`PatternSummary`].
     pub(crate) fn shapes(&self) -> Vec<(String, u64)> {
         self.texts.as_ref().map_or_else(Vec::new, |texts| texts.patterns.texts())

@@ -69,12 +69,20 @@ impl Encoding {
                 Some(low) => 0x10000 + ((u32::from(first) - 0xD800) << 10) + (u32::from(low) - 0xDC00),
                 None => u32::from(first),
             };
-            let letter_text = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-            text.extend_from_slice(letter_text.encode_utf8(&mut letter).as_bytes());
+            match char::from_u32(code) {
+                Some(character) => text.extend_from_slice(character.encode_utf8(&mut letter).as_bytes()),
+                None => text.extend_from_slice(&half_of_letter(first)),
+            }
             decoded += 2 + 2 * usize::from(low.is_some());
         }
         decoded
     }
+}
+
+/// Half of a letter without its other half as three bytes that are not UTF-8: so it is counted, and stays apart from others.
+fn half_of_letter(unit: u16) -> [u8; 3] {
+    let six_bits = |shift: u32| 0x80 | (unit >> shift & 0x3F) as u8;
+    [0xE0 | (unit >> 12) as u8, six_bits(6), six_bits(0)]
 }
 
 /// Where records end.
@@ -225,7 +233,8 @@ impl BlockReader {
         if self.encoding != Encoding::Utf8 {
             let decoded = self.encoding.decode(&bytes, text);
             if self.at_end && decoded < bytes.len() {
-                text.extend_from_slice("\u{FFFD}".as_bytes());
+                // Not UTF-8, so that it is counted.
+                text.push(0xFF);
             } else {
                 self.offset -= (bytes.len() - decoded) as u64;
             }

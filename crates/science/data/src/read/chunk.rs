@@ -1,9 +1,12 @@
 //! A piece of a table as a pass sees it.
 
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, StringArray};
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int32Type};
 
 use super::coverage::{CellFaults, Place};
+use crate::infer::ColumnType;
 
 /// Consecutive rows of one file.
 ///
@@ -28,9 +31,42 @@ pub struct Chunk {
     pub batch: RecordBatch,
     /// The same cells as they are in the file, if the source keeps them: see [`super::Source::with_originals`].
     pub(crate) originals: Option<RecordBatch>,
+    /// What the originals do not show of how the cells are written.
+    pub(crate) marks: Marks,
     pub(crate) rows: RowNumbers,
     /// Faults of the cells of these rows, per column.
     pub faults: Vec<CellFaults>,
+}
+
+/// The cells of a chunk as they are in the file.
+#[derive(Default)]
+pub(crate) struct Originals {
+    pub(crate) columns: Vec<ArrayRef>,
+    pub(crate) marks: Marks,
+}
+
+/// What originals do not show: two cells with equal ones may be written in other ways.
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// Of JSON, for each column, which cells are strings: the others are numbers, booleans, lists or objects as they are written.
+    pub(crate) strings: Vec<BooleanArray>,
+    /// Of rows with such cells, the columns and what is written. Rows with equal originals are equal only if these are equal too.
+    pub(crate) rows: BTreeMap<usize, Vec<u8>>,
+}
+
+/// Whether strings, and what is read as one, are values of columns of this type.
+pub(super) fn holds_strings(kind: ColumnType) -> bool {
+    matches!(kind, ColumnType::Text | ColumnType::Mixed)
+}
+
+impl Marks {
+    /// Marks a cell with what is written there.
+    pub(crate) fn add(&mut self, row: usize, column: usize, written: &[u8]) {
+        let mark = self.rows.entry(row).or_default();
+        mark.extend_from_slice(&column.to_le_bytes());
+        mark.extend_from_slice(&written.len().to_le_bytes());
+        mark.extend_from_slice(written);
+    }
 }
 
 /// The numbers of a chunk's rows.

@@ -108,8 +108,8 @@ pub struct CellFaults {
     pub missing_strings: BTreeMap<String, u64>,
     /// Rows of files that do not have this column; null in the batch.
     pub absent: u64,
-    /// Values written with more digits than their column holds, or times with more than microseconds: others may be equal to
-    /// them here.
+    /// Values written with more digits than their column holds, times with more than microseconds, leap seconds, and values of JSON
+    /// beside strings: others may be equal to them here.
     #[serde(default, skip_serializing_if = "Occurrences::is_none")]
     pub rounded: Occurrences,
     /// Strings that had blanks around them, outside of quotes, which were left out.

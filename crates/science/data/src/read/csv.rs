@@ -7,14 +7,14 @@ use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int64Type, TimestampMicr
 
 use super::blocks::Block;
 use super::cells::{Missing, parse_bool, to_text};
-use super::chunk::RowNumbers;
+use super::chunk::{Marks, Originals, RowNumbers};
 use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::numbers::{
     ReadFloat, parse_any_int, parse_any_unsigned, parse_int, parse_unsigned, read_any_float, read_float,
 };
-use super::split::{Dialect, RowEnd, Span, Splitter};
+use super::split::{Dialect, QUOTE, RowEnd, Span, Splitter};
 use super::{ChunkSink, Stop, Wanted, order_of};
-use crate::infer::{ColumnType, Style, form_of};
+use crate::infer::{ColumnType, Style, as_usual, form_of};
 use crate::times;
 
 /// Rows per chunk: few enough that a column of them stays in the processor's cache.
@@ -41,9 +41,16 @@ pub(crate) struct CsvLayout {
     pub(crate) skip_lines: u64,
     /// Whether a row may end with a separator behind its last field.
     pub(crate) has_trailing_separator: bool,
+    /// Whether numbers have a decimal comma.
+    pub(crate) has_decimal_comma: bool,
 }
 
 impl CsvLayout {
+    /// A value in the notation that types and numbers are read from.
+    pub(crate) fn usual<'v>(&self, value: &'v [u8], scratch: &'v mut Vec<u8>) -> &'v [u8] {
+        if self.has_decimal_comma { as_usual(value, scratch) } else { value }
+    }
+
     /// Takes away the nothing behind the separator at the end of a row whose fields begin at `from`.
     pub(crate) fn leave_out_trailing(&self, spans: &mut Vec<Span>, from: usize) {
         let is_one_more = self.has_trailing_separator && spans.len() - from == self.fields + 1;
@@ -84,7 +91,7 @@ pub(crate) fn read_block(
                 None => absent(rows.lines.len(), faults),
             });
         }
-        let originals = sink.keeps_originals().then(|| rows.originals(columns, sink.file));
+        let originals = sink.keeps_originals().then(|| rows.originals(columns, missing, sink.file));
         let first = rows.lines[0];
         let offset = |line: &u64| u32::try_from(line - first).expect("a block has fewer lines than 2^32");
         let numbers = RowNumbers::new(first, rows.lines.iter().map(offset).collect());
@@ -202,15 +209,34 @@ impl Rows<'_> {
     }
 
     /// The strings of the file. Faults are those of the typed columns.
-    fn originals(&self, columns: &[Wanted], file: usize) -> Vec<ArrayRef> {
-        let missing = Missing::empty();
-        let strings = |wanted: &Wanted| -> ArrayRef {
-            match wanted.field {
-                Some(field) => self.texts((field, &missing, file), &mut CellFaults::default()),
+    fn originals(&self, columns: &[Wanted], missing: &Missing, file: usize) -> Originals {
+        let empty = Missing::empty();
+        let mut originals = Originals::default();
+        for (column, wanted) in columns.iter().enumerate() {
+            originals.columns.push(match wanted.field {
+                Some(field) => {
+                    self.mark((column, field), missing, &mut originals.marks);
+                    self.texts((field, &empty, file), &mut CellFaults::default())
+                }
                 None => Arc::new(NullArray::new(self.lines.len())),
+            });
+        }
+        originals
+    }
+
+    /// Marks the cells of a column that their strings do not show as they are written: with blanks around, with text behind the
+    /// closing quote, and in quotes what means a missing value.
+    fn mark(&self, (column, field): (usize, usize), missing: &Missing, marks: &mut Marks) {
+        let mut scratch = Vec::new();
+        for (row, span) in self.spans[field..].iter().step_by(self.layout.fields).enumerate() {
+            match span.otherwise_written(self.text) {
+                Some(written) => marks.add(row, column, written),
+                None if span.is_quoted() && missing.find(span.text(self.text, &mut scratch).0).is_some() => {
+                    marks.add(row, column, &[QUOTE]);
+                }
+                None => {}
             }
-        };
-        columns.iter().map(strings).collect()
+        }
     }
 
     fn typed<C: Cells>(
@@ -219,7 +245,7 @@ impl Rows<'_> {
         faults: &mut CellFaults,
         mut cells: C,
     ) -> ArrayRef {
-        let mut scratch = Vec::new();
+        let (mut scratch, mut usual) = (Vec::new(), Vec::new());
         let mut missing_counts = vec![0; missing.texts().len()];
         for (row, span) in self.spans[field..].iter().step_by(self.layout.fields).enumerate() {
             let value = span.get(self.text, &mut scratch);
@@ -228,11 +254,12 @@ impl Rows<'_> {
                 cells.push_null();
                 continue;
             }
-            match cells.push(value) {
+            let usual = self.layout.usual(value, &mut usual);
+            match cells.push(usual) {
                 Fit::Whole => {}
                 Fit::Rounded => faults.count_rounded(self.place(file, row)),
                 Fit::Not => {
-                    faults.misfit(form_of(value), self.place(file, row), value);
+                    faults.misfit(form_of(usual), self.place(file, row), value);
                     cells.push_null();
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use super::split::{Dialect, RowEnd, Splitter};
-use crate::infer::{Form, form_of, trim};
+use crate::infer::{Form, form_of};
 
 /// How much of the file decides the separator.
 pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
@@ -31,13 +31,13 @@ pub(crate) enum FirstRow {
 /// A first row is a header when it repeats the user's names, or when the user gave none and it holds only
 /// different words: a row of data holds a number, a date or a repetition sooner or later. (A blank is legal:
 /// data frames write their index under one.) Of repeated words, the rows below decide.
-pub(crate) fn first_row(first: &[&[u8]], user_names: &[String]) -> FirstRow {
+pub(crate) fn first_row(first: &[Vec<u8>], user_names: &[String]) -> FirstRow {
     if !user_names.is_empty() {
         let is_repeated = first.len() == user_names.len()
-            && first.iter().zip(user_names).all(|(field, name)| trim(field) == name.as_bytes());
+            && first.iter().zip(user_names).all(|(field, name)| field == name.as_bytes());
         return if is_repeated { FirstRow::Header } else { FirstRow::Data };
     }
-    let words: Vec<&[u8]> = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).collect();
+    let words: Vec<&[u8]> = first.iter().map(Vec::as_slice).filter(|field| !field.is_empty()).collect();
     if words.is_empty() || words.iter().any(|field| form_of(field) != Form::Text) {
         return FirstRow::Data;
     }
@@ -45,9 +45,33 @@ pub(crate) fn first_row(first: &[&[u8]], user_names: &[String]) -> FirstRow {
     if different.len() == words.len() { FirstRow::Header } else { FirstRow::Words }
 }
 
-pub(crate) fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
-    let name = |(index, field): (usize, &&[u8])| match is_header {
-        true if !trim(field).is_empty() => String::from_utf8_lossy(trim(field)).into_owned(),
+/// Years that name columns.
+const YEARS: std::ops::RangeInclusive<u64> = 1800..=2100;
+
+/// Whether a row numbers columns: years at equal distances beside words or an empty field, as statistics have them
+/// (`country,2019,2020`), or 0, 1, 2 behind an empty field, as data frames without names are written.
+pub(crate) fn numbers_columns(fields: &[Vec<u8>]) -> bool {
+    let filled = fields.iter().filter(|field| !field.is_empty());
+    let (numbers, words): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+        filled.partition(|field| form_of(field) == Form::Whole);
+    let number = |field: &&Vec<u8>| std::str::from_utf8(field).ok()?.parse::<u64>().ok();
+    let numbers: Vec<u64> = numbers.iter().filter_map(number).collect();
+    let (Some([first, second]), true) =
+        (numbers.first_chunk(), words.iter().all(|word| form_of(word) == Form::Text))
+    else {
+        return false;
+    };
+    let is_even =
+        second > first && numbers.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(second - first));
+    let are_years =
+        (!words.is_empty() || fields[0].is_empty()) && numbers.iter().all(|number| YEARS.contains(number));
+    let are_places = fields[0].is_empty() && (*first, *second) == (0, 1);
+    is_even && (are_years || are_places)
+}
+
+pub(crate) fn column_names(first: &[Vec<u8>], is_header: bool) -> Vec<String> {
+    let name = |(index, field): (usize, &Vec<u8>)| match is_header {
+        true if !field.is_empty() => String::from_utf8_lossy(field).into_owned(),
         _ => format!("column_{}", index + 1),
     };
     first.iter().enumerate().map(name).collect()
@@ -106,13 +130,18 @@ struct SampleRow {
     fields: usize,
     is_malformed: bool,
     ends_empty: bool,
+    /// Fields with something in them.
+    filled: usize,
+    begins_empty: bool,
+    /// Whether each field is a word.
+    is_words: bool,
 }
 
 /// The first rows of a sample; one that is cut off at its end is left out.
 fn rows_of(sample: &[u8], dialect: Dialect) -> Vec<SampleRow> {
     let mut splitter = Splitter::new(sample, dialect, 1, usize::from(u16::MAX));
     let mut rows = Vec::new();
-    let mut spans = Vec::new();
+    let (mut spans, mut scratch) = (Vec::new(), Vec::new());
     while rows.len() < SAMPLE_ROWS {
         spans.clear();
         let RowEnd::Row { line } = splitter.next_row(&mut spans) else { break };
@@ -121,6 +150,12 @@ fn rows_of(sample: &[u8], dialect: Dialect) -> Vec<SampleRow> {
             fields: spans.len(),
             is_malformed: splitter.is_malformed(),
             ends_empty: spans.last().is_some_and(|span| span.is_empty()),
+            filled: spans.iter().filter(|span| !span.is_empty()).count(),
+            begins_empty: spans.first().is_some_and(|span| span.is_empty()),
+            is_words: spans.iter().all(|span| {
+                let field = span.get(sample, &mut scratch);
+                !field.is_empty() && form_of(field) == Form::Text
+            }),
         });
     }
     rows
@@ -132,6 +167,13 @@ const AGREEING_SHARE: f64 = 0.9;
 /// The option that reads a file whose rows do not fit its first one, in a sentence: the first lines are comments or a title, or
 /// each row ends with a separator. `skipped` lines were left out before the sample.
 pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing: bool) -> Option<String> {
+    if let Some(separator) = separator_line(sample) {
+        let line = skipped + 1;
+        return Some(format!(
+            "its first line, `sep={separator}`, names the separator and is above the header: read it with --skip-lines {line} \
+             (`skip_lines = {line}` in a run file)"
+        ));
+    }
     let mut rows = rows_of(beginning(sample), dialect);
     for row in rows.iter_mut().filter(|row| has_trailing && row.ends_empty && row.fields > 1) {
         row.fields -= 1;
@@ -141,6 +183,16 @@ pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing
         return Some(format!(
             "each row ends with a separator, so that there is a last column without a name and without a value: leave it out \
              with {TRAILING_OPTION}"
+        ));
+    }
+    let is_header = |row: &&SampleRow| row.fields == first.fields && row.fields > 1 && row.is_words;
+    let below = others.iter().find(is_header).filter(|_| first.filled == 1 && !first.begins_empty);
+    if let Some(row) = below {
+        let lines = skipped + row.line - 1;
+        return Some(format!(
+            "in its first row only the first field has something in it, and line {} has words in all: if a title is above the \
+             header, read it with --skip-lines {lines} (`skip_lines = {lines}` in a run file)",
+            skipped + row.line
         ));
     }
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -171,6 +223,17 @@ pub(crate) fn advice(sample: &[u8], dialect: Dialect, skipped: u64, has_trailing
         crate::counted(first.fields as u64, "field"),
         skipped + row.line
     ))
+}
+
+/// The letter that a first line names as the separator, which spreadsheets write: `sep=;`.
+fn separator_line(sample: &[u8]) -> Option<char> {
+    let end = sample.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+    let line = sample[..end].trim_ascii_end();
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    match line.strip_prefix(b"sep=").or_else(|| line.strip_prefix(b"SEP="))? {
+        [separator @ (b',' | b';' | b'|' | b':')] => Some(char::from(*separator)),
+        _ => None,
+    }
 }
 
 /// How a separator at the end of each row is read.
@@ -206,6 +269,23 @@ fn field_counts(sample: &[u8], delimiter: u8, comment: Option<u8>) -> Vec<usize>
 mod tests {
     use super::*;
 
+    /// Proves which rows number the columns: years beside a word, and places behind an empty field; rows of data do not.
+    #[test]
+    fn rows_that_number_columns_are_known() {
+        let numbers = |row: &str| {
+            numbers_columns(&row.split(',').map(|field| field.as_bytes().to_vec()).collect::<Vec<_>>())
+        };
+        for row in ["country,2019,2020", "a,b,1990,2000,2010", ",0,1,2", ",0,1,label", ",2019,2020,2021"] {
+            assert!(numbers(row), "{row}");
+        }
+        for row in [
+            "", "a,b", "a,2019", "2019,2020", "a,2020,2019", "a,2019,2020,2022", "a,1,2", "0,1,2", ",1,2",
+            "a,2019,2020,1.5",
+        ] {
+            assert!(!numbers(row), "{row}");
+        }
+    }
+
     const COMMAS: Dialect = Dialect { delimiter: b',', has_backslashes: false, comment: None };
 
     /// Proves that backslashes are taken for escapes only where the file shows it, so that a path which ends with one stays.
@@ -232,6 +312,11 @@ mod tests {
             (b"Report of May\n\na,b\n1,2\n3,4\n", Some("--skip-lines 2")),
             (b"a,b\n1,2,\n3,4,\n", Some("--trailing-separator")),
             (b"a,b,\n1,2,\n3,4,\n", Some("--trailing-separator")),
+            (b"sep=,\na,b\n1,2\n", Some("--skip-lines 1")),
+            (b"\"sep=,\"\na,b,c\n1,2,3\n4,5,6\n", Some("--skip-lines 1")),
+            (b"Report of May,\n,\na,b\n1,2\n3,4\n", Some("--skip-lines 2")),
+            (b",b\n1,2\n3,4\n", None),
+            (b"sep=all,b\n1,2\n3,4\n", None),
             (b"a,b\n1,2\n3,4\n", None),
             (b"#a,b\n1,2\n3,4\n", None),
             (b"a\n1\n2\n", None),

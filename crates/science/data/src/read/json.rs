@@ -6,17 +6,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringArray, StringBuilder,
-    TimestampMicrosecondBuilder, UInt64Builder,
+    ArrayRef, BooleanArray, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringArray,
+    StringBuilder, TimestampMicrosecondBuilder, UInt64Builder,
 };
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::blocks::Block;
 use super::cells::{Missing, to_text};
-use super::chunk::RowNumbers;
+use super::chunk::{Originals, RowNumbers, holds_strings};
 use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::csv::chunk_rows;
 use super::numbers::{read_any_float, read_float};
@@ -340,13 +339,15 @@ impl<'t> Rows<'t> {
         let Some(first) = self.lines.first().copied() else { return Ok(()) };
         let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
-        let mut originals: Option<Vec<ArrayRef>> = sink.keeps_originals().then(Vec::new);
-        for ((wanted, cells), faults) in columns.iter().zip(&mut self.cells).zip(&mut faults) {
+        let mut originals = sink.keeps_originals().then(Originals::default);
+        for (column, ((wanted, cells), faults)) in
+            columns.iter().zip(&mut self.cells).zip(&mut faults).enumerate()
+        {
             cells.resize(count, Cell::Null);
             let place = |row: usize| Place { file: sink.file, row: self.lines[row] };
             arrays.push(build(wanted, cells, missing, faults, place));
             if let Some(originals) = &mut originals {
-                originals.push(Arc::new(cells.iter().map(Cell::original).collect::<StringArray>()));
+                originals.take_cells(column, wanted.kind, cells);
             }
             cells.clear();
         }
@@ -355,6 +356,19 @@ impl<'t> Rows<'t> {
         let numbers = RowNumbers::new(first, offsets.collect());
         self.lines.clear();
         sink.give((arrays, originals), count, numbers, faults)
+    }
+}
+
+impl Originals {
+    /// Takes over the cells of a column of this type.
+    fn take_cells(&mut self, column: usize, kind: ColumnType, cells: &[Cell<'_>]) {
+        self.columns.push(Arc::new(cells.iter().map(Cell::original).collect::<StringArray>()));
+        let strings: Vec<bool> = cells.iter().map(|cell| matches!(cell, Cell::Text(_))).collect();
+        if holds_strings(kind) {
+            let is_value = |row: &usize| !strings[*row] && cells[*row] != Cell::Null;
+            (0..cells.len()).filter(is_value).for_each(|row| self.marks.add(row, column, b""));
+        }
+        self.marks.strings.push(BooleanArray::from(strings));
     }
 }
 
@@ -436,7 +450,13 @@ fn build(
                         misfit(faults, row, cell);
                         builder.append_null();
                     }
-                    cell => builder.append_value(cell.to_text()),
+                    cell => {
+                        let is_other = !matches!(cell, Cell::Text(_)) && !wanted.is_kept;
+                        if is_other && holds_strings(wanted.kind) {
+                            faults.count_rounded(place(row));
+                        }
+                        builder.append_value(cell.to_text());
+                    }
                 }
             }
             Arc::new(builder.finish())
@@ -526,13 +546,79 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Cell<'de>, A::Error> {
-        let value = serde_json::Value::deserialize(SeqAccessDeserializer::new(items))?;
-        Ok(Cell::Nested(ColumnType::List, value.to_string()))
+        NestedVisitor.visit_seq(items).map(|Nested(text)| Cell::Nested(ColumnType::List, text))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cell<'de>, A::Error> {
-        let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Cell::Nested(ColumnType::Object, value.to_string()))
+        NestedVisitor.visit_map(map).map(|Nested(text)| Cell::Nested(ColumnType::Object, text))
+    }
+}
+
+/// A value within a list or an object, written out: without blanks, and the keys of objects sorted. A key that an object has twice
+/// is there twice.
+struct Nested(String);
+
+impl<'de> Deserialize<'de> for Nested {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NestedVisitor)
+    }
+}
+
+impl Nested {
+    fn of(value: impl Into<serde_json::Value>) -> Self {
+        Self(value.into().to_string())
+    }
+}
+
+struct NestedVisitor;
+
+impl<'de> Visitor<'de> for NestedVisitor {
+    type Value = Nested;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Nested, E> {
+        Ok(Nested::of(()))
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Nested, E> {
+        Ok(Nested::of(truth))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Nested, E> {
+        Ok(Nested::of(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Nested, E> {
+        Ok(Nested::of(number))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Nested, E> {
+        Ok(Nested::of(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Nested, E> {
+        Ok(Nested::of(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Nested, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(Nested(text)) = items.next_element()? {
+            texts.push(text);
+        }
+        Ok(Nested(format!("[{}]", texts.join(","))))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Nested, A::Error> {
+        let mut members: Vec<(String, String)> = Vec::new();
+        while let Some((Key(key), Nested(text))) = map.next_entry()? {
+            members.push((key.into_owned(), text));
+        }
+        members.sort_by(|one, other| one.0.cmp(&other.0));
+        let texts = members.into_iter().map(|(key, text)| format!("{}:{text}", serde_json::Value::from(key)));
+        Ok(Nested(format!("{{{}}}", texts.collect::<Vec<_>>().join(","))))
     }
 }
 

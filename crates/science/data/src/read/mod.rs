@@ -64,8 +64,9 @@ pub use blocks::MAX_RECORD_BYTES;
 pub(crate) use bytes::{open, read_full};
 use cells::Missing;
 pub use cells::USUAL_MISSING;
-use chunk::RowNumbers;
+pub(crate) use chunk::Marks;
 pub use chunk::{Chunk, Texts};
+use chunk::{Originals, RowNumbers};
 pub use coverage::{
     CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Occurrences, Place, RejectKind,
     RejectedRow, Rejects,
@@ -113,6 +114,8 @@ pub(crate) struct Wanted {
     pub(crate) style: Style,
     /// Whether the type was given: then digits with zeros in front are a number too, and floats round whole numbers.
     pub(crate) is_given: bool,
+    /// Whether it is text only because its numbers or dates are kept as they are written.
+    pub(crate) is_kept: bool,
 }
 
 /// The order in which a column's dates are written.
@@ -137,7 +140,7 @@ pub struct SourceFile {
     kind: FileKind,
     /// The file's columns, in its order. Shared, because a source of wide files is cloned for each group of columns.
     columns: Arc<[Column]>,
-    /// Columns whose name an earlier one has, as the file has it and as they are called.
+    /// Columns without a name, or with that of an earlier one, as the file has it and as they are called.
     renamed: Arc<[(String, String)]>,
     /// The option that reads the file, where its rows do not fit its first one.
     advice: Option<String>,
@@ -195,6 +198,11 @@ impl SourceFile {
     pub(crate) fn stores_as_text(&self, column: &str) -> bool {
         let is_text = |it: &Column| it.name == column && it.kind == ColumnType::Text;
         matches!(self.kind, FileKind::Parquet(_)) && self.columns.iter().any(is_text)
+    }
+
+    /// Whether its numbers are read with a decimal comma.
+    fn has_decimal_comma(&self) -> bool {
+        matches!(&self.kind, FileKind::Csv(layout) if layout.has_decimal_comma)
     }
 
     /// Whether it has no byte.
@@ -443,6 +451,7 @@ impl Source {
     /// Columns that share their name with an earlier one of a file, as it has them and as they are called.
     pub(crate) fn renamed(&self) -> Vec<(String, String)> {
         let mut renamed: Vec<_> = self.files.iter().flat_map(|file| file.renamed.to_vec()).collect();
+        renamed.retain(|(given, _)| !given.is_empty());
         renamed.sort();
         renamed.dedup();
         renamed
@@ -610,10 +619,15 @@ impl Source {
         has_changed
     }
 
-    /// Whether a column holds numbers of JSON that are kept as their digits.
-    pub(crate) fn has_long_json_numbers(&self, index: usize) -> bool {
-        self.tallies[index].decide(self.string_limit).kept == Some(Kept::Digits)
-            && self.files.iter().all(|file| matches!(file.kind, FileKind::Json | FileKind::Empty))
+    /// Whether numbers of its text files are read with a decimal comma.
+    pub(crate) fn has_decimal_comma(&self) -> bool {
+        self.files.iter().any(SourceFile::has_decimal_comma)
+    }
+
+    /// Whether each of its rows is one of JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.files.iter().all(|file| matches!(file.kind, FileKind::Json | FileKind::Empty))
+            && self.files.iter().any(|file| matches!(file.kind, FileKind::Json))
     }
 
     /// Whether a column is text only because its numbers or dates are kept as they are written, or because a file with types says
@@ -693,15 +707,18 @@ impl<'s> ChunkSink<'s> {
     /// `originals` are the cells as they are in the file, if these are kept and others than `arrays`.
     fn give(
         &mut self,
-        (arrays, originals): (Vec<ArrayRef>, Option<Vec<ArrayRef>>),
+        (arrays, originals): (Vec<ArrayRef>, Option<Originals>),
         rows: usize,
         numbers: RowNumbers,
         faults: Vec<CellFaults>,
     ) -> Result<(), Stop> {
         let batch = self.batch(arrays, rows);
-        let originals = originals.map(|originals| self.batch(originals, rows));
+        let (originals, marks) = match originals {
+            Some(Originals { columns, marks }) => (Some(self.batch(columns, rows)), marks),
+            None => (None, Marks::default()),
+        };
         self.coverage.read(self.file, rows);
-        let chunk = Chunk { file: self.file, batch, originals, rows: numbers, faults };
+        let chunk = Chunk { file: self.file, batch, originals, marks, rows: numbers, faults };
         let taken = (self.take)(&chunk);
         for (known, more) in self.coverage.columns.iter_mut().zip(chunk.faults) {
             known.merge(more);

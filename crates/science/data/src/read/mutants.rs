@@ -21,9 +21,9 @@ use trackway_core::boundary::contained;
 use trackway_core::{Rng as _, SplitMix64};
 
 use super::*;
-use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
+use crate::{DecimalMark, ReadContext};
 
 /// Mutants of each format by default.
 const USUAL_MUTANTS: u64 = 700;
@@ -156,6 +156,7 @@ fn read(path: &Path, seed: u64) -> Result<(), DataError> {
         comment: (seed % 4 == 1).then_some('#'),
         skip_lines: if seed % 8 == 3 { 2 } else { 0 },
         trailing_separator: seed % 4 == 1,
+        decimal: (seed % 4 == 2).then_some(DecimalMark::Comma),
         ..DataSpec::default()
     };
     let mut source = Source::open(path.parent().unwrap(), "mutant", &spec, &ReadContext::default())?;

@@ -21,7 +21,7 @@ closed_list!(
         SkippedFiles = "skipped_files",
         /// Columns that a file does not have are missing in its rows.
         AbsentColumns = "absent_columns",
-        /// A column has the name of an earlier one, and got a number.
+        /// A column has no name, or that of an earlier one, and got one with a number.
         RenamedColumn = "renamed_column",
         /// The first row does not fit the others: an option reads the file.
         Layout = "layout",
@@ -39,6 +39,8 @@ closed_list!(
         Trimmed = "trimmed",
         /// Digits beyond those that the column's type holds were left out.
         Rounded = "rounded",
+        /// Values beside strings, such as JSON's numbers, were read as strings.
+        Retyped = "retyped",
         /// Values that are not of their column's type are missing.
         Misfits = "misfits",
         /// Strings that usually mean a missing value were read as one.
@@ -51,8 +53,38 @@ closed_list!(
         Backslashes = "backslashes",
         /// Numbers or dates are kept as the strings that the file has.
         KeptAsText = "kept_as_text",
+        /// Numbers are kept as the strings that the file has: their decimal mark is not the one that is read.
+        DecimalMark = "decimal_mark",
         /// Dates are read with the day, or the month, before the other.
         FirstOfDate = "date_order",
+        /// Lines of an output that are too long were not searched for values.
+        LongLines = "long_lines",
+        /// Printed values beyond those of a line, or with names that are too long, were not recorded.
+        SurplusValues = "surplus_values",
+        /// Printed values whose comma may be one of decimals or of thousands were not recorded.
+        UnclearCommas = "unclear_commas",
+        /// Printed settings beyond those that are taken were left out.
+        SurplusSettings = "surplus_settings",
+        /// Printed values that look like secrets were not recorded.
+        SecretValues = "secret_values",
+        /// States of lines that a script drew over are not in the log.
+        DrawnOver = "drawn_over",
+        /// Output was not shown in a terminal that took nothing; the log has it.
+        NotShown = "not_shown",
+        /// Output was not stored: the disk was full.
+        LostOutput = "lost_output",
+        /// Values of metrics beyond the names that are recorded were left out.
+        SurplusNames = "surplus_names",
+        /// Parts of the flight record were not written.
+        DroppedFrames = "dropped_frames",
+        /// Rows of the flight record are not in the ledger.
+        CutRecord = "cut_record",
+        /// Parts of an event file or of a file of metrics were not recorded.
+        SkippedParts = "skipped_parts",
+        /// Something of a run of another tool was not imported.
+        NotImported = "not_imported",
+        /// Something of a run of another tool is not here as it is there.
+        ChangedImport = "changed_import",
     }
 );
 
@@ -62,7 +94,13 @@ impl ReadNoteKind {
     pub fn is_loss(self) -> bool {
         !matches!(
             self,
-            Self::SkippedLines | Self::Comments | Self::Backslashes | Self::KeptAsText | Self::FirstOfDate
+            Self::SkippedLines
+                | Self::Comments
+                | Self::Backslashes
+                | Self::KeptAsText
+                | Self::DecimalMark
+                | Self::FirstOfDate
+                | Self::NotShown
         )
     }
 
@@ -80,11 +118,11 @@ pub struct ReadNote {
     pub kind: ReadNoteKind,
     /// The same in a sentence.
     pub message: String,
-    /// Number of rows, values, lines, columns or files; of what is known from the beginning of a file only, those seen there.
+    /// Number of rows, values, lines, bytes, columns or files; of what is known from the beginning of a file only, those seen there.
     pub count: u64,
     /// The file of the first.
     pub file: Option<String>,
-    /// The line (text) or the row (Parquet) of the first, from 1.
+    /// The line (text, a log) or the row (Parquet) of the first, from 1.
     pub row: Option<u64>,
     /// The column.
     pub column: Option<String>,
@@ -110,7 +148,10 @@ impl ReadNote {
 pub(super) fn of_file(file: &SourceFile) -> Vec<ReadNote> {
     let path = &file.path;
     let renamed = |(given, name): &(String, String)| {
-        let message = format!("`{path}` names several columns `{given}`: one of them is read as `{name}`");
+        let message = match given.is_empty() {
+            true => format!("`{path}` has a column without a name: it is read as `{name}`"),
+            false => format!("`{path}` names several columns `{given}`: one of them is read as `{name}`"),
+        };
         ReadNote { column: Some(name.clone()), ..ReadNote::new(ReadNoteKind::RenamedColumn, 1, message) }
     };
     let mut notes: Vec<ReadNote> = file.renamed.iter().map(renamed).collect();
@@ -196,7 +237,30 @@ impl Source {
                 Style::Month,
                 "has dates that are read as month/day/year: some have a day above 12 there",
             ),
-            (None, _) => None,
+            (None, _) => {
+                let commas = tally.commas().filter(|_| decision.kind == ColumnType::Text)?;
+                let (what, advice) = self.on_commas(commas.are_unclear);
+                let found = note(ReadNoteKind::DecimalMark, (commas.count, commas.line), what)?;
+                Some(ReadNote { message: format!("{}{advice}", found.message), ..found })
+            }
+        }
+    }
+
+    /// What a column of numbers with another decimal mark is read as, and what reads them.
+    fn on_commas(&self, are_unclear: bool) -> (&'static str, &'static str) {
+        match (self.has_decimal_comma(), are_unclear) {
+            (true, _) => (
+                "is read as text: its numbers have a decimal point",
+                "; numbers with a decimal comma were requested",
+            ),
+            (false, false) => (
+                "is read as text: its numbers have a decimal comma",
+                ": --decimal , reads them (`decimal = \",\"` in a run file)",
+            ),
+            (false, true) => (
+                "is read as text: each comma in its numbers has three digits behind it, and may be one of decimals or of thousands",
+                "; --decimal , reads them as decimals (`decimal = \",\"` in a run file)",
+            ),
         }
     }
 
@@ -258,12 +322,16 @@ impl Source {
             }
         };
         let rounded = faults.rounded;
-        let what = match column.kind {
-            ColumnType::Timestamp => "cut to microseconds",
-            _ => "rounded to 64-bit floats: different ones may be equal",
+        let (kind, what) = match column.kind {
+            ColumnType::Timestamp => (ReadNoteKind::Rounded, "cut to microseconds, or leap seconds"),
+            ColumnType::Text | ColumnType::Mixed => (
+                ReadNoteKind::Retyped,
+                "read as strings, although the file has them as others: different ones may be equal",
+            ),
+            _ => (ReadNoteKind::Rounded, "rounded to 64-bit floats: different ones may be equal"),
         };
         let values = |count: u64| format!("`{name}`: {}", are(count, "value"));
-        add(ReadNoteKind::Rounded, rounded, format!("{} {what}", values(rounded.count)));
+        add(kind, rounded, format!("{} {what}", values(rounded.count)));
         let trimmed = faults.trimmed;
         add(
             ReadNoteKind::Trimmed,

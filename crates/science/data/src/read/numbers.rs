@@ -1,6 +1,7 @@
 //! Strings into numbers that are exactly what was written, or known not to be.
 
-use crate::infer::{is_code, unsigned_part};
+use crate::decimal::unsigned_part;
+use crate::infer::is_code;
 
 /// A whole number of at most 64 bits; no code with zeros in front.
 #[inline]

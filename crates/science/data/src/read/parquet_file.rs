@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::NullArray;
+use arrow::array::{Array, ArrayRef, NullArray};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -13,7 +13,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use trackway_core::boundary::contained;
 
 use super::bytes::{ParquetBytes, ParquetPages};
-use super::chunk::RowNumbers;
+use super::chunk::{Originals, RowNumbers, holds_strings};
 use super::coverage::{CellFaults, Place};
 use super::csv::absent;
 use super::retype::{canonical, dictionary_type, kind_of, stored_form};
@@ -243,16 +243,20 @@ impl ParquetFile {
             let rows = batch.num_rows();
             let mut faults: Vec<CellFaults> = columns.iter().map(|_| sink.no_faults()).collect();
             let mut arrays = Vec::with_capacity(columns.len());
-            let mut originals = sink.keeps_originals().then(Vec::new);
+            let mut originals = sink.keeps_originals().then(Originals::default);
             let (file, first_row) = (sink.file, range.first_row + done);
             let place = |row: usize| Place { file, row: first_row + row as u64 };
-            for (column, faults) in columns.iter().zip(&mut faults) {
+            for (index, (column, faults)) in columns.iter().zip(&mut faults).enumerate() {
                 let at = column.field.and_then(|field| wanted.binary_search(&field).ok());
                 if let Some(originals) = &mut originals {
-                    originals.push(match at {
-                        Some(at) => Arc::clone(batch.column(at)),
-                        None => Arc::new(NullArray::new(rows)),
-                    });
+                    originals.take_array(
+                        index,
+                        column.kind,
+                        match at {
+                            Some(at) => Arc::clone(batch.column(at)),
+                            None => Arc::new(NullArray::new(rows)),
+                        },
+                    );
                 }
                 arrays.push(match at {
                     Some(at) => decoded(|| canonical(batch.column(at), column, faults, &place))
@@ -328,6 +332,18 @@ impl ParquetFile {
             leaf += leaves;
         }
         Arc::new(Schema::new_with_metadata(Fields::from(fields), schema.metadata().clone()))
+    }
+}
+
+impl Originals {
+    /// Takes over a column as the file has it, which is read as this type.
+    fn take_array(&mut self, column: usize, kind: ColumnType, array: ArrayRef) {
+        let is_other = !matches!(kind_of(array.data_type()), ColumnType::Text | ColumnType::Null);
+        if is_other && holds_strings(kind) {
+            let rows = (0..array.len()).filter(|row| array.is_valid(*row));
+            rows.for_each(|row| self.marks.add(row, column, b""));
+        }
+        self.columns.push(array);
     }
 }
 

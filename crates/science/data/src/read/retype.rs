@@ -8,8 +8,8 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    DataType, Decimal128Type, DecimalType as _, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType,
-    UInt64Type,
+    DataType, Decimal128Type, DecimalType as _, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampNanosecondType, UInt64Type,
 };
 use arrow::util::display::array_value_to_string;
 
@@ -205,8 +205,29 @@ impl Retyped<'_> {
         Ok(Arc::new(Float64Array::from(values)))
     }
 
-    /// Times in microseconds; what is written beyond these is cut.
+    /// Times in microseconds; what is written beyond these is cut, and a time that no such number of 64 bits reaches does not fit:
+    /// writers mark infinity so.
     fn times(&mut self, to: &DataType) -> Result<ArrayRef, String> {
+        let micros = match self.array.data_type() {
+            DataType::Date32 => 86_400_000_000,
+            DataType::Timestamp(TimeUnit::Second, _) => 1_000_000,
+            DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000,
+            _ => return self.short_times(to),
+        };
+        let numbers = cast(self.array, &DataType::Int64)?;
+        let numbers = numbers.as_primitive::<Int64Type>();
+        let times = numbers.unary_opt::<_, TimestampMicrosecondType>(|number| number.checked_mul(micros));
+        if times.null_count() > numbers.null_count() {
+            for row in (0..numbers.len()).filter(|row| numbers.is_valid(*row) && times.is_null(*row)) {
+                let number = numbers.value(row).to_string();
+                self.faults.misfit(Form::Time, (self.place)(row), number.as_bytes());
+            }
+        }
+        Ok(Arc::new(times))
+    }
+
+    /// Times in microseconds or less.
+    fn short_times(&mut self, to: &DataType) -> Result<ArrayRef, String> {
         if let DataType::Timestamp(TimeUnit::Nanosecond, _) = self.array.data_type() {
             let nanos = self.array.as_primitive::<TimestampNanosecondType>();
             let is_cut = |row: &usize| nanos.is_valid(*row) && nanos.value(*row) % 1000 != 0;
@@ -344,7 +365,8 @@ fn short_decimal(digits: i128, scale: i8) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        Decimal128Array, Decimal256Array, ListArray, TimestampNanosecondArray, TimestampSecondArray,
+        Date32Array, Decimal128Array, Decimal256Array, ListArray, TimestampNanosecondArray,
+        TimestampSecondArray,
     };
     use arrow::datatypes::{Int32Type, i256};
 
@@ -353,7 +375,7 @@ mod tests {
     fn read(array: &ArrayRef, kind: ColumnType, style: Style) -> (ArrayRef, CellFaults) {
         let mut faults = CellFaults::default();
         let place = |row: usize| Place { file: 0, row: row as u64 + 1 };
-        let wanted = Wanted { field: Some(0), kind, style, is_given: false };
+        let wanted = Wanted { field: Some(0), kind, style, is_given: false, is_kept: false };
         let typed = canonical(array, &wanted, &mut faults, &place).unwrap();
         assert_eq!(typed.len(), array.len());
         (typed, faults)
@@ -421,6 +443,21 @@ mod tests {
         let (_, faults) = read(&times, ColumnType::Timestamp, Style::Usual);
         let first = faults.rounded.first.map(|place| place.row);
         assert_eq!((faults.rounded.count, first, faults.misfits), (2, Some(3), 0));
+    }
+
+    /// Proves that a date or a time beyond those that microseconds reach, with which writers mark infinity, is a misfit at its row and
+    /// that the others of the column are read.
+    #[test]
+    fn times_beyond_microseconds_are_misfits() {
+        let dates: ArrayRef =
+            Arc::new(Date32Array::from(vec![Some(i32::MAX), None, Some(1), Some(i32::MIN)]));
+        let (typed, found) = misfits(dates, ColumnType::Timestamp);
+        assert_eq!(found, [(1, i32::MAX.to_string()), (4, i32::MIN.to_string())]);
+        assert_eq!(typed.as_primitive::<TimestampMicrosecondType>().value(2), 86_400_000_000);
+        let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![1, i64::MAX]));
+        let (typed, found) = misfits(seconds, ColumnType::Timestamp);
+        assert_eq!(found, [(2, i64::MAX.to_string())]);
+        assert_eq!(typed.as_primitive::<TimestampMicrosecondType>().value(0), 1_000_000);
     }
 
     /// Proves that a value of another type is a misfit at its row, whatever both types are, and that one which says the same

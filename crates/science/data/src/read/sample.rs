@@ -4,14 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use trackway_formats::runfile::DataSpec;
+use trackway_formats::runfile::{DataSpec, DecimalMark};
 
 use super::FileKind;
 use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
 use super::bytes::read_full;
 use super::cells::Missing;
 use super::csv::CsvLayout;
-use super::dialect::{self, FirstRow, advice, column_names, detect_backslashes, detect_delimiter, first_row};
+use super::dialect::{
+    self, FirstRow, advice, column_names, detect_backslashes, detect_delimiter, first_row, numbers_columns,
+};
 use super::json::{Cell, describe, parse_line, repeated_name};
 use super::lines::LINE_COLUMN;
 use super::split::{Dialect, RowEnd, Splitter};
@@ -41,7 +43,7 @@ pub(crate) struct Sampled {
     pub(crate) kind: FileKind,
     pub(crate) columns: Vec<Column>,
     pub(crate) tallies: Vec<Tally>,
-    /// Columns whose name an earlier one has, as the file has it and as they are called.
+    /// Columns without a name, or with that of an earlier one, as the file has it and as they are called.
     pub(crate) renamed: Vec<(String, String)>,
     /// The option that reads the file, where its rows do not fit its first one.
     pub(crate) advice: Option<String>,
@@ -97,8 +99,13 @@ pub(crate) fn csv(
     let Some(head) = open(RecordEnd::Csv(dialect), sample_bytes)?.next(Vec::new())? else {
         return Ok(EMPTY);
     };
-    let (layout, given) = layout(&head.text, dialect, spec, missing, limits)?;
+    let (layout, first) = layout(&head.text, dialect, spec, missing, limits)?;
+    let given = match spec.columns.is_empty() {
+        true => column_names(&first, layout.has_header),
+        false => spec.columns.clone(),
+    };
     let names = unique(&given);
+    let is_unnamed = |place: usize| layout.has_header && spec.columns.is_empty() && first[place].is_empty();
     let mut tallies = vec![Tally::default(); layout.fields];
     let head_lines = Some(head.first_line);
     tally_rows((&head.text, head_lines), &layout, layout.has_header, missing, &mut tallies);
@@ -106,22 +113,29 @@ pub(crate) fn csv(
         tally_rows((&text, None), &layout, false, missing, &mut tallies);
     }
     let kind = |tally: &Tally| tally.decide(StringLimit::Fraction).kind;
-    let renamed = given.into_iter().zip(&names).filter(|(given, name)| given != *name);
-    let renamed = renamed.map(|(given, name)| (given, name.clone())).collect();
+    let advice = advice(&head.text, dialect, head.first_line - 1, spec.trailing_separator);
+    let mut renamed: Vec<(String, String)> = Vec::new();
+    for (place, (given, name)) in given.into_iter().zip(&names).enumerate() {
+        // Where an option reads the file otherwise, its names are others.
+        if is_unnamed(place) && advice.is_none() {
+            renamed.push((String::new(), name.clone()));
+        } else if given != *name {
+            renamed.push((given, name.clone()));
+        }
+    }
     let columns =
         names.into_iter().zip(&tallies).map(|(name, tally)| Column { name, kind: kind(tally) }).collect();
-    let advice = advice(&head.text, dialect, head.first_line - 1, spec.trailing_separator);
     Ok(Sampled { kind: FileKind::Csv(layout), columns, tallies, renamed, advice })
 }
 
-/// Header or not, and the columns' names as they are given, from the first row.
+/// Header or not, and the fields of the first row, without the blanks around them.
 fn layout(
     text: &[u8],
     dialect: Dialect,
     spec: &DataSpec,
     missing: &Missing,
     limits: Limits,
-) -> Result<(CsvLayout, Vec<String>), SampleError> {
+) -> Result<(CsvLayout, Vec<Vec<u8>>), SampleError> {
     let user_names = &spec.columns;
     let mut spans = Vec::new();
     match Splitter::new(text, dialect, spec.skip_lines + 1, limits.columns_max).next_row(&mut spans) {
@@ -139,8 +153,8 @@ fn layout(
     if spans.len() > limits.columns_max {
         return Err(SampleError::Content(limits.too_many("columns")));
     }
-    let fields: Vec<Vec<u8>> = spans.iter().map(|span| span.get(text, &mut Vec::new()).to_vec()).collect();
-    let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+    let fields: Vec<Vec<u8>> =
+        spans.iter().map(|span| trim(span.get(text, &mut Vec::new())).to_vec()).collect();
     if !user_names.is_empty() && user_names.len() != fields.len() {
         return Err(SampleError::ColumnCount(fields.len()));
     }
@@ -151,17 +165,38 @@ fn layout(
         fields_max: limits.columns_max,
         skip_lines: spec.skip_lines,
         has_trailing_separator: spec.trailing_separator,
+        has_decimal_comma: spec.decimal == Some(DecimalMark::Comma),
     };
     layout.has_header = spec.header.unwrap_or_else(|| match first_row(&fields, user_names) {
         FirstRow::Header => true,
-        FirstRow::Data => false,
+        FirstRow::Data => user_names.is_empty() && is_numbered(&fields, text, &layout),
         FirstRow::Words => has_other_than_words(text, &layout, missing),
     });
-    let given = match user_names.is_empty() {
-        true => column_names(&fields, layout.has_header),
-        false => user_names.clone(),
-    };
-    Ok((layout, given))
+    Ok((layout, fields))
+}
+
+/// So many rows below a first one that numbers the columns must not do the same.
+const ROWS_BELOW: usize = 200;
+
+/// Whether the first row numbers the columns, and none of those below looks so.
+fn is_numbered(first: &[Vec<u8>], text: &[u8], layout: &CsvLayout) -> bool {
+    if !numbers_columns(first) {
+        return false;
+    }
+    let mut splitter = Splitter::new(text, layout.dialect, 1, layout.fields_max);
+    let (mut spans, mut rows) = (Vec::new(), 0);
+    splitter.next_row(&mut spans);
+    while rows < ROWS_BELOW {
+        spans.clear();
+        let RowEnd::Row { .. } = splitter.next_row(&mut spans) else { break };
+        let fields: Vec<Vec<u8>> =
+            spans.iter().map(|span| trim(span.get(text, &mut Vec::new())).to_vec()).collect();
+        if numbers_columns(&fields) {
+            return false;
+        }
+        rows += 1;
+    }
+    rows > 0
 }
 
 /// Whether a column below the first row holds numbers, times or booleans.
@@ -205,7 +240,7 @@ fn tally_rows(
     if skip_first {
         splitter.next_row(&mut spans);
     }
-    let mut scratch = Vec::new();
+    let (mut scratch, mut usual) = (Vec::new(), Vec::new());
     loop {
         spans.clear();
         let RowEnd::Row { line } = splitter.next_row(&mut spans) else { break };
@@ -216,9 +251,10 @@ fn tally_rows(
         for (span, tally) in spans.iter().zip(tallies.iter_mut()) {
             let value = trim(span.get(text, &mut scratch));
             if missing.find(value).is_none() {
+                let form = form_of(layout.usual(value, &mut usual));
                 match first_line {
-                    Some(_) => tally.see(form_of(value), line),
-                    None => tally.add(form_of(value), 1),
+                    Some(_) => tally.see(form, line),
+                    None => tally.add(form, 1),
                 }
             }
         }

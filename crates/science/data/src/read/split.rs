@@ -54,7 +54,7 @@ impl Span {
 
     /// The field's bytes as a text: with its blanks where it is within quotes; else without, and whether there were any.
     pub(crate) fn text<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> (&'t [u8], bool) {
-        let is_quoted = self.length & QUOTED != 0;
+        let is_quoted = self.is_quoted();
         if self.length & ESCAPED == 0 {
             let raw = self.raw(text);
             let field = if is_quoted { raw } else { trim(raw) };
@@ -62,6 +62,18 @@ impl Span {
         }
         unescape(self.raw(text), self.length & BACKSLASHES != 0, scratch);
         (if is_quoted { scratch.as_slice() } else { scratch.trim_ascii() }, false)
+    }
+
+    /// The field's bytes where they are not those of its text: with blanks around it, or text behind its closing quote.
+    pub(crate) fn otherwise_written(self, text: &[u8]) -> Option<&[u8]> {
+        let raw = self.raw(text);
+        let is_malformed = self.length & ESCAPED != 0;
+        (!self.is_quoted() && (is_malformed || trim(raw).len() != raw.len())).then_some(raw)
+    }
+
+    /// Whether it is within quotes, and nothing else is in it.
+    pub(crate) fn is_quoted(self) -> bool {
+        self.length & QUOTED != 0
     }
 
     fn raw(self, text: &[u8]) -> &[u8] {

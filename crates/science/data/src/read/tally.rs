@@ -40,6 +40,19 @@ impl StringLimit {
     }
 }
 
+/// So many numbers of a column show that its commas are those of decimals.
+const COMMA_NUMBERS_MIN: u64 = 5;
+
+/// The numbers of a column that have a comma.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Commas {
+    pub(super) count: u64,
+    /// The first known line with one.
+    pub(super) line: Option<u64>,
+    /// Whether each may be one of thousands.
+    pub(super) are_unclear: bool,
+}
+
 impl Tally {
     /// That of a column whose form the file declares.
     pub(super) fn certain(form: Option<Form>) -> Self {
@@ -103,7 +116,7 @@ impl Tally {
     }
 
     pub(crate) fn texts(&self) -> u64 {
-        self.counts.get(&Form::Text).copied().unwrap_or(0)
+        self.seen(&|form| form.is_text()).0
     }
 
     /// The narrowest type that fits all values that are not strings.
@@ -130,13 +143,25 @@ impl Tally {
         self.seen(&|form| *form == wanted)
     }
 
+    /// Of a column whose values are numbers, those with a comma; `None` where more than one value in twenty is another string, where
+    /// too few were seen, or where none has one.
+    pub(super) fn commas(&self) -> Option<Commas> {
+        let (count, line) = self.seen(&|form| form.is_comma());
+        let (numbers, _) = self.seen(&|form| form.is_comma() || form.is_whole());
+        let total = self.total();
+        let are_numbers =
+            numbers >= COMMA_NUMBERS_MIN && StringLimit::Fraction.allows(total - numbers, total);
+        let are_unclear = !self.counts.contains_key(&Form::DecimalComma);
+        (count > 0 && are_numbers).then_some(Commas { count, line, are_unclear })
+    }
+
     fn seen(&self, is_wanted: &dyn Fn(&Form) -> bool) -> (u64, Option<u64>) {
         let count = self.counts.iter().filter(|(form, _)| is_wanted(form)).map(|(_, count)| count).sum();
         (count, self.lines.iter().filter(|(form, _)| is_wanted(form)).map(|(_, line)| *line).min())
     }
 
     fn clean_forms(&self) -> impl Iterator<Item = Form> + '_ {
-        self.counts.keys().copied().filter(|form| *form != Form::Text)
+        self.counts.keys().copied().filter(|form| !form.is_text())
     }
 }
 
@@ -160,6 +185,24 @@ mod tests {
         assert_eq!(
             decided(&[(Form::Whole, 999_999), (Form::Digits, 1), (Form::Text, 1)]).kept,
             Some(Kept::Digits)
+        );
+    }
+
+    /// Proves that a column has numbers with a decimal comma where one value in twenty is another string and not where more are, that
+    /// whole numbers are among them, and that three digits behind each comma are unclear.
+    #[test]
+    fn a_decimal_comma_is_evidence_of_a_column() {
+        let commas = |forms: &[(Form, u64)]| tally(forms).commas().map(|it| (it.count, it.are_unclear));
+        assert_eq!(commas(&[(Form::DecimalComma, 5)]), Some((5, false)));
+        assert_eq!(commas(&[(Form::DecimalComma, 4)]), None);
+        assert_eq!(commas(&[(Form::DecimalComma, 10), (Form::Whole, 9), (Form::Text, 1)]), Some((10, false)));
+        assert_eq!(commas(&[(Form::DecimalComma, 10), (Form::Whole, 8), (Form::Text, 1)]), None);
+        assert_eq!(commas(&[(Form::UnclearComma, 9)]), Some((9, true)));
+        assert_eq!(commas(&[(Form::UnclearComma, 9), (Form::DecimalComma, 1)]), Some((10, false)));
+        assert_eq!(commas(&[(Form::Whole, 9)]), None);
+        assert_eq!(
+            tally(&[(Form::Whole, 99), (Form::DecimalComma, 1)]).decide(StringLimit::Fraction).kind,
+            ColumnType::Int
         );
     }
 

@@ -14,8 +14,8 @@ use tempfile::TempDir;
 use super::blocks::{BlockReader, RecordEnd};
 use super::split::{Dialect, LinesLeftOut, RowEnd, Splitter};
 use super::*;
-use crate::ReadContext;
 use crate::pass::{Pass, PassObserver, UNWATCHED, scan};
+use crate::{DecimalMark, ReadContext};
 
 /// Every row as `place: value|value`.
 #[derive(Default)]
@@ -691,6 +691,55 @@ fn what_reading_changes_is_counted() {
     assert_eq!(json(b"{\"a\":1,\"a\":2}\n{\"a\":3}\n"), ["renamed_column×1"]);
     assert_eq!(json(b"{\"a\":1}\n{\n"), ["rejected_rows×1 at 2"]);
     assert_eq!(json(b"{\"a\":0.1234567890123456789}\n"), ["rounded×1 at 1"]);
+    assert_eq!(json(b"{\"a\":\"1\"}\n{\"a\":1}\n{\"a\":null}\n"), ["retyped×1 at 2"]);
+    assert_eq!(json(b"{\"a\":18446744073709551617}\n{\"a\":1}\n"), ["kept_as_text×1"]);
+    assert_eq!(plain(b",b\n1,x\n2,y\n"), ["renamed_column×1"]);
+    assert_eq!(plain(b"t,b\n2016-12-31 23:59:60,1\n2024-01-02,2\n"), ["rounded×1 at 2"]);
+    assert_eq!(plain(b"sep=;\na;b\n1;x\n"), ["layout×1"]);
+}
+
+/// Proves that halves of letters in UTF-16, which are no text, are counted, and that two different ones stay apart.
+#[test]
+fn halves_of_letters_are_counted_and_stay_apart() {
+    let units = [0xFEFF, 0x61, 0x2C, 0x62, 0x0A, 0x31, 0x2C, 0xD800, 0x0A, 0x31, 0x2C, 0xD801, 0x0A];
+    let bytes: Vec<u8> = units.iter().flat_map(|unit: &u16| unit.to_le_bytes()).collect();
+    assert_eq!(notes("halves.csv", &bytes, DataSpec::default()), ["recoded×2 at 2"]);
+    let folder = folder(&[("halves.csv", &bytes)]);
+    let (rows, ..) = read_all(folder.path(), &spec_of("halves.csv")).unwrap();
+    let values: Vec<&str> = rows.iter().filter_map(|row| row.split('|').nth(1)).collect();
+    assert!(matches!(values.as_slice(), [one, other] if one != other), "{values:?}");
+}
+
+/// Proves that a header of years beside words, or of places behind an empty field, is one, and that rows of data of that form are not.
+#[test]
+fn headers_of_numbers_are_headers() {
+    check(
+        "years.csv",
+        b"country,2019,2020\nDE,1,2\nFR,3,4\n",
+        "country:Text 2019:Int 2020:Int\n0.2: DE|1|2\n0.3: FR|3|4",
+    );
+    check(
+        "frame.csv",
+        b",0,1\n0,2.5,x\n1,3.5,y\n",
+        "column_1:Int 0:Float 1:Text\n0.2: 0|2.5|x\n0.3: 1|3.5|y",
+    );
+    check(
+        "data.csv",
+        b"DE,2019,2020\nFR,2018,2021\n",
+        "column_1:Text column_2:Int column_3:Int\n0.1: DE|2019|2020\n0.2: FR|2018|2021",
+    );
+}
+
+/// Proves that comments are counted over all parts of a file.
+#[test]
+fn comments_of_all_parts_are_counted() {
+    let one = |row| {
+        let comment_lines = Occurrences { count: 1, first: Some(Place { file: 0, row }) };
+        Coverage { comment_lines, ..Coverage::default() }
+    };
+    let mut coverage = one(3);
+    coverage.merge(one(9));
+    assert_eq!(coverage.comment_lines, Occurrences { count: 2, first: Some(Place { file: 0, row: 3 }) });
 }
 
 /// Proves that of many columns with blanks around their strings there is one sentence, with all values and the first line.
@@ -763,6 +812,51 @@ fn odd_layouts_are_read_by_an_option() {
         let message = layout.map(|note| note.message).unwrap_or_default();
         assert!(message.contains(option), "{message}");
     }
+}
+
+/// Proves that numbers with a decimal comma are text with a note that names the option, and numbers with it whatever the separator; that
+/// lists have no note, that a comma which may be one of thousands is noted as such, and that points are noted beside the option.
+#[test]
+fn a_decimal_comma_is_read_by_an_option() {
+    let comma = || DataSpec { decimal: Some(DecimalMark::Comma), ..DataSpec::default() };
+    let none = Vec::<String>::new();
+    for text in [
+        &b"id;price\n1;47,00\n2;1.234,50\n3;-0,5\n4;12\n5;7,25\n"[..],
+        b"id,price\n1,\"47,00\"\n2,\"1.234,50\"\n3,\"-0,5\"\n4,12\n5,\"7,25\"\n",
+    ] {
+        assert!(story("a.csv", text, DataSpec::default()).starts_with("id:Int price:Text\n0.2: 1|47,00\n"));
+        assert_eq!(notes("a.csv", text, DataSpec::default()), ["decimal_mark×4 at 2"]);
+        assert_eq!(
+            story("a.csv", text, comma()),
+            "id:Int price:Float\n0.2: 1|47.0\n0.3: 2|1234.5\n0.4: 3|-0.5\n0.5: 4|12.0\n0.6: 5|7.25"
+        );
+        assert_eq!(notes("a.csv", text, comma()), none);
+    }
+    let message = |text: &[u8], spec: DataSpec| {
+        let folder = folder(&[("a.csv", text)]);
+        let (_, _, source) = read_all(folder.path(), &DataSpec { path: "a.csv".into(), ..spec }).unwrap();
+        source.notes().join("; ")
+    };
+    let clear = message(b"id;price\n1;47,00\n2;1,5\n3;2,5\n4;3,5\n5;4,5\n", DataSpec::default());
+    assert_eq!(
+        clear,
+        "`price` is read as text: its numbers have a decimal comma, the first in line 2 of `a.csv`: --decimal , reads them \
+         (`decimal = \",\"` in a run file)"
+    );
+    let thousands = b"id;n\n1;1,234\n2;2,345\n3;3,456\n4;4,567\n5;5,678\n";
+    let unclear = message(thousands, DataSpec::default());
+    assert!(unclear.contains("of decimals or of thousands") && unclear.contains("--decimal ,"), "{unclear}");
+    assert!(story("a.csv", thousands, comma()).starts_with("id:Int n:Float\n0.2: 1|1.234\n"));
+    let points = b"id;x;n\n1;1.5;1.234\n2;2.5;12.345\n3;3.5;7\n4;4.5;8\n5;5.5;1.234.567\n";
+    assert!(story("a.csv", points, comma()).starts_with("id:Int x:Text n:Int\n0.2: 1|1.5|1234\n"));
+    let beside = message(points, comma());
+    assert!(
+        beside.starts_with("`x` is read as text: its numbers have a decimal point, the first in line 2"),
+        "{beside}"
+    );
+    let lists = b"id;tags\n1;1,2,3\n2;1,2\n3;4,5,6\n4;1\n5;2,3,4\n";
+    assert_eq!(notes("a.csv", lists, DataSpec::default()), none);
+    assert!(story("a.csv", lists, comma()).starts_with("id:Int tags:Text\n0.2: 1|1,2,3\n0.3: 2|1,2\n"));
 }
 
 /// Proves that of several columns of one name in a Parquet file, or of several equal keys in a JSON object, each is read, the later ones

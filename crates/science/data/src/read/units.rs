@@ -115,6 +115,7 @@ impl Source {
             kind: column.kind,
             style: tally.style(column.kind),
             is_given: self.types_are_fixed,
+            is_kept: tally.decide(self.string_limit).kept.is_some(),
         };
         columns.map(wanted).collect()
     }

@@ -7,6 +7,7 @@ use arrow::util::display::array_value_to_string;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{Example, Finding, Severity};
 
+use super::bounds::Exact;
 use super::column::{Broken, Compiled, each_number};
 use super::keys::{fingerprints, referenced};
 use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
@@ -80,7 +81,7 @@ pub fn check(
         report.column(planned, &state.columns[index], &coverage, index, &typed);
         if planned.rules.unique {
             let repeated = repeats(&plan, index, &state.columns[index].keys, &typed, watch)?;
-            report.repeats(planned, &repeated, &typed);
+            report.repeats(planned, &repeated, coverage.columns[index].rounded.count, &typed);
         }
     }
     for (rule, state) in plan.rules.iter().zip(&state.rules) {
@@ -185,7 +186,7 @@ struct ColumnState {
     /// Fingerprints, for a column that must be unique.
     keys: Vec<u64>,
     /// The first value, with its place, and the last.
-    ends: Option<((f64, Place), f64)>,
+    ends: Option<((Exact, Place), Exact)>,
 }
 
 /// A rule of rows as it is evaluated.
@@ -222,6 +223,7 @@ impl Pass for State<'_> {
         }
         if let Some(time) = self.plan.time {
             each_number(chunk.batch.column(time), &mut |_, value| {
+                let value = value.about();
                 self.newest = Some(self.newest.map_or(value, |newest| newest.max(value)));
             });
         }
@@ -263,7 +265,7 @@ impl ColumnState {
     }
 
     /// Notes a value that is below the one before it.
-    fn follow(&mut self, value: f64, place: impl Fn() -> Place) {
+    fn follow(&mut self, value: Exact, place: impl Fn() -> Place) {
         match &mut self.ends {
             None => self.ends = Some(((value, place()), value)),
             Some((_, last)) => {
@@ -568,10 +570,18 @@ impl Report {
         self.findings.push(finding);
     }
 
-    fn repeats(&mut self, planned: &Planned<'_>, found: &Found, source: &Source) {
+    /// Where values were rounded, equal ones may be different in the file: then it is not known whether a repeated one is.
+    fn repeats(&mut self, planned: &Planned<'_>, found: &Found, rounded: u64, source: &Source) {
         if found.count > 0 {
             let name = &planned.rules.name;
             let repeated = crate::counted(found.count, "repeated value");
+            if rounded > 0 {
+                let values = crate::counted(rounded, "value");
+                return self.not_run.push(format!(
+                    "`{name}` has {repeated} after {values} of it were read with fewer digits than the file has: whether it is \
+                     unique is not known"
+                ));
+            }
             let message = format!("`{name}` has {repeated}, but must be unique");
             self.add(
                 "unique",

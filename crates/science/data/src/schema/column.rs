@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use regex::Regex;
 
+use super::bounds::Exact;
 use super::{Allowed, ColumnRules, SchemaError};
 use crate::infer::ColumnType;
 use crate::read::Texts;
@@ -39,10 +40,10 @@ impl Broken {
 
 /// Rules of a column, looked up and compiled once.
 pub(crate) struct Compiled {
-    min: f64,
-    max: f64,
+    min: Option<Exact>,
+    max: Option<Exact>,
     values: HashSet<String>,
-    numbers: Vec<f64>,
+    numbers: Vec<Exact>,
     regex: Option<Regex>,
     length_min: u64,
     length_max: u64,
@@ -75,8 +76,8 @@ impl Compiled {
         }
         let regex = rules.regex.as_ref().map(|text| Regex::new(&format!("^(?:{text})$"))).transpose();
         let compiled = Self {
-            min: min.unwrap_or(f64::NEG_INFINITY),
-            max: max.unwrap_or(f64::INFINITY),
+            min,
+            max,
             values: rules.values.iter().map(text_of).collect(),
             numbers: rules.values.iter().filter_map(number_of).collect(),
             regex: regex.map_err(|error| wrong(format!("the regex cannot be used: {error}")))?,
@@ -109,9 +110,9 @@ impl Compiled {
             return wrong.for_each(|row| broken(row, Broken::NotAllowed));
         }
         each_number(column, &mut |row, value| {
-            if value < self.min {
+            if self.min.is_some_and(|min| value < min) {
                 broken(row, Broken::BelowMin);
-            } else if value > self.max {
+            } else if self.max.is_some_and(|max| value > max) {
                 broken(row, Broken::AboveMax);
             } else if !self.numbers.is_empty() && !value.is_nan() && !self.numbers.contains(&value) {
                 broken(row, Broken::NotAllowed);
@@ -159,21 +160,23 @@ impl Compiled {
 }
 
 /// Calls `take` for every number or time that is there, times in microseconds.
-pub(super) fn each_number(column: &ArrayRef, take: &mut dyn FnMut(usize, f64)) {
+pub(super) fn each_number(column: &ArrayRef, take: &mut dyn FnMut(usize, Exact)) {
     macro_rules! each {
-        ($kind:ty) => {{
-            let values = column.as_primitive::<$kind>();
+        ($kind:ty, $exact:expr) => {{
+            let (values, exact) = (column.as_primitive::<$kind>(), $exact);
             match values.nulls().filter(|nulls| nulls.null_count() > 0) {
-                None => values.values().iter().enumerate().for_each(|(row, value)| take(row, *value as f64)),
-                Some(nulls) => nulls.valid_indices().for_each(|row| take(row, values.value(row) as f64)),
+                None => values.values().iter().enumerate().for_each(|(row, value)| take(row, exact(*value))),
+                Some(nulls) => nulls.valid_indices().for_each(|row| take(row, exact(values.value(row)))),
             }
         }};
     }
     match column.data_type() {
-        DataType::Int64 => each!(Int64Type),
-        DataType::UInt64 => each!(UInt64Type),
-        DataType::Float64 => each!(Float64Type),
-        DataType::Timestamp(_, _) => each!(TimestampMicrosecondType),
+        DataType::Int64 => each!(Int64Type, |number: i64| Exact::Whole(number.into())),
+        DataType::UInt64 => each!(UInt64Type, |number: u64| Exact::Whole(number.into())),
+        DataType::Float64 => each!(Float64Type, Exact::Float),
+        DataType::Timestamp(_, _) => {
+            each!(TimestampMicrosecondType, |micros: i64| Exact::Whole(micros.into()));
+        }
         _ => {}
     }
 }
@@ -182,15 +185,17 @@ fn text_of(value: &Allowed) -> String {
     match value {
         Allowed::Bool(truth) => truth.to_string(),
         Allowed::Int(number) => number.to_string(),
+        Allowed::Unsigned(number) => number.to_string(),
         Allowed::Float(number) => number.to_string(),
         Allowed::Text(text) => text.clone(),
     }
 }
 
-fn number_of(value: &Allowed) -> Option<f64> {
+fn number_of(value: &Allowed) -> Option<Exact> {
     match value {
-        Allowed::Int(number) => Some(*number as f64),
-        Allowed::Float(number) => Some(*number),
+        Allowed::Int(number) => Some(Exact::Whole((*number).into())),
+        Allowed::Unsigned(number) => Some(Exact::Whole((*number).into())),
+        Allowed::Float(number) => Some(Exact::Float(*number)),
         Allowed::Bool(_) | Allowed::Text(_) => None,
     }
 }

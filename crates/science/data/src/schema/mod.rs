@@ -133,6 +133,8 @@ pub enum Allowed {
     Bool(bool),
     /// A whole number.
     Int(i64),
+    /// A whole number beyond those with a sign.
+    Unsigned(u64),
     /// A number.
     Float(f64),
     /// A text.

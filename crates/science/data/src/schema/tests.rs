@@ -292,3 +292,29 @@ proptest! {
         prop_assert_eq!(reported(&found), Vec::<String>::new(), "{}", schema);
     }
 }
+
+/// Proves that values which are equal only because they were rounded are not called repeated, and that the rule did not run then.
+#[test]
+fn rounded_values_are_not_called_repeated() {
+    let folder = folder(&[("a.csv", "a\n0.1234567890123456781\n0.1234567890123456782\n")]);
+    let schema = "version = 1\n[[column]]\nname = \"a\"\ntype = \"float\"\nunique = true\n";
+    let found = checked_in(folder.path(), "a.csv", schema, None);
+    assert_eq!(reported(&found), Vec::<String>::new());
+    assert!(matches!(found.not_run.as_slice(), [why] if why.contains("2 values")), "{:?}", found.not_run);
+}
+
+/// Proves that bounds, values and the order of whole numbers are exact up to 64 bits, where floats would round them.
+#[test]
+fn whole_numbers_are_compared_exactly() {
+    let rules = "[[column]]\nname = \"a\"\ntype = \"int\"\nmax = 9223372036854775806\nincreasing = true\n";
+    let found = said("a\n9223372036854775807\n9223372036854775806\n", rules);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("schema.max") && found[0].ends_with("[2=9223372036854775807]"), "{found:?}");
+    assert!(found[1].contains("increasing") && found[1].ends_with("[3=9223372036854775806]"), "{found:?}");
+    let rules = "[[column]]\nname = \"a\"\ntype = \"int\"\nmin = 12345678901234567891\n";
+    let found = said("a\n12345678901234567890\n12345678901234567891\n", rules);
+    assert!(matches!(found.as_slice(), [one] if one.ends_with("[2=12345678901234567890]")), "{found:?}");
+    let rules = "[[column]]\nname = \"a\"\ntype = \"int\"\nvalues = [1152921504606846976]\n";
+    let found = said("a\n1152921504606846976\n1152921504606846977\n", rules);
+    assert!(matches!(found.as_slice(), [one] if one.ends_with("[3=1152921504606846977]")), "{found:?}");
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
 use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -29,6 +29,8 @@ enum Form {
     Strings,
     /// As the JSON values that the strings of a text file are.
     JsonValues,
+    /// As the JSON values of the file.
+    OwnJson,
     /// In the type that it was read as.
     Typed,
 }
@@ -37,23 +39,21 @@ impl Forms {
     /// `source` keeps its originals: [`Source::with_originals`].
     pub(crate) fn of(source: &Source, format: TableFormat) -> Self {
         let columns = source.columns();
-        let form = |index: usize, name: &str, kind: ColumnType| match (source.stored_type(name), format) {
+        let form = |name: &str, kind: ColumnType| match (source.stored_type(name), format) {
             (Some(stored), _) => Form::Stored(stored),
             (None, TableFormat::Parquet) => Form::Typed,
             (None, TableFormat::Separated(_) | TableFormat::Headless(_)) => Form::Strings,
+            (None, TableFormat::JsonLines) if source.is_json() => Form::OwnJson,
             (None, TableFormat::JsonLines) => match kind {
                 ColumnType::Int | ColumnType::Bool | ColumnType::Null => Form::Typed,
+                // JSON has decimal points only.
+                ColumnType::Float if source.has_decimal_comma() => Form::Typed,
                 ColumnType::Float | ColumnType::List | ColumnType::Object => Form::JsonValues,
-                ColumnType::Text if source.has_long_json_numbers(index) => Form::JsonValues,
                 _ => Form::Strings,
             },
         };
         Self {
-            forms: columns
-                .iter()
-                .enumerate()
-                .map(|(index, column)| form(index, &column.name, column.kind))
-                .collect(),
+            forms: columns.iter().map(|column| form(&column.name, column.kind)).collect(),
             kinds: columns.iter().map(|column| column.kind).collect(),
             has_nulls: source
                 .files()
@@ -82,6 +82,7 @@ impl Forms {
                 Form::Strings | Form::JsonValues if self.has_nulls[chunk.file] => {
                     with_nulls_of(array, typed.column(index))
                 }
+                Form::OwnJson => json_texts(array, chunk.marks.strings.get(index)),
                 _ => Arc::clone(array),
             });
         }
@@ -95,11 +96,25 @@ impl Forms {
             Form::Typed => Field::clone(field),
             Form::Stored(stored) => Field::new(field.name(), stored.clone(), true),
             Form::Strings => Field::new(field.name(), DataType::Utf8, true),
-            Form::JsonValues => Field::new(field.name(), DataType::Utf8, true)
+            Form::JsonValues | Form::OwnJson => Field::new(field.name(), DataType::Utf8, true)
                 .with_metadata(HashMap::from([(JSON_VALUES.to_owned(), String::new())])),
         };
         Arc::new(Schema::new(typed.fields().iter().zip(&self.forms).map(field).collect::<Vec<_>>()))
     }
+}
+
+/// The cells of a JSON file as JSON again.
+fn json_texts(array: &ArrayRef, are_strings: Option<&BooleanArray>) -> ArrayRef {
+    let (Some(texts), Some(are_strings)) = (array.as_string_opt::<i32>(), are_strings) else {
+        return Arc::clone(array);
+    };
+    let json = |(text, is_string): (Option<&str>, Option<bool>)| {
+        text.map(|text| match is_string {
+            Some(true) => serde_json::Value::from(text).to_string(),
+            _ => text.to_owned(),
+        })
+    };
+    Arc::new(texts.iter().zip(are_strings.iter()).map(json).collect::<StringArray>())
 }
 
 /// A column with nulls where the same column as it was read has them.

@@ -4,9 +4,10 @@ use trackway_data::model::{Cells, Frame, FrameColumn};
 
 use super::{Leftover, ResidualOf, Residuals, residuals};
 use crate::Columns;
+use crate::columns::names_a_prediction;
 use crate::metrics::rows::{Classes, Content, Items};
 
-/// Of regression and classification, by every column that is not part of the evaluation.
+/// Of regression and classification, by every column that is not part of the evaluation, nor by its name what a model said or how right that was.
 pub(crate) fn residuals_of(
     frame: &Frame,
     items: &Items,
@@ -21,7 +22,9 @@ pub(crate) fn residuals_of(
         Content::Classes(rows) => of_classes(rows),
         Content::Sums(_) | Content::Experiment(_) | Content::Pixels(_) | Content::Boxes(_) => return None,
     };
-    let is_feature = |column: &&FrameColumn| roles.given().all(|name| name != column.name);
+    let is_feature = |column: &&FrameColumn| {
+        roles.given().all(|name| name != column.name) && !names_a_prediction(&column.name)
+    };
     let features: Vec<&FrameColumn> = frame.columns().iter().filter(is_feature).collect();
     let leftover = Leftover {
         of,

@@ -183,7 +183,7 @@ fn edges_of_columns() {
     assert_eq!(residuals(&[&town], leftover(&predicted, &broken)), None);
 }
 
-/// Proves that an assessment has residuals of its rows by every column that is not part of the evaluation: of the
+/// Proves that an assessment has residuals of its rows by every column that is not part of the evaluation, nor says how right it was: of the
 /// probability if there is one, of classes those of right and wrong, in the order of the table's rows whatever the
 /// order of scores.
 #[test]
@@ -206,6 +206,7 @@ fn residuals_of_a_table() {
         numbers("score", score),
         texts("sex", &sex),
         numbers("correct", wrong.iter().map(|it| 1.0 - it).collect()),
+        numbers("abs_error", wrong),
     ];
     let found =
         assess(&Frame::of_columns(columns.clone()), &Spec::default(), None).unwrap().residuals.unwrap();

@@ -16,6 +16,7 @@ mod wandb;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use trackway_core::{MetricStep, Timestamp, closed_list};
@@ -193,42 +194,64 @@ struct Found {
 
 /// The files below a path whose names `wanted` admits; the path itself when it is such a file.
 fn files_below(path: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Found, LedgerError> {
+    if std::fs::metadata(path).map_err(LedgerError::file("read", path))?.is_file() {
+        let files = wanted(&name_of(path)).then(|| path.to_owned()).into_iter().collect();
+        return Ok(Found { files, ..Found::default() });
+    }
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    let skipped = walk(path, &mut |folder, entries, skipped| {
+        folders.push(folder.to_owned());
+        for (path, kind) in entries.iter().filter(|(path, kind)| !kind.is_dir() && wanted(&name_of(path))) {
+            if kind.is_file() {
+                files.push(path.clone());
+            } else if kind.is_symlink() {
+                // `latest-run` names a run a second time.
+                skipped.add(OmissionKind::File, path, "symbolic links are not followed", 1);
+            }
+        }
+        folders_among(entries)
+    })?;
+    files.sort();
+    Ok(Found { files, folders, skipped })
+}
+
+/// What is in a folder.
+type Entry = (PathBuf, FileType);
+
+fn folders_among(entries: &[Entry]) -> Vec<PathBuf> {
+    entries.iter().filter(|(_, kind)| kind.is_dir()).map(|(path, _)| path.clone()).collect()
+}
+
+/// Looks at one folder: says what it leaves out, and gives the folders in it to look at.
+type Visit<'v> = dyn FnMut(&Path, &[Entry], &mut Omissions) -> Vec<PathBuf> + 'v;
+
+/// Looks at a folder, and at those in it that `visit` gives. Links are not followed. Gives the folders that could not be looked at, and what
+/// `visit` left out.
+fn walk(path: &Path, visit: &mut Visit<'_>) -> Result<Omissions, LedgerError> {
     /// Folders deeper than this are not looked at.
     const DEPTH_MAX: usize = 12;
-    let mut found = Found::default();
-    if std::fs::metadata(path).map_err(LedgerError::file("read", path))?.is_file() {
-        found.files.extend(wanted(&name_of(path)).then(|| path.to_owned()));
-        return Ok(found);
-    }
+    let mut skipped = Omissions::default();
     let mut folders = vec![(path.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
+            Ok(entries) => entries.flatten(),
             Err(error) if depth == 0 => return Err(LedgerError::file("read", &folder)(error)),
             Err(error) => {
-                found.skipped.add(OmissionKind::Folder, &folder, unreadable(&error), 1);
+                skipped.add(OmissionKind::Folder, &folder, unreadable(&error), 1);
                 continue;
             }
         };
-        for entry in entries.flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            let is_wanted = || wanted(&name_of(&entry.path()));
-            if kind.is_dir() && depth < DEPTH_MAX {
-                folders.push((entry.path(), depth + 1));
-            } else if kind.is_dir() {
-                let why = format!("folders that are more than {DEPTH_MAX} deep are not searched");
-                found.skipped.add(OmissionKind::Folder, path, why, 1);
-            } else if kind.is_file() && is_wanted() {
-                found.files.push(entry.path());
-            } else if kind.is_symlink() && is_wanted() {
-                // `latest-run` names a run a second time.
-                found.skipped.add(OmissionKind::File, &entry.path(), "symbolic links are not followed", 1);
-            }
+        let entries: Vec<Entry> =
+            entries.filter_map(|entry| Some((entry.path(), entry.file_type().ok()?))).collect();
+        let inner = visit(&folder, &entries, &mut skipped);
+        if depth < DEPTH_MAX {
+            folders.extend(inner.into_iter().map(|inner| (inner, depth + 1)));
+        } else {
+            let why = format!("folders that are more than {DEPTH_MAX} deep are not searched");
+            skipped.add(OmissionKind::Folder, path, why, inner.len() as u64);
         }
-        found.folders.push(folder);
     }
-    found.files.sort();
-    Ok(found)
+    Ok(skipped)
 }
 
 fn unreadable(error: &std::io::Error) -> String {

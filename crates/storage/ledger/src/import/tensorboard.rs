@@ -81,7 +81,7 @@ fn take(run: &mut ForeignRun, file: &Path, item: EventItem, objects: &mut Object
             let point = ForeignPoint { step, at: at_seconds(wall_seconds), value };
             run.metrics.entry(tag).or_default().push(point);
         }
-        EventItem::Restart { step, .. } => {
+        EventItem::Restart { step } => {
             run.metrics.values_mut().for_each(|points| points.retain(|point| point.step < step));
             run.metrics.retain(|_, points| !points.is_empty());
         }

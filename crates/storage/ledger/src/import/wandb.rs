@@ -151,7 +151,7 @@ mod tests {
             skipped.list().into_iter().map(|it| (it.kind, it.why)).collect()
         };
         let store = read(root.path()).unwrap();
-        let texts = "only numbers, parameters and tags are imported, not: text (5)".to_owned();
+        let texts = "only numbers, parameters and tags are imported, not: notes (1), text (5)".to_owned();
         let without = "the folder of the run has no file `run-ID.wandb`".to_owned();
         let expected = [(OmissionKind::Object, texts), (OmissionKind::Run, without)];
         assert_eq!(kinds(&store), expected);

@@ -21,7 +21,7 @@ use trackway_ledger::{
 };
 
 use crate::query::RowPredicate;
-use crate::search::{FoundRuns, Page, RunSearch, search_runs};
+use crate::search::{FoundRuns, Page, RunSearch, evaluated_names, search_runs};
 
 /// Runs that are stored in one transaction.
 const RUNS_AT_ONCE: u32 = 1_000;
@@ -312,6 +312,11 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
     let nearly = RunSearch { columns: vec!["eval.slice.old man.f1".into()], ..RunSearch::default() };
     let error = search_runs(ledger, home, &nearly).unwrap_err();
     assert!(error.to_string().contains("did you mean `eval.slice.old men.f1`?"), "{error}");
+    let some: Vec<RunId> = plain.runs.iter().take(100).map(|run| run.run_id).collect();
+    let named = evaluated_names(ledger, &some).unwrap();
+    let found = ["eval.f1", "eval.recall", "eval.slice.old men.f1", "eval.test_set.night.f1"];
+    assert_eq!(named, found, "what evaluations of some runs report has the names that a search takes");
+    assert!(evaluated_names(ledger, &[RunId::new(&SpreadIds)]).unwrap().is_empty());
     for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
         let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
         assert_eq!(search_runs(ledger, home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");

@@ -4,8 +4,9 @@
 //! A run has the number of its newest completed evaluation that reports it, whichever checkpoint that evaluated;
 //! evaluations of known-bad models do not count.
 
+use trackway_core::RunId;
 use trackway_formats::gate::{BLIND_SPOT, PROBE, SLICE};
-use trackway_ledger::scan::{ColumnKind, Value};
+use trackway_ledger::scan::{ColumnKind, Value, marks};
 use trackway_ledger::{GATE_TEST_ORIGIN, Ledger, LedgerError};
 
 use super::found;
@@ -86,7 +87,19 @@ impl EvaluatedNumber {
 
     /// The numbers that some run has.
     pub fn all(ledger: &Ledger) -> Result<Vec<Self>, LedgerError> {
-        let sql = format!("SELECT DISTINCT test_set, slice, metric FROM {ROWS} WHERE {COUNTING}");
+        Self::admitted(ledger, "", &[])
+    }
+
+    /// Those that one of these runs has.
+    pub fn of_runs(ledger: &Ledger, runs: &[RunId]) -> Result<Vec<Self>, LedgerError> {
+        let ids: Vec<Value> = runs.iter().map(|run| Value::Text(run.to_string())).collect();
+        Self::admitted(ledger, &format!(" AND it.run_id IN ({})", marks(ids.len())), &ids)
+    }
+
+    /// Those of the rows that pass a further test.
+    fn admitted(ledger: &Ledger, test: &str, parameters: &[Value]) -> Result<Vec<Self>, LedgerError> {
+        let sql = format!("SELECT DISTINCT test_set, slice, metric FROM {ROWS} WHERE {COUNTING}{test}");
+        let parameters = [&[Value::from(GATE_TEST_ORIGIN)][..], parameters].concat();
         let number = |row: Vec<Value>| match <[Value; 3]>::try_from(row) {
             Ok([set, Value::Text(slice), Value::Text(metric)]) => {
                 let test_set = if let Value::Text(set) = set { Some(set) } else { None };
@@ -94,7 +107,7 @@ impl EvaluatedNumber {
             }
             _ => None,
         };
-        found(ledger, &sql, &[Value::from(GATE_TEST_ORIGIN)], &[ColumnKind::Text; 3], number)
+        found(ledger, &sql, &parameters, &[ColumnKind::Text; 3], number)
     }
 }
 

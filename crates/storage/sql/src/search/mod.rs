@@ -30,6 +30,7 @@ use trackway_ledger::{Ledger, LedgerError, RunRow};
 use self::asked::Names;
 use self::before::Before;
 use self::candidates::{Candidate, Passage, compare};
+use self::evaluated::EvaluatedNumber;
 #[cfg(feature = "datafusion")]
 use self::names::Condition;
 use self::rows::{Row, Rows, compare_values, json_of};
@@ -147,6 +148,17 @@ pub fn search_runs(ledger: &Ledger, home: &Path, search: &RunSearch) -> Result<F
     }
     answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
     Ok(answer)
+}
+
+/// The names of all numbers that evaluations of these runs report, in order: `eval.accuracy`, `eval.slice.older.recall`.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn evaluated_names(ledger: &Ledger, runs: &[RunId]) -> Result<Vec<String>, LedgerError> {
+    let numbers = EvaluatedNumber::of_runs(ledger, runs)?;
+    let mut names: Vec<String> = numbers.iter().map(EvaluatedNumber::name).collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// What `of` makes of each row of a query.

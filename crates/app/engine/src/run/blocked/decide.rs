@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_core::text::quoted_list;
+use trackway_core::text::first_quoted;
 use trackway_core::{TerminationReason, Timestamp};
 use trackway_formats::runfile::Plan;
 use trackway_formats::sha256_hex;
 
 use super::documents::is_document;
-use crate::capture::{Git, PatchedFile, is_python, leaves, patched_files};
+use crate::capture::{Git, PatchedFile, both, is_python, leaves, patched_files};
 
 /// Letters of a digest that are shown.
 const DIGEST_LETTERS: usize = 12;
@@ -318,8 +318,7 @@ pub fn differing_settings(before: &Plan, after: &Plan) -> Vec<String> {
 
 /// The keys whose values differ.
 pub(super) fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
-    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    keys.into_iter().filter(|key| before.get(*key) != after.get(*key)).cloned().collect()
+    both(before, after).filter(|(_, then, now)| then != now).map(|(key, ..)| key.clone()).collect()
 }
 
 fn bytes_of(files: &BTreeMap<String, FolderFileState>) -> BTreeMap<String, String> {
@@ -331,15 +330,14 @@ fn differing_files(
     before: &BTreeMap<String, FolderFileState>,
     after: &BTreeMap<String, FolderFileState>,
 ) -> Vec<String> {
-    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let is_other = |path: &&&String| match (before.get(**path), after.get(**path)) {
+    let other = both(before, after).filter(|(path, then, now)| match (then, now) {
         // A run writes no code that was there before.
         (Some(then), Some(now)) => then.is_other(now) && (!now.is_output || is_python(path)),
         (None, Some(new)) => !new.is_output && !new.is_unused,
         (Some(gone), None) => !gone.is_output,
         (None, None) => false,
-    };
-    paths.iter().filter(is_other).map(|path| (*path).clone()).collect()
+    });
+    other.map(|(path, ..)| path.clone()).collect()
 }
 
 /// Of the files whose bytes were hashed.
@@ -348,11 +346,8 @@ fn digest_of(files: &BTreeMap<String, String>) -> Option<String> {
     (!text.is_empty()).then(|| sha256_hex(text.as_bytes()))
 }
 
-/// The first of the names, and how many there are more.
 fn named(names: &[String]) -> String {
-    let more = names.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", quoted_list(names.iter().take(NAMED_MAX)))
+    first_quoted(names, NAMED_MAX)
 }
 
 fn short(digest: &str) -> &str {

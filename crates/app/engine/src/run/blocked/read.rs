@@ -21,8 +21,8 @@ use crate::Context;
 use crate::capture::named_files::modified_at;
 use crate::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};
 use crate::capture::{
-    Capture, Folder, Git, NamedFile, Untracked, changed_between, code_of, is_of_output, is_python,
-    is_same_code, patched_files, whole_patch,
+    Capture, Folder, Git, NamedFile, Untracked, both, changed_between, code_of, extension_is, is_of_output,
+    is_of_packages, is_python, is_same_code, patched_files, whole_patch,
 };
 use crate::error::AppError;
 use crate::json_file;
@@ -35,9 +35,6 @@ const CODE_BYTES_MAX: u64 = 1 << 20;
 /// Most folders that are searched for code and settings which name a new file, and how deep.
 const NAMING_FOLDERS_MAX: usize = 200;
 const NAMING_DEPTH_MAX: usize = 3;
-/// Folders without code of the project.
-const NO_CODE: [&str; 6] =
-    ["node_modules", "__pycache__", "site-packages", "wandb", "mlruns", "lightning_logs"];
 /// What the names of other files end with that name files.
 const NAMING: [&str; 10] =
     ["toml", "yaml", "yml", "ini", "cfg", "conf", "properties", "sh", "bash", "jsonnet"];
@@ -70,7 +67,7 @@ pub fn evidence_of(
     let script = next.capture.script.as_ref().map(|script| script.path.as_path());
     let times = RunTimes::in_folder(context, folder, script)?;
     let code = code_texts(next);
-    let naming = naming(last, next, &code);
+    let naming = naming(last, next);
     let is_unused = |path: &Path| is_unused(path, &code, &naming);
     let kept: Option<Capture> =
         json_file::read_if_sound(&AttemptLayout::new(Path::new(&last.log_directory)).capture_json());
@@ -88,7 +85,7 @@ pub fn evidence_of(
         Some(folder_files(found, folder, (&is_left_out, &is_new_unused), &times))
     };
     let folder_then = kept.as_ref().and_then(folder_of);
-    let is_same_script = is_same_script(context, last, next);
+    let is_same_script = script.is_some_and(|path| is_code_of(context, last.script_blake3.as_ref(), path));
     let same_code = same_code_files(context, (kept.as_ref(), folder), next);
     let written = written_files(kept.as_ref(), next.capture, &times);
     let untracked = written_untracked(kept.as_ref(), &next.capture.git, &times);
@@ -251,14 +248,13 @@ fn folder_files(
     files.map(|file| (shown(&file.path, folder), state(file))).collect()
 }
 
-/// Whether the script is the same but for comments.
-fn is_same_script(context: &Context, last: &AttemptRow, next: &Next<'_>) -> bool {
-    let Some(script) = &next.capture.script else { return false };
-    let before = last.script_blake3.as_ref().map(|blake3| context.home.layout.file_source(blake3));
-    let before = before.and_then(|path| std::fs::read_to_string(path).ok());
-    let texts = before.zip(std::fs::read_to_string(&script.path).ok());
-    is_python(&script.path.to_string_lossy())
-        && texts.is_some_and(|(before, now)| is_same_code(&before, &now))
+/// Whether the file has the same code as the one with this hash, but for comments.
+fn is_code_of(context: &Context, then_blake3: Option<&String>, path: &Path) -> bool {
+    let kept = then_blake3.filter(|_| is_python(&path.to_string_lossy()));
+    let kept = kept.map(|blake3| context.home.layout.file_source(blake3));
+    let texts = kept.and_then(|kept| std::fs::read_to_string(kept).ok());
+    let texts = texts.zip(std::fs::read_to_string(path).ok());
+    texts.is_some_and(|(then, now)| is_same_code(&then, &now))
 }
 
 /// The files of the command that are the same code as then, but for comments.
@@ -268,14 +264,7 @@ fn same_code_files(
     next: &Next<'_>,
 ) -> BTreeSet<PathBuf> {
     let before = kept.map(|kept| hashes_of(&kept.named_files, folder)).unwrap_or_default();
-    let is_same = |file: &&NamedFile| {
-        let name = shown(&file.path, folder);
-        let then = before.get(&name).filter(|_| is_python(&name));
-        let then = then.map(|blake3| context.home.layout.file_source(blake3));
-        let texts = then.and_then(|path| std::fs::read_to_string(path).ok());
-        let texts = texts.zip(std::fs::read_to_string(&file.path).ok());
-        texts.is_some_and(|(then, now)| is_same_code(&then, &now))
-    };
+    let is_same = |file: &&NamedFile| is_code_of(context, before.get(&shown(&file.path, folder)), &file.path);
     next.capture.named_files.iter().filter(is_same).map(|file| file.path.clone()).collect()
 }
 
@@ -288,12 +277,10 @@ fn written_files(kept: Option<&Capture>, now: &Capture, times: &RunTimes) -> BTr
     let now = by_path(&now.named_files);
     let bytes = |file: Option<&NamedFile>| file.and_then(|file| file.blake3.clone());
     let is_written = |file: &NamedFile| file.modified_at.is_some_and(|at| times.has_of_script(at));
-    let is_output = |path: &&PathBuf| {
-        let (then, now) = (then.get(*path), now.get(*path));
-        bytes(then) != bytes(now) && then.into_iter().chain(now).all(is_written)
-    };
-    let paths: BTreeSet<&PathBuf> = then.keys().chain(now.keys()).collect();
-    paths.into_iter().filter(is_output).cloned().collect()
+    let outputs = both(&then, &now).filter(|(_, then, now)| {
+        bytes(*then) != bytes(*now) && then.iter().chain(now).copied().all(is_written)
+    });
+    outputs.map(|(path, ..)| path.clone()).collect()
 }
 
 /// The files that git does not track, differ, and were written while an attempt ran. A run writes no code that was there before.
@@ -303,15 +290,13 @@ fn written_untracked(kept: Option<&Capture>, now: &Git, times: &RunTimes) -> BTr
     };
     let then = kept.map(|kept| by_path(&kept.git)).unwrap_or_default();
     let now = by_path(now);
-    let is_output = |path: &&String| {
-        let (then, now) = (then.get(*path), now.get(*path));
-        let bytes = |file: Option<&Untracked>| file.map(Untracked::identity);
-        let last = now.or(then).and_then(|file| file.modified_at);
+    let outputs = both(&then, &now).filter(|(path, then, now)| {
+        let last = now.or(*then).and_then(|file| file.modified_at);
         let is_edited_code = then.is_some() && now.is_some() && is_python(path);
-        bytes(then) != bytes(now) && !is_edited_code && last.is_some_and(|at| times.has(at))
-    };
-    let paths: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-    paths.into_iter().filter(is_output).cloned().collect()
+        let is_other = then.map(Untracked::identity) != now.map(Untracked::identity);
+        is_other && !is_edited_code && last.is_some_and(|at| times.has(at))
+    });
+    outputs.map(|(path, ..)| path.clone()).collect()
 }
 
 /// The script and the code beside it.
@@ -323,13 +308,11 @@ fn code_texts(next: &Next<'_>) -> Vec<(PathBuf, String)> {
     let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
     let beside = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let beside = beside.filter(|path| is_python(&path.to_string_lossy())).take(CODE_FILES_MAX);
-    let small = |path: &PathBuf| path.metadata().is_ok_and(|it| it.is_file() && it.len() <= CODE_BYTES_MAX);
-    let texts = script.into_iter().chain(beside).filter(small);
-    texts.filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?))).collect()
+    script.into_iter().chain(beside).filter_map(with_text).collect()
 }
 
 /// What may name a new file of text: the code below the folders, the settings in them, the command, its variables and the evidence of the end.
-fn naming(last: &AttemptRow, next: &Next<'_>, code: &[(PathBuf, String)]) -> Naming {
+fn naming(last: &AttemptRow, next: &Next<'_>) -> Naming {
     let Next { job, capture, .. } = next;
     let working_directory = job.working_directory();
     let of_script = capture.script.as_ref().and_then(|script| script.path.parent()).map(Path::to_owned);
@@ -348,13 +331,13 @@ fn naming(last: &AttemptRow, next: &Next<'_>, code: &[(PathBuf, String)]) -> Nam
     let words = words.cloned().chain(evidence.map(str::to_owned)).collect();
     // What a shell is given as one word is a text.
     let lines = command.iter().filter(|word| word.contains(char::is_whitespace));
-    let lines = lines.map(|line| (PathBuf::new(), line.clone()));
-    let texts =
-        code.iter().map(|(path, text)| (path.clone(), without_comments(path, text))).chain(lines).collect();
+    let texts = lines.map(|line| (PathBuf::new(), line.clone())).collect();
     let mut naming = Naming { texts, words, folders, roots };
-    let (plain, json) = texts_below(&naming.roots, job.run_file.as_deref());
+    let named = capture.script.iter().map(|script| script.path.clone()).chain(job.run_file.clone());
+    let (plain, json) = texts_below(&naming.roots, named);
+    // Comments and docstrings are for people.
     naming.texts.extend(plain.into_iter().map(|(path, text)| {
-        let text = without_comments(&path, &text);
+        let text = if is_python(&path.to_string_lossy()) { code_of(&text) } else { text };
         (path, text)
     }));
     // A new file of JSON may be an output too, and have the names of others in it.
@@ -365,13 +348,11 @@ fn naming(last: &AttemptRow, next: &Next<'_>, code: &[(PathBuf, String)]) -> Nam
     naming
 }
 
-/// The text of a file, of Python without what only people read.
-fn without_comments(path: &Path, text: &str) -> String {
-    if is_python(&path.to_string_lossy()) { code_of(text) } else { text.to_owned() }
-}
-
-/// The code and settings below the folders, with their texts, and the files of JSON.
-fn texts_below(roots: &[PathBuf], run_file: Option<&Path>) -> (Vec<(PathBuf, String)>, Vec<PathBuf>) {
+/// The code and settings below the folders and those that are named, with their texts, and the files of JSON.
+fn texts_below(
+    roots: &[PathBuf],
+    named: impl Iterator<Item = PathBuf>,
+) -> (Vec<(PathBuf, String)>, Vec<PathBuf>) {
     let (mut plain, mut json) = (BTreeSet::new(), BTreeSet::new());
     let mut waiting: VecDeque<(PathBuf, usize)> = roots.iter().map(|root| (root.clone(), 0)).collect();
     let mut left_folders = NAMING_FOLDERS_MAX;
@@ -386,25 +367,19 @@ fn texts_below(roots: &[PathBuf], run_file: Option<&Path>) -> (Vec<(PathBuf, Str
                 continue;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let is_of_packages = NO_CODE.contains(&name.as_str()) || path.join("pyvenv.cfg").exists();
-                if depth < NAMING_DEPTH_MAX && !is_of_packages {
+                if depth < NAMING_DEPTH_MAX && !is_of_packages(&path) {
                     waiting.push_back((path, depth + 1));
                 }
                 continue;
             }
-            let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
-            match extension.as_deref() {
-                Some("json") if json.len() < CODE_FILES_MAX => {
-                    json.insert(path);
-                }
-                Some(it) if is_python(&name) || NAMING.contains(&it) => {
-                    plain.insert(path);
-                }
-                _ => {}
+            if extension_is(&path, &["json"]) && json.len() < CODE_FILES_MAX {
+                json.insert(path);
+            } else if is_python(&name) || extension_is(&path, &NAMING) {
+                plain.insert(path);
             }
         }
     }
-    plain.extend(run_file.map(Path::to_owned));
+    plain.extend(named);
     (plain.into_iter().filter_map(with_text).collect(), json.into_iter().collect())
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::changes::AS_COMMITTED;
 use trackway_api::explain::{Change, InputKind, LineCount};
-use trackway_engine::capture::{Git, PatchedFile, Untracked, is_of_output, is_python, patched_files, states};
+use trackway_engine::capture::{
+    Git, PatchedFile, Untracked, both, is_of_output, is_python, patched_files, states,
+};
 
 use super::files::is_output_of;
 use super::{Difference, Kept, have_folders, short};
@@ -133,9 +135,7 @@ impl Difference {
         };
         match (files_of(then), files_of(now)) {
             (Some(before), Some(after)) => {
-                let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-                for name in names {
-                    let (then_file, now_file) = (before.get(name), after.get(name));
+                for (name, then_file, now_file) in both(&before, &after) {
                     if then_file.map(|it| &it.text) != now_file.map(|it| &it.text) && !is_compared(now, name)
                     {
                         let is_same_commit = then.commit == now.commit;
@@ -155,14 +155,13 @@ impl Difference {
             files.map(|file| (file.path.clone(), file.clone())).collect()
         };
         let (before, after) = (untracked(then), untracked(now));
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for name in names {
+        for (name, then_file, now_file) in both(&before, &after) {
             let hashes = then.dirty_diff_blake3.as_deref().zip(now.dirty_diff_blake3.as_deref());
             let texts = || {
                 let (then, now) = hashes?;
                 kept.untracked(then, name).zip(kept.untracked(now, name))
             };
-            self.untracked(name, (before.get(name), after.get(name)), &texts, kept);
+            self.untracked(name, (then_file, now_file), &texts, kept);
         }
         if now.untracked_count.max(then.untracked_count)
             > now.untracked.len().max(then.untracked.len()) as u64

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use trackway_api::explain::{Change, InputKind};
 use trackway_core::Timestamp;
 use trackway_core::text::counted;
-use trackway_engine::capture::{FolderFile, Git, is_of_output, is_python, is_same_code};
+use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code};
 
 use super::{Difference, Kept, have_folders, short};
 use crate::inputs::configuration::settings;
@@ -24,15 +24,14 @@ impl Difference {
         let with_folder = have_folders(then, now);
         let (then_files, now_files) =
             (versions(before, then, with_folder), versions(after, now, with_folder));
-        let names: BTreeSet<&String> = then_files.keys().chain(now_files.keys()).collect();
-        for name in names {
-            let versions = [then_files.get(name), now_files.get(name)];
+        for (name, then_file, now_file) in both(&then_files, &now_files) {
+            let versions = [then_file, now_file];
             if is_same(versions)
                 || versions.iter().flatten().any(|file| is_output_of((then, now), &file.path, kept))
             {
                 continue;
             }
-            match (then_files.get(name), now_files.get(name)) {
+            match (then_file, now_file) {
                 (Some(then), Some(now)) => self.file(name, then, now, kept),
                 (then_file, now_file) => {
                     let Some(one) = then_file.or(now_file) else { continue };

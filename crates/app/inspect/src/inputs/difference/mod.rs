@@ -3,14 +3,14 @@
 mod code;
 mod files;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
 use trackway_core::Timestamp;
-use trackway_core::text::{counted, quoted_list};
-use trackway_engine::capture::{EnvironmentLock, PatchedFile, leaves};
+use trackway_core::text::{counted, first_quoted};
+use trackway_engine::capture::{EnvironmentLock, PatchedFile, both, leaves};
 use trackway_engine::run::variables::may_change_training;
 
 use super::{Captured, DataSet, HASHED, Inputs};
@@ -132,10 +132,8 @@ fn have_folders(then: &Captured, now: &Captured) -> bool {
 }
 
 fn written_meanwhile(files: &[String]) -> String {
-    let more = files.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = quoted_list(files.iter().take(NAMED_MAX));
-    format!("whether a run wrote it: {named}{more} differs, and was written while an attempt ran")
+    let named = first_quoted(files, NAMED_MAX);
+    format!("whether a run wrote it: {named} differs, and was written while an attempt ran")
 }
 
 /// The folders of PYTHONPATH that are not in the repository.
@@ -191,10 +189,8 @@ impl Difference {
         before: &BTreeMap<String, String>,
         after: &BTreeMap<String, String>,
     ) {
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         let mut secret: Vec<&str> = Vec::new();
-        for name in names {
-            let (then, now) = (before.get(name), after.get(name));
+        for (name, then, now) in both(before, after) {
             if then != now {
                 self.change(kind, format!("{prefix}{name}"), then.cloned(), now.cloned());
             } else if then.is_some_and(|value| value.contains(REDACTED)) {
@@ -229,9 +225,7 @@ impl Difference {
             sets.iter().map(|set| (set.name.clone(), set.clone())).collect()
         };
         let (then, now) = (by_name(then), by_name(now));
-        let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-        for name in names {
-            let (then, now) = (then.get(name), now.get(name));
+        for (name, then, now) in both(&then, &now) {
             if then.map(|set| &set.sha256) == now.map(|set| &set.sha256) {
                 continue;
             }
@@ -242,9 +236,7 @@ impl Difference {
                 let why = format!("which files of `{name}` changed: their list was lost with the ledger");
                 self.not_known(InputKind::Data, why);
             }
-            let paths: BTreeSet<&String> = then.files.keys().chain(now.files.keys()).collect();
-            for path in paths.into_iter().filter(|_| has_lists) {
-                let (before, after) = (then.files.get(path), now.files.get(path));
+            for (path, before, after) in both(&then.files, &now.files).filter(|_| has_lists) {
                 if before.map(|file| &file.blake3) != after.map(|file| &file.blake3) {
                     let key = format!("{name}: {path}");
                     self.change(

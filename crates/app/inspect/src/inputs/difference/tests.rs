@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use trackway_engine::capture::{Capture, Folder, FolderFile, Git, Untracked, patched_files};
 

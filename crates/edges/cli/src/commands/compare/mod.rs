@@ -6,12 +6,13 @@ use trackway_flows::outputs;
 use trackway_inspect::compare;
 use trackway_pages::{figures, labels};
 
+use super::list::plain_names;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::page::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{counted, duration, shortened};
+use crate::units::{counted, duration, metric, shortened};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
@@ -23,7 +24,7 @@ const VALUE_LETTERS: usize = 32;
 pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Exit {
     let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<Vec<_>, _>>()?;
     outputs::refuse_outputs(context, args.html.as_deref())?;
-    let comparison = compare::compare(context, &runs, &args.metrics)?;
+    let comparison = compare::compare(context, &runs, &plain_names(&args.metrics))?;
     if let Some(path) = &args.html {
         save(path, "comparison", printer, |about| trackway_pages::comparison(&comparison, about))?;
     }
@@ -96,6 +97,11 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         std::iter::once(row.name.clone()).chain(values).collect()
     });
     section("Metrics: last (min … max)", metrics.collect(), &labels, printer);
+    let evaluations = comparison.evaluations.iter().map(|row| {
+        let values = row.values.iter().map(|value| value.map_or_else(|| "–".into(), metric));
+        std::iter::once(row.name.clone()).chain(values).collect()
+    });
+    section("Evaluations: the newest of each run", evaluations.collect(), &labels, printer);
     let curves = comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1));
     let curves = curves.map(|curve| {
         let lines = curve.series.iter().map(|series| {

@@ -7,6 +7,7 @@ use trackway_flows::data::drift::{
     ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, UNKNOWN_FRACTION_MIN,
     drift as compare,
 };
+use trackway_flows::data::profile::ValueCount;
 
 use super::{reading, request};
 use crate::args::{DriftArgs, FailOn};
@@ -183,22 +184,22 @@ fn test_name(test: DriftTest) -> &'static str {
 
 /// New and gone values in a sentence: a few of them, and of a text its beginning.
 fn values(column: &ColumnDrift) -> Option<String> {
-    let listed = |values: &[trackway_flows::data::profile::ValueCount], count: u64| {
-        // Masked, several are one text.
-        let mut shown: Vec<String> = Vec::new();
-        for value in values {
-            let text = format!("`{}`", shortened(&value.value.to_string(), VALUE_LETTERS_MAX));
-            if shown.len() < VALUES_MAX && !shown.contains(&text) {
-                shown.push(text);
-            }
-        }
-        match (count as usize).saturating_sub(shown.len()) {
-            0 => shown.join(", "),
-            more => format!("{} and {more} more", shown.join(", ")),
-        }
-    };
-    let new = listed(&column.new_values, column.new_value_count);
-    let gone = listed(&column.removed_values, column.removed_value_count);
+    if come_and_go(column.drifted || column.only_spelling, column.new_value_count, column.removed_value_count)
+    {
+        return None;
+    }
+    let (new, gone) = (texts(&column.new_values), texts(&column.removed_values));
+    let (in_new, in_gone) = (missing_in(&new, &gone), missing_in(&gone, &new));
+    if !new.is_empty() && in_new.is_empty() && in_gone.is_empty() {
+        return Some(format!(
+            "`{}` has {} and no longer {} others, which look the same as shown",
+            column.name,
+            counted(column.new_value_count, "new value"),
+            column.removed_value_count
+        ));
+    }
+    let new = listed(&in_new, column.new_value_count);
+    let gone = listed(&in_gone, column.removed_value_count);
     let spelling = if column.only_spelling { ": the same values, written differently" } else { "" };
     match (new.is_empty(), gone.is_empty()) {
         (true, true) => None,
@@ -207,5 +208,66 @@ fn values(column: &ColumnDrift) -> Option<String> {
         (false, false) => {
             Some(format!("`{}` has new values {new} and no longer {gone}{spelling}", column.name))
         }
+    }
+}
+
+/// Whether many values came and many went though that changed nothing: rare values do so between any two samples.
+fn come_and_go(has_changed: bool, new: u64, gone: u64) -> bool {
+    !has_changed && new.min(gone) > VALUES_MAX as u64
+}
+
+/// Values as they are shown, each text once: masked, several are one.
+fn texts(values: &[ValueCount]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for value in values {
+        let text = format!("`{}`", shortened(&value.value.to_string(), VALUE_LETTERS_MAX));
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// The texts that the other side does not show as well: a mask on both sides names nothing that is new.
+fn missing_in<'t>(texts: &'t [String], other: &[String]) -> Vec<&'t str> {
+    texts.iter().filter(|text| !other.contains(text)).map(String::as_str).collect()
+}
+
+/// A few of so many values.
+fn listed(texts: &[&str], count: u64) -> String {
+    let shown = &texts[..texts.len().min(VALUES_MAX)];
+    match (shown.is_empty(), (count as usize).saturating_sub(shown.len())) {
+        (_, 0) => shown.join(", "),
+        (true, more) => more.to_string(),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_flows::data::profile::Value;
+
+    use super::*;
+
+    fn of(values: &[&str]) -> Vec<ValueCount> {
+        let value = |text: &&str| ValueCount { value: Value::Text((*text).to_owned()), count: 1 };
+        values.iter().map(value).collect()
+    }
+
+    /// Proves that many rare values which come and go are listed only of a column that changed, and few always.
+    #[test]
+    fn rare_values_come_and_go() {
+        assert!(come_and_go(false, 255, 588));
+        assert!(!come_and_go(true, 255, 588) && !come_and_go(false, 1, 46) && !come_and_go(false, 3, 3));
+    }
+
+    /// Proves that a text which both sides show is not listed as new or gone, and that of what is left a few are.
+    #[test]
+    fn masks_of_both_sides_are_not_listed() {
+        let (new, gone) =
+            (texts(&of(&["+1…02", "+1…02", "+1…07"])), texts(&of(&["+1…02", "a", "b", "c", "d"])));
+        assert_eq!(missing_in(&new, &gone), ["`+1…07`"]);
+        assert_eq!(listed(&missing_in(&gone, &new), 9), "`a`, `b`, `c` and 6 more");
+        assert_eq!(listed(&missing_in(&new, &new), 3), "3");
     }
 }

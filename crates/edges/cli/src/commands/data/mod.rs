@@ -111,6 +111,7 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContex
         comment: reading.comment,
         skip_lines: reading.skip_lines,
         trailing_separator: reading.trailing_separator,
+        decimal: reading.decimal,
         missing: reading.missing.clone(),
         read_context: read.clone(),
     }

@@ -87,6 +87,7 @@ pub fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Exit {
     } else {
         let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
         printer.table(&header, receipts.iter().map(cells).collect());
+        other_code(printer, "", &receipts);
     }
     Ok(0)
 }
@@ -137,6 +138,15 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         few_metrics(receipt),
         timestamp(receipt.started_at),
     ]
+}
+
+/// Which evaluations are by other code than that of the same weights before them.
+pub fn other_code(printer: Printer, indent: &str, receipts: &[EvaluationReceipt]) {
+    for receipt in receipts {
+        if let Some(other) = receipt.other_code(receipts) {
+            printer.line(format!("{indent}{} is {other}", receipt.evaluation_id));
+        }
+    }
 }
 
 /// The evaluator, marked where it evaluated a model that is known to be bad.

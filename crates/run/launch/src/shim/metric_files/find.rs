@@ -1,15 +1,12 @@
 //! Finds files that may have metrics, by their names.
 
-use std::collections::VecDeque;
+use std::fs::DirEntry;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use trackway_formats::metric_files::{Form, HYDRA_FOLDER, folder_of_values};
 
-use super::super::events::{DEPTH_MAX, is_looked_into};
-
-/// At most so many entries are looked at in one look, those near the working directory first.
-pub(super) const ENTRIES_MAX: usize = 20_000;
+use super::super::below::{each_file_below, may_have_results};
 
 /// A file that may have metrics.
 #[derive(Debug, Clone)]
@@ -45,40 +42,16 @@ pub(super) fn files_below(root: &Path, home: &Path) -> (Vec<Found>, bool) {
     let is_home = |path: &Path| {
         path.file_name() == home.file_name() && path.canonicalize().is_ok_and(|path| path == home)
     };
-    let (mut found, mut seen) = (Vec::new(), 0);
-    let mut folders: VecDeque<(PathBuf, Vec<String>)> = VecDeque::from([(root.to_owned(), Vec::new())]);
-    while let Some((folder, way)) = folders.pop_front() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            seen += 1;
-            if seen > ENTRIES_MAX {
-                return (found, true);
-            }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => {
-                    let is_deeper = is_looked_into(&name) || name == HYDRA_FOLDER;
-                    if is_deeper && way.len() < DEPTH_MAX && !is_home(&entry.path()) {
-                        folders.push_back((entry.path(), [way.clone(), vec![name]].concat()));
-                    }
-                }
-                Ok(kind) if kind.is_file() => {
-                    let form = Form::of(&way, &name);
-                    let Some((form, file)) = form.zip(entry.metadata().ok()) else { continue };
-                    let modified_ns =
-                        file.mtime().saturating_mul(1_000_000_000).saturating_add(file.mtime_nsec());
-                    let (inode, bytes) = (file.ino(), file.len());
-                    found.push(Found {
-                        path: entry.path(),
-                        form,
-                        way: way.clone(),
-                        inode,
-                        bytes,
-                        modified_ns,
-                    });
-                }
-                _ => {}
-            }
-        }
-    }
-    (found, false)
+    let is_searched = |folder: &DirEntry, name: &str| {
+        (may_have_results(name) || name == HYDRA_FOLDER) && !is_home(&folder.path())
+    };
+    let mut found = Vec::new();
+    let is_cut = each_file_below(root, is_searched, |entry, way, name| {
+        let form = Form::of(way, name);
+        let Some((form, file)) = form.and_then(|form| Some((form, entry.metadata().ok()?))) else { return };
+        let modified_ns = file.mtime().saturating_mul(1_000_000_000).saturating_add(file.mtime_nsec());
+        let (inode, bytes) = (file.ino(), file.len());
+        found.push(Found { path: entry.path(), form, way: way.to_owned(), inode, bytes, modified_ns });
+    });
+    (found, is_cut)
 }

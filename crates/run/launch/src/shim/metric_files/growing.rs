@@ -1,100 +1,92 @@
 //! Reads a log as it grows, also where it is rewritten.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-use trackway_formats::metric_files::{Axis, Form, LogReader, Point, Replay};
+use trackway_formats::metric_files::{Axis, Form, LogReader, Point};
 
-/// One read takes at most so much.
-const READ_BYTES: u64 = 1 << 20;
+use super::super::below::READ_BYTES;
+
 /// More of one file is not read.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-/// So much of the beginning, and of what was read last, shows that a file only grew.
+/// So much of the beginning, and of what is known last, shows that a file only grew.
 const HEAD_BYTES: usize = 512;
 const TAIL_BYTES: usize = 64;
 
-/// Of which reading a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
-    /// The file is read from its beginning again. There is no row.
+/// What a reading comes upon.
+#[derive(Debug)]
+pub(super) enum Row {
+    /// The file is read from its beginning again.
     Again,
-    /// It was there before the attempt began.
-    Before,
-    /// It is new.
-    New,
+    /// A row that was there before the attempt began.
+    Before(Point),
+    /// One that was not.
+    New(Point),
 }
 
-/// A file before the attempt began.
+/// How far a file is known, and what shows later that it only grew.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct Known {
     bytes: u64,
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-impl Before {
-    /// Of a file of this length.
+impl Known {
+    /// A whole file of this length.
     pub fn of(path: &Path, bytes: u64) -> Self {
-        let piece = |length: u64, at: u64| {
-            let mut piece = vec![0; length as usize];
-            File::open(path).and_then(|file| file.read_exact_at(&mut piece, at)).map(|()| piece)
-        };
-        let (head, tail) = (bytes.min(HEAD_BYTES as u64), bytes.min(TAIL_BYTES as u64));
-        let (head, tail) =
-            (piece(head, 0).unwrap_or_default(), piece(tail, bytes - tail).unwrap_or_default());
+        let tail = bytes.min(TAIL_BYTES as u64);
+        let pieces = File::open(path).and_then(|file| {
+            let head = piece(&file, 0, bytes.min(HEAD_BYTES as u64) as usize)?;
+            Ok((head, piece(&file, bytes - tail, tail as usize)?))
+        });
+        let (head, tail) = pieces.unwrap_or_default();
         Self { bytes, head, tail }
     }
 
-    /// Of one whose content is not looked at.
+    /// One whose content is not looked at.
     pub fn of_length(bytes: u64) -> Self {
         Self { bytes, ..Self::default() }
     }
 
-    /// Whether a file of this length is the same one with more at its end. One of the same length was rewritten.
-    fn is_continued_by(&self, file: &File, bytes: u64) -> io::Result<bool> {
-        Ok(bytes > self.bytes && begins_with(file, (&self.head, &self.tail), self.bytes)?)
+    /// Whether what is known of it is in the file.
+    fn is_in(&self, file: &File) -> io::Result<bool> {
+        let tail_at = self.bytes.saturating_sub(self.tail.len() as u64);
+        let (head, tail) = (piece(file, 0, self.head.len())?, piece(file, tail_at, self.tail.len())?);
+        Ok(head == self.head && tail == self.tail)
+    }
+
+    /// Takes what follows.
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        let missing = HEAD_BYTES - self.head.len();
+        self.head.extend(bytes.iter().take(missing));
+        self.tail.extend(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..surplus);
     }
 }
 
-/// Whether a file has these pieces at its beginning and up to there.
-fn begins_with(file: &File, (head, tail): (&[u8], &[u8]), up_to: u64) -> io::Result<bool> {
-    let (mut is_head, mut is_tail) = (vec![0; head.len()], vec![0; tail.len()]);
-    file.read_exact_at(&mut is_head, 0)?;
-    file.read_exact_at(&mut is_tail, up_to.saturating_sub(tail.len() as u64))?;
-    Ok(is_head == head && is_tail == tail)
+fn piece(file: &File, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut piece = vec![0; bytes];
+    file.read_exact_at(&mut piece, at).map(|()| piece)
 }
 
 /// One log.
 pub(super) struct GrowingLog {
     form: Form,
     reader: LogReader,
-    replay: Replay,
     /// What was there before the attempt began.
-    before: Before,
-    read_bytes: u64,
+    before: Known,
+    read: Known,
     inode: u64,
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    is_judging: bool,
-    is_cut: bool,
 }
 
 impl GrowingLog {
-    pub fn new(form: Form, before: Before) -> Self {
-        Self {
-            form,
-            reader: LogReader::new(form),
-            replay: Replay::default(),
-            before,
-            read_bytes: 0,
-            inode: 0,
-            head: Vec::new(),
-            tail: Vec::new(),
-            is_judging: true,
-            is_cut: false,
-        }
+    pub fn new(form: Form, before: Known) -> Self {
+        Self { form, reader: LogReader::new(form), before, read: Known::default(), inode: 0 }
     }
 
     pub fn axis(&self) -> Option<Axis> {
@@ -105,90 +97,47 @@ impl GrowingLog {
         self.reader.is_other()
     }
 
-    /// It is a log: it is read once more, and from now on what is new is taken.
-    pub fn begin_again(&mut self) {
-        self.is_judging = false;
-        self.restart();
-    }
-
-    fn restart(&mut self) {
-        self.reader = LogReader::new(self.form);
-        self.replay.begin_again();
-        (self.read_bytes, self.head, self.tail) = (0, Vec::new(), Vec::new());
-    }
-
     /// Gives each row that was added since the last call. `is_last`: the last line may lack its end.
-    pub fn read(&mut self, path: &Path, is_last: bool, mut found: impl FnMut(Pass, Point)) -> io::Result<()> {
+    pub fn read(&mut self, path: &Path, is_last: bool, mut found: impl FnMut(Row)) -> io::Result<()> {
         let mut file = File::open(path)?;
         let now = file.metadata()?;
-        if self.read_bytes > 0 && !self.has_grown(&file, now.ino(), now.len())? {
-            // A file that took the place of another one is new as a whole, but for the rows that were taken.
-            self.restart();
-            self.before = Before::default();
-            found(Pass::Again, Point { step: 0, values: Vec::new() });
-        } else if self.read_bytes == 0
-            && self.before.bytes > 0
-            && !self.before.is_continued_by(&file, now.len())?
-        {
-            self.before = Before::default();
+        if self.read.bytes == 0 {
+            // One of the same length was rewritten.
+            let is_continued = now.len() > self.before.bytes && self.before.is_in(&file)?;
+            self.before = if is_continued { std::mem::take(&mut self.before) } else { Known::default() };
+        } else if !self.has_grown(&file, &now)? {
+            // A file that took the place of another one is new as a whole.
+            *self = Self::new(self.form, Known::default());
+            found(Row::Again);
         }
         self.inode = now.ino();
-        file.seek(SeekFrom::Start(self.read_bytes))?;
+        file.seek(SeekFrom::Start(self.read.bytes))?;
         let mut bytes = Vec::new();
-        while self.read_bytes < FILE_BYTES_MAX && !self.reader.is_other() {
+        while self.read.bytes < FILE_BYTES_MAX && !self.is_other() {
             // What was there before ends a piece.
-            let is_before = self.read_bytes < self.before.bytes;
-            let most = if is_before { self.before.bytes - self.read_bytes } else { READ_BYTES };
+            let before = self.before.bytes.saturating_sub(self.read.bytes);
+            let most = if before > 0 { before.min(READ_BYTES) } else { READ_BYTES };
             bytes.clear();
-            let count = file.by_ref().take(most.min(READ_BYTES)).read_to_end(&mut bytes)?;
-            if count == 0 {
+            if file.by_ref().take(most).read_to_end(&mut bytes)? == 0 {
                 break;
             }
-            self.note(&bytes);
-            let pass = if is_before { Pass::Before } else { Pass::New };
-            let mut points = Vec::new();
-            self.reader.push(&bytes, |point| points.push(point));
-            self.give(pass, points, &mut found);
+            self.read.add(&bytes);
+            let row: fn(Point) -> Row = if before > 0 { Row::Before } else { Row::New };
+            self.reader.push(&bytes, |point| found(row(point)));
         }
-        self.is_cut = self.read_bytes >= FILE_BYTES_MAX;
         if is_last {
-            let mut points = Vec::new();
-            self.reader.finish(|point| points.push(point));
-            self.give(Pass::New, points, &mut found);
+            self.reader.finish(|point| found(Row::New(point)));
         }
         Ok(())
     }
 
-    fn give(&mut self, pass: Pass, points: Vec<Point>, found: &mut impl FnMut(Pass, Point)) {
-        for point in points {
-            // Rows that are only judged are taken later; those from before the attempt are known from the first reading on.
-            let is_taken = !self.is_judging || pass == Pass::Before;
-            let new = if is_taken { self.replay.take(point) } else { Some(point) };
-            if let Some(point) = new {
-                found(pass, point);
-            }
-        }
-    }
-
     /// Whether what was read is still there, and only more may follow.
-    fn has_grown(&self, file: &File, inode: u64, bytes: u64) -> io::Result<bool> {
-        if inode != self.inode || bytes < self.read_bytes {
-            return Ok(false);
-        }
-        begins_with(file, (&self.head, &self.tail), self.read_bytes)
+    fn has_grown(&self, file: &File, now: &Metadata) -> io::Result<bool> {
+        Ok(now.ino() == self.inode && now.len() >= self.read.bytes && self.read.is_in(file)?)
     }
 
-    fn note(&mut self, bytes: &[u8]) {
-        self.read_bytes += bytes.len() as u64;
-        let missing = HEAD_BYTES - self.head.len();
-        self.head.extend(bytes.iter().take(missing));
-        self.tail.extend(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
-        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..surplus);
-    }
-
-    /// What of it is not recorded.
-    pub fn left_out(&self) -> Vec<String> {
+    /// What of it is not recorded. `beyond`: values of metrics that are too many.
+    pub fn left_out(&self, beyond: u64) -> Vec<String> {
         let left_out = self.reader.left_out();
         let counted = [
             (
@@ -196,11 +145,12 @@ impl GrowingLog {
                 "lines of it are not rows of its table, or no JSON objects, and are left out",
             ),
             (left_out.too_long, "lines of it are longer than 64 KiB and are left out"),
-            (self.replay.beyond(), "values of it are left out: it names more than 1024 metrics"),
+            (beyond, "values of it are left out: it names more than 1024 metrics"),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);
         let cut = left_out.is_cut.then(|| "its last line has no end and is left out".to_owned());
-        let beyond = self.is_cut.then(|| format!("only its first {} MiB are read", FILE_BYTES_MAX >> 20));
+        let is_cut = self.read.bytes >= FILE_BYTES_MAX;
+        let beyond = is_cut.then(|| format!("only its first {} MiB are read", FILE_BYTES_MAX >> 20));
         counted.map(|(count, what)| format!("{count} {what}")).chain(cut).chain(beyond).collect()
     }
 }

@@ -12,37 +12,30 @@ mod record;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
 
 use nix::unistd::Pid;
 use trackway_core::Timestamp;
 use trackway_core::boundary::contained;
 use trackway_formats::metric_files::{
-    Axis, Form, Judge, LogFacts, Settings, StateHistory, Verdict, is_place_of_logs, read_overrides,
-    read_settings, read_state,
+    Axis, Form, Judge, LogFacts, Point, Replay, Settings, StateHistory, Verdict, is_log_by_name,
+    is_place_of_logs, printed_behind, read_overrides, read_settings, read_state,
 };
 
+use super::below::{FILES_MAX, LAST_LOOK, look_until_end};
 use super::metrics::{PrintedCounts, records_metrics};
 use super::side::{Records, SideThread};
 use super::writers::{EndedProcesses, MainProcess, Sight, Writers};
 use crate::{Isolation, StoredLaunch};
 use find::{Found, files_below};
-use growing::{Before, GrowingLog, text_of};
+use growing::{GrowingLog, Known, Row, text_of};
 use own::{Ownership, Proof};
 use record::Record;
 
-/// How often the folder is looked through.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// A look that takes long is followed by a wait this many times as long.
-const REST_PER_LOOK: u32 = 20;
-/// The longest the end of the attempt waits for the last look.
-const LAST_LOOK: Duration = Duration::from_secs(20);
-/// At most so many files are followed.
-const FILES_MAX: usize = 256;
 /// Of so many files it is remembered that they are none of these.
 const OTHERS_MAX: usize = 20_000;
 /// A longer state of a trainer is not read.
@@ -125,8 +118,9 @@ enum Content {
 /// A table or a file of objects.
 struct Log {
     growing: GrowingLog,
-    judge: Judge,
-    is_read: bool,
+    replay: Replay,
+    /// None once it is known to be a log.
+    judge: Option<Judge>,
     /// Metrics that the script prints more often.
     left: BTreeSet<String>,
 }
@@ -140,12 +134,14 @@ struct Follower {
     folder: PathBuf,
     files: BTreeMap<PathBuf, Followed>,
     /// What was there before the attempt began.
-    before: HashMap<PathBuf, Before>,
+    before: HashMap<PathBuf, Known>,
     /// Files that are no logs, by path and inode.
     others: HashSet<(PathBuf, u64)>,
-    /// Files that are too many.
-    beyond: HashSet<PathBuf>,
+    /// How many files are too many, at the last look.
+    beyond: usize,
     histories: HashMap<PathBuf, StateHistory>,
+    /// Of each folder the state that was recorded last, and its last entry.
+    last_entries: HashMap<PathBuf, (Found, Point)>,
     record: Record,
     is_cut: bool,
 }
@@ -167,8 +163,9 @@ impl Follower {
             files: BTreeMap::new(),
             before: HashMap::new(),
             others: HashSet::new(),
-            beyond: HashSet::new(),
+            beyond: 0,
             histories: HashMap::new(),
+            last_entries: HashMap::new(),
             record: Record::new(root.clone(), records),
             root,
             is_cut: false,
@@ -176,17 +173,9 @@ impl Follower {
     }
 
     fn run(&mut self, stopped: &Receiver<()>) -> u64 {
-        let mut rest = LOOK_EVERY;
-        loop {
-            let is_last = stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout);
-            let begun = self.record.clock().monotonic_micros();
-            self.look(is_last);
-            if is_last {
-                return self.end();
-            }
-            let took = u64::try_from(self.record.clock().monotonic_micros() - begun).unwrap_or(0);
-            rest = LOOK_EVERY.max(Duration::from_micros(took) * REST_PER_LOOK);
-        }
+        let clock = self.record.below.clock();
+        look_until_end(stopped, &*clock, |is_last| self.look(is_last));
+        self.end()
     }
 
     fn note_what_is_there(&mut self) {
@@ -203,9 +192,9 @@ impl Follower {
         for (number, found) in logs.into_iter().enumerate() {
             // Of more files than may be logs only the length is noted.
             let before = if number < FILES_MAX {
-                Before::of(&found.path, found.bytes)
+                Known::of(&found.path, found.bytes)
             } else {
-                Before::of_length(found.bytes)
+                Known::of_length(found.bytes)
             };
             self.before.insert(found.path, before);
         }
@@ -214,7 +203,7 @@ impl Follower {
     fn look(&mut self, is_last: bool) {
         let (found, is_cut) = files_below(&self.root, &self.home);
         self.is_cut |= is_cut;
-        self.beyond.clear();
+        self.beyond = 0;
         let started_ns = self.started_ns;
         found.into_iter().filter(|found| found.modified_ns >= started_ns).for_each(|found| self.meet(found));
         let mut files: Vec<(PathBuf, Followed)> = std::mem::take(&mut self.files).into_iter().collect();
@@ -234,16 +223,14 @@ impl Follower {
         if let Some(known) = self.files.get_mut(&found.path) {
             known.found = found;
         } else if self.files.len() >= FILES_MAX {
-            if self.beyond.len() < OTHERS_MAX {
-                self.beyond.insert(found.path);
-            }
+            self.beyond += 1;
         } else {
             let before = self.before.remove(&found.path).unwrap_or_default();
             let content = match found.form {
                 form if form.is_log() => Content::Log(Box::new(Log {
                     growing: GrowingLog::new(form, before),
-                    judge: Judge::default(),
-                    is_read: false,
+                    replay: Replay::default(),
+                    judge: Some(Judge::new(is_log_by_name(&found.way, &found.name()))),
                     left: BTreeSet::new(),
                 })),
                 Form::State => Content::State,
@@ -266,14 +253,12 @@ impl Follower {
             return true;
         }
         *read = Some(state);
-        *why = match content {
-            Content::Log(log) => match self.look_at_log(found, log, is_last) {
-                Ok(verdict) => verdict,
-                Err(error) => Some(format!("it cannot be read: {error}")),
-            },
+        let looked = match content {
+            Content::Log(log) => self.look_at_log(found, log, is_last),
             Content::State => self.look_at_state(found, is_last),
             Content::Settings => self.look_at_settings(found),
         };
+        *why = looked.unwrap_or_else(|error| Some(format!("it cannot be read: {error}")));
         self.record.shown_by(&found.path, found.form, own.shown_by());
         if let Content::Log(log) = content
             && log.growing.is_other()
@@ -287,45 +272,47 @@ impl Follower {
     }
 
     /// Why the values of a log are not recorded, if it is known.
-    fn look_at_log(
-        &mut self,
-        found: &Found,
-        log: &mut Log,
-        is_last: bool,
-    ) -> std::io::Result<Option<String>> {
-        let Log { growing, judge, is_read, left } = log;
-        if !*is_read {
-            growing.read(&found.path, is_last, |pass, point| match pass {
-                growing::Pass::Again => judge.begin_again(),
-                growing::Pass::New => judge.take(&point),
-                growing::Pass::Before => {}
-            })?;
-            judge.end_look();
-            let Some(axis) = growing.axis() else { return Ok(None) };
-            match judge.verdict(self.facts(found, judge, axis, is_last)) {
-                Verdict::Wait => return Ok(None),
-                Verdict::Not(why) => return Ok(Some(why.to_owned())),
-                Verdict::Read => *is_read = true,
+    fn look_at_log(&mut self, found: &Found, log: &mut Log, is_last: bool) -> io::Result<Option<String>> {
+        let Log { growing, replay, judge, left } = log;
+        growing.read(&found.path, is_last, |row| match (row, judge.as_mut()) {
+            (Row::Again, judge) => {
+                replay.begin_again();
+                judge.into_iter().for_each(Judge::begin_again);
             }
-            *left = judge.left_to_printed(|name| self.printed.most_of(std::iter::once(name)));
-            growing.begin_again();
-        }
-        let at = Timestamp::from_micros(found.modified_ns / 1000);
-        let record = &mut self.record;
-        let mut points = Vec::new();
-        growing.read(&found.path, is_last, |pass, mut point| {
-            if pass == growing::Pass::New {
-                point.values.retain(|(name, _)| !left.contains(name));
-                points.extend(Some(point).filter(|point| !point.values.is_empty()));
-            }
+            (Row::Before(point), _) => drop(replay.take(point)),
+            (Row::New(point), Some(judge)) => judge.take(point),
+            (Row::New(point), None) => self.write_new(found, replay, left, point),
         })?;
-        points.into_iter().for_each(|point| record.write(found, at, point));
+        let (Some(judging), Some(axis)) = (judge.as_mut(), growing.axis()) else { return Ok(None) };
+        judging.end_look();
+        let facts = self.facts(judging, axis, is_last);
+        match judging.verdict(facts) {
+            Verdict::Wait => {
+                if facts.is_recorded {
+                    judging.begin_again();
+                }
+                return Ok(None);
+            }
+            Verdict::Not(why) => return Ok(Some(why.to_owned())),
+            Verdict::Read => {}
+        }
+        *left = judging.left_to_printed(|name| self.printed.changes_of(name));
+        let rows = judge.take().map(Judge::into_rows).unwrap_or_default();
+        rows.into_iter().for_each(|point| self.write_new(found, replay, left, point));
         Ok(None)
     }
 
-    fn facts(&self, found: &Found, judge: &Judge, axis: Axis, is_last: bool) -> LogFacts {
+    /// Records what of a row is new, but for metrics that are left to what is printed.
+    fn write_new(&mut self, found: &Found, replay: &mut Replay, left: &BTreeSet<String>, point: Point) {
+        let Some(mut point) = replay.take(point) else { return };
+        point.values.retain(|(name, _)| !left.contains(name));
+        if !point.values.is_empty() {
+            self.record.write(found, point);
+        }
+    }
+
+    fn facts(&self, judge: &Judge, axis: Axis, is_last: bool) -> LogFacts {
         LogFacts {
-            is_place_of_logs: is_place_of_logs(&found.way, &found.name()),
             is_last,
             axis,
             printed: self.printed.most_of(judge.names()),
@@ -334,50 +321,56 @@ impl Follower {
     }
 
     /// States count as logs of epochs do: what the script prints of the same is finer.
-    fn look_at_state(&mut self, found: &Found, is_last: bool) -> Option<String> {
-        let text = match text_of(&found.path, STATE_BYTES_MAX) {
-            Ok(text) => text,
-            Err(error) => return Some(format!("it cannot be read: {error}")),
-        };
-        let Some(entries) = read_state(&text) else {
-            return Some("its `log_history` cannot be read".to_owned());
+    fn look_at_state(&mut self, found: &Found, is_last: bool) -> io::Result<Option<String>> {
+        let Some(entries) = read_state(&text_of(&found.path, STATE_BYTES_MAX)?) else {
+            return Ok(Some("its `log_history` cannot be read".to_owned()));
         };
         let history = self.histories.entry(found.folder_of_values(&self.root)).or_default();
-        let new = history.new_of(&entries).to_vec();
-        let mut judge = Judge::default();
-        new.iter().for_each(|point| judge.take(point));
+        let mut judge = Judge::new(true);
+        history.new_of(&entries).iter().for_each(|point| judge.take(point.clone()));
         judge.end_look();
-        let facts = LogFacts { is_place_of_logs: true, ..self.facts(found, &judge, Axis::Epochs, is_last) };
-        let is_known = self.record.has_values_of(found);
+        let facts = self.facts(&judge, Axis::Epochs, is_last);
         match judge.verdict(facts) {
             Verdict::Read => {}
-            Verdict::Wait if is_known && !new.is_empty() => {}
-            Verdict::Wait => return None,
-            Verdict::Not(why) => return Some(why.to_owned()),
+            // What one state of a training shows holds for the next one.
+            Verdict::Wait if self.record.has_values_of(found) => {}
+            Verdict::Wait => return Ok(None),
+            Verdict::Not(why) => return Ok(Some(why.to_owned())),
         }
-        if let Some(history) = self.histories.get_mut(&found.folder_of_values(&self.root)) {
+        let folder = found.folder_of_values(&self.root);
+        if let Some(history) = self.histories.get_mut(&folder) {
             history.take(&entries);
         }
-        let at = Timestamp::from_micros(found.modified_ns / 1000);
-        new.into_iter().for_each(|point| self.record.write(found, at, point));
-        None
+        let known = self.last_entries.get(&folder).map(|(_, last)| last.step);
+        if let Some(last) = entries.last().filter(|last| known.is_none_or(|step| last.step >= step)) {
+            self.last_entries.insert(folder, (found.clone(), last.clone()));
+        }
+        judge.into_rows().into_iter().for_each(|point| self.record.write(found, point));
+        Ok(None)
     }
 
-    fn look_at_settings(&mut self, found: &Found) -> Option<String> {
-        let text = match text_of(&found.path, SETTINGS_BYTES_MAX) {
-            Ok(text) => text,
-            Err(error) => return Some(format!("it cannot be read: {error}")),
-        };
+    fn look_at_settings(&mut self, found: &Found) -> io::Result<Option<String>> {
+        let text = text_of(&found.path, SETTINGS_BYTES_MAX)?;
         let Settings { named, left_out } = match found.form {
             Form::Overrides => read_overrides(&text),
             _ => read_settings(&text),
         };
         named.iter().for_each(|(name, value)| self.record.write_setting(found, name, value));
-        (left_out > 0).then(|| format!("{left_out} lines or settings of it are left out"))
+        Ok((left_out > 0).then(|| format!("{left_out} lines or settings of it are left out")))
+    }
+
+    /// Records what was printed behind the last entry of a state, such as an evaluation after the last save. Of several trainings it is not known whose it is.
+    fn write_printed_behind(&mut self) {
+        let states = std::mem::take(&mut self.last_entries);
+        if let [(found, last)] = &states.into_values().collect::<Vec<_>>()[..] {
+            let behind = printed_behind(last, &self.printed.last_records());
+            behind.into_iter().for_each(|point| self.record.write(found, point));
+        }
     }
 
     /// Names what was read and what is left out, and ends the record in order. How many values were found.
     fn end(&mut self) -> u64 {
+        self.write_printed_behind();
         let mut unknown = Vec::new();
         for (path, followed) in std::mem::take(&mut self.files) {
             let Followed { found, own, content, why, .. } = followed;
@@ -386,39 +379,26 @@ impl Follower {
                 unknown.push((path.clone(), why.to_owned()));
             }
             if let Some(why) = why {
-                self.record.skip(&path, &why);
+                self.record.below.skip(&path, &why, &[]);
             }
             if let Content::Log(log) = content
-                && log.is_read
+                && log.judge.is_none()
             {
-                log.growing.left_out().iter().for_each(|why| self.record.skip(&path, why));
+                let left_out = log.growing.left_out(log.replay.beyond());
+                left_out.iter().for_each(|why| self.record.below.skip(&path, why, &[]));
             }
         }
         for (path, why) in unknown.iter().take(NAMED_MAX) {
-            self.record.skip(path, &format!("it is not read: {why}"));
+            self.record.below.skip(path, &format!("it is not read: {why}"), &[]);
         }
         let more = unknown.len().saturating_sub(NAMED_MAX);
-        let root = self.root.clone();
         if more > 0 {
             let why = format!(
                 "{more} more files of metrics are not read: nothing shows that this attempt wrote them"
             );
-            self.record.skip(&root, &why);
+            self.record.below.skip(&self.root, &why, &[]);
         }
-        if !self.beyond.is_empty() {
-            let count = self.beyond.len();
-            self.record.skip(
-                &root,
-                &format!("{count} files that may have metrics are not read: the first {FILES_MAX} are"),
-            );
-        }
-        if self.is_cut && self.record.has_begun() {
-            let why = format!(
-                "it has more than {} entries: files of metrics beyond them were not searched for",
-                find::ENTRIES_MAX
-            );
-            self.record.skip(&root, &why);
-        }
-        self.record.finish()
+        self.record.finish();
+        self.record.below.finish("files that may have metrics", self.beyond, self.is_cut)
     }
 }

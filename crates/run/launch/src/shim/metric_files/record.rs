@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Clock, Timestamp};
+use trackway_core::Timestamp;
 use trackway_formats::EventKind;
-use trackway_formats::metric_files::{Form, Point};
+use trackway_formats::metric_files::{EPOCH, Form, Point};
 use trackway_formats::tensorboard::EventFolders;
-use trackway_recorder::{Origin, SegmentWriter};
+use trackway_recorder::Origin;
 use trackway_redact::Redactor;
 
+use super::super::below::BelowRecord;
 use super::super::side::Records;
 use super::find::Found;
 
@@ -18,9 +19,6 @@ use super::find::Found;
 const OWNERS_MAX: usize = 20_000;
 /// Of all files so many settings are taken.
 const SETTINGS_MAX: usize = 512;
-
-/// The column of epochs beside that of steps.
-const EPOCH: &str = "epoch";
 
 /// What is said of one file.
 #[derive(Debug, Default)]
@@ -36,10 +34,8 @@ struct Said {
 }
 
 pub(super) struct Record {
-    root: PathBuf,
-    records: Records,
+    pub below: BelowRecord,
     redactor: Arc<Redactor>,
-    writer: Option<SegmentWriter>,
     folders: EventFolders,
     /// What precedes the names of each folder's values.
     prefixes: HashMap<PathBuf, String>,
@@ -47,31 +43,19 @@ pub(super) struct Record {
     owners: HashMap<String, PathBuf>,
     settings: HashMap<String, String>,
     said: BTreeMap<PathBuf, Said>,
-    values: u64,
 }
 
 impl Record {
     pub fn new(root: PathBuf, records: Records) -> Self {
         Self {
-            root,
-            records,
+            below: BelowRecord::new(root, records, Origin::Files),
             redactor: Redactor::of_this_process(),
-            writer: None,
             folders: EventFolders::default(),
             prefixes: HashMap::new(),
             owners: HashMap::new(),
             settings: HashMap::new(),
             said: BTreeMap::new(),
-            values: 0,
         }
-    }
-
-    pub fn clock(&self) -> &dyn Clock {
-        &*self.records.clock
-    }
-
-    pub fn has_begun(&self) -> bool {
-        self.writer.is_some()
     }
 
     /// What shows that the attempt wrote a file.
@@ -90,14 +74,14 @@ impl Record {
     /// Of all states of one training, the folder.
     fn source(&self, found: &Found) -> PathBuf {
         match found.form {
-            Form::State => found.folder_of_values(&self.root),
+            Form::State => found.folder_of_values(&self.below.root),
             _ => found.path.clone(),
         }
     }
 
     /// What precedes the names of a folder's values: nothing, unless another folder has one of the names of its first row.
     fn prefix(&mut self, found: &Found, point: &Point) -> String {
-        let folder = found.folder_of_values(&self.root);
+        let folder = found.folder_of_values(&self.below.root);
         if let Some(known) = self.prefixes.get(&folder) {
             return known.clone();
         }
@@ -108,7 +92,8 @@ impl Record {
         prefix
     }
 
-    pub fn write(&mut self, found: &Found, at: Timestamp, point: Point) {
+    pub fn write(&mut self, found: &Found, point: Point) {
+        let at = Timestamp::from_micros(found.modified_ns / 1000);
         let prefix = self.prefix(found, &point);
         let source = self.source(found);
         let mut values: Vec<(String, f64)> = Vec::with_capacity(point.values.len());
@@ -137,11 +122,11 @@ impl Record {
             }
         }
         said.values += values.len() as u64;
-        self.values += values.len() as u64;
+        self.below.values += values.len() as u64;
         self.said.insert(found.path.clone(), said);
         let values: Vec<(&str, f64)> = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         if !values.is_empty() {
-            self.writer().metrics_at_any_step(at, point.step, &values);
+            self.below.writer().metrics_at_any_step(at, point.step, &values);
         }
     }
 
@@ -161,28 +146,14 @@ impl Record {
             return;
         }
         said.settings += 1;
-        self.writer().param(&name, &value);
+        self.below.writer().param(&name, &value);
         self.settings.insert(name, value);
     }
 
-    /// Records that something of a file or folder was not recorded.
-    pub fn skip(&mut self, path: &Path, why: &str) {
-        let path = self.shown(path);
-        self.writer().event(EventKind::EventFileSkipped.as_str(), None, &[("path", &path), ("why", why)]);
-    }
-
-    fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
-    }
-
-    fn writer(&mut self) -> &mut SegmentWriter {
-        self.writer.get_or_insert_with(|| self.records.writer(Origin::Files))
-    }
-
-    /// Names what was read, and what of it is left out. How many values were recorded.
-    pub fn finish(&mut self) -> u64 {
+    /// Names what was read, and what of it is left out.
+    pub fn finish(&mut self) {
         for (path, said) in std::mem::take(&mut self.said) {
-            let shown = self.shown(&path);
+            let shown = self.below.shown(&path);
             let (values, settings) = (said.values.to_string(), said.settings.to_string());
             let fields = [
                 ("path", shown.as_str()),
@@ -192,7 +163,7 @@ impl Record {
                 ("shown_by", said.shown_by),
             ];
             if said.values + said.settings > 0 {
-                self.writer().event(EventKind::MetricFileRead.as_str(), None, &fields);
+                self.below.writer().event(EventKind::MetricFileRead.as_str(), None, &fields);
             }
             let left_out = [
                 (said.secret, "values are left out: they or their names look like secrets"),
@@ -200,12 +171,8 @@ impl Record {
                 (said.beyond, "values or settings are left out: there are too many names"),
             ];
             for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-                self.skip(&path, &format!("{count} {what}"));
+                self.below.skip(&path, &format!("{count} {what}"), &[]);
             }
         }
-        if let Some(writer) = &mut self.writer {
-            writer.finish();
-        }
-        self.values
     }
 }

@@ -147,7 +147,7 @@ fn what_was_there_before_is_not_read_again() {
 }
 
 /// Proves that a log of epochs is left to what the script prints of the same names, and read where it prints less; and that of a log of steps only the
-/// names are left that are printed far more often.
+/// names are left that are printed far more often, but not those whose values a bar repeats.
 #[test]
 fn what_is_printed_is_not_doubled() {
     let rows = "epoch;loss\n0;1,5\n1;1,25\n2;1,0\n";
@@ -160,8 +160,7 @@ fn what_is_printed_is_not_doubled() {
     once.printed.add(&[("loss", 2.0)]);
     assert_eq!(once.after(&[&[Writes("logs/fit.csv", rows)]]).of("loss").len(), 3);
     let bar = Place::new();
-    (0..30).for_each(|_| bar.printed.add(&[("loss", 1.0)]));
-    bar.printed.add(&[("val_loss", 1.0)]);
+    (0..30).for_each(|at| bar.printed.add(&[("loss", f64::from(at)), ("val_loss", 1.0)]));
     let recorded = bar.after(&[&[Writes("metrics.csv", "step,loss,val_loss\n50,1,\n100,2,\n100,,3\n")]]);
     assert_eq!((recorded.of("loss"), recorded.of("val_loss")), (vec![], vec![(100, 3.0)]));
 }
@@ -185,6 +184,34 @@ fn states_continue_one_another() {
     let steps: Vec<i64> = recorded.of("loss").iter().map(|(step, _)| *step).collect();
     assert_eq!(steps, [5, 6, 7, 8, 9]);
     assert_eq!(recorded.skipped, ["other/trainer_state.json: its `log_history` cannot be read"]);
+}
+
+/// Proves that what is printed behind the last entry of a state is recorded at the step of that entry, unless two trainings wrote states.
+#[test]
+fn what_is_printed_behind_a_state_is_kept() {
+    let state = "{\"log_history\": [{\"epoch\": 1.5, \"loss\": 2.5, \"step\": 5}, {\"epoch\": 3.0, \"loss\": 1.5, \"step\": 10}]}";
+    for (states, expected) in [
+        (&["out/trainer_state.json"][..], vec![(10, 9.0)]),
+        (&["a/trainer_state.json", "b/trainer_state.json"], vec![]),
+    ] {
+        let place = Place::new();
+        place.printed.add_record(2, &[("epoch", 3.0), ("loss", 1.5)]);
+        place.printed.add_record(2, &[("epoch", 3.0), ("eval_loss", 9.0)]);
+        let writes: Vec<Does<'_>> = states.iter().map(|path| Writes(path, state)).collect();
+        let recorded = place.after(&[&writes]);
+        assert_eq!((recorded.of("eval_loss"), recorded.of("loss")), (expected, vec![(5, 2.5), (10, 1.5)]));
+    }
+}
+
+/// Proves that a table with the ending `.log`, as Keras writes it, is read by its heading, and that a text is none and is not named.
+#[test]
+fn a_table_may_end_with_log() {
+    let recorded = Place::new().after(&[&[
+        Writes("fit.log", "epoch,accuracy,loss\n0,0.5,1.5\n1,0.75,1.25\n"),
+        Writes("training.log", "INFO epoch 1, loss 0.5\nINFO epoch 2, loss 0.25\n"),
+    ]]);
+    assert_eq!(recorded.of("loss"), [(0, 1.5), (1, 1.25)]);
+    assert_eq!(recorded.skipped, [] as [String; 0]);
 }
 
 /// Proves that a table of data that the script writes is none of metrics, that one which grows is, and that what is not the attempt's own, is in

@@ -45,6 +45,36 @@ fn the_last_state_of_a_line_is_stored() {
     }
 }
 
+/// Proves that each state of a line that was drawn over is counted once, however the script goes back and whatever the colours, and that none is
+/// which the log has: lines that only end, a state that is redrawn as it was, and one that was passed on meanwhile.
+#[test]
+fn states_that_are_drawn_over_are_counted() {
+    let drawn_over = |output: &str| {
+        let (mut redrawn, mut lines) = (Redrawn::new(), Vec::new());
+        redrawn.push(output.as_bytes(), 0, &mut lines);
+        redrawn.finish(&mut lines);
+        redrawn.drawn_over()
+    };
+    for (output, expected) in [
+        ("one\ntwo\n\nlast", 0),
+        ("with\r\nreturns\r\n", 0),
+        ("10%\r\x1b[32m5\x1b[0m0%\r\x1b[32m9\x1b[0m9%\ndone\n", 2),
+        ("loss 0.5\r\x1b[Kloss 0.4\r\x1b[Kloss 0.3\n", 2),
+        ("loss 0.5\x1b[2K\rloss 0.4\n", 1),
+        ("long line\rshort\x1b[K\n", 1),
+        ("50%\x08\x08\x0875%\n", 1),
+        ("50%\r50%\r50%\n", 0),
+        ("a 0\nb 0\r\x1b[2K\x1b[1A\x1b[2Ka 1\nb 1\nend\n", 1),
+    ] {
+        assert_eq!(drawn_over(output), expected, "{output:?}");
+    }
+    let (mut redrawn, mut lines) = (Redrawn::new(), Vec::new());
+    redrawn.push(b"10%", 0, &mut lines);
+    redrawn.tick(HOLD_MICROS, &mut lines);
+    redrawn.push(b"\r20%\r30%\n", HOLD_MICROS, &mut lines);
+    assert_eq!(redrawn.drawn_over(), 1, "the log has the first state");
+}
+
 /// Proves that bytes that are no text, and sequences that make no sense, are no reason to stop or to store without bounds.
 #[test]
 fn odd_bytes_are_harmless() {

@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use trackway_core::Clock;
 use trackway_core::boundary::contained;
 use trackway_formats::writers::OthersTime;
 
-use super::side::SideThread;
+use super::side::WaitingThread;
 use crate::StoredLaunch;
 use crate::outside::awaited;
 use crate::process::ProcessStat;
@@ -64,9 +63,7 @@ impl Region {
 /// The thread that looks.
 pub(super) struct Writers {
     seen: Arc<Mutex<Sightings>>,
-    /// Closed to end the wait.
-    stop: Option<UnixStream>,
-    thread: Option<SideThread>,
+    thread: Option<WaitingThread>,
     has_ended: Arc<AtomicBool>,
 }
 
@@ -109,24 +106,17 @@ impl Writers {
             watch.count(true);
         })
         .ok();
-        let (stop, thread) = match UnixStream::pair() {
-            Ok((stop, stopped)) => {
-                let work = move |_: &Receiver<()>| {
-                    // A file or process that is not as expected must not end the attempt.
-                    contained(|| watch.run(&stopped)).ok();
-                };
-                (Some(stop), SideThread::begin("writers", LAST_LOOK, work))
-            }
-            Err(_) => (None, None),
-        };
+        let thread = WaitingThread::begin("writers", LAST_LOOK, move |stopped| {
+            // A file or process that is not as expected must not end the attempt.
+            contained(|| watch.run(stopped)).ok();
+        });
         let has_ended = Arc::new(AtomicBool::new(thread.is_none()));
-        Self { seen, stop, thread, has_ended }
+        Self { seen, thread, has_ended }
     }
 
     /// Looks for the last time, and ends.
     pub fn finish(&mut self) {
-        self.stop.take();
-        self.thread.take().and_then(SideThread::finish);
+        self.thread.take().into_iter().for_each(WaitingThread::finish);
         self.has_ended.store(true, Ordering::SeqCst);
     }
 

@@ -2,10 +2,11 @@
 //! 80 % of the pieces are common have a band in common with a probability of 0.92, those of which half are, with 0.05.
 //! Candidates are compared by the pieces with the smallest hashes: all of them in texts of up to 132 words.
 //!
-//! A piece has five words, and fewer in a text of fewer than 49: a changed word is in as many pieces as a piece has words, and these are
-//! most of the pieces of a short text. With a tenth of the words in a piece one changed word leaves 80 % of them common, in a text of any
-//! length. Of the shortest texts, whose pieces are single words, the order counts too. Two texts are compared by pieces of one size, that
-//! of the text which is looked up.
+//! A piece has five words, and fewer in a text of fewer than 99: a changed word is in as many pieces as a piece has words, and these are
+//! most of the pieces of a short text. With a twentieth of the words in a piece two changed words leave 80 % of them common in a text of 19
+//! words or more, and one does in a shorter one. A piece that a text has again is another one: without that one changed word would count more, the
+//! more often a text repeats its words. Of texts of fewer than 39 words, whose pieces are single words, the order counts too. Two texts are compared
+//! by pieces of one size, that of the text which is looked up.
 
 use std::sync::LazyLock;
 
@@ -16,6 +17,9 @@ use super::index::mix;
 
 /// Words of a piece at most.
 const PIECE_WORDS_MAX: usize = 5;
+
+/// Words of a text for each word of its pieces.
+const WORDS_OF_PIECE_WORD: usize = 20;
 
 /// Texts of which fewer words are common than this cannot be near.
 const LENGTH_SHARE_MIN: f64 = 0.8;
@@ -44,7 +48,7 @@ static HASHES: LazyLock<([u64; BANDS * MINIMA], [u64; BANDS * MINIMA])> = LazyLo
 pub(in crate::leakage) struct Print {
     /// A key for each band.
     pub(in crate::leakage) bands: [u64; BANDS],
-    /// The smallest hashes of its pieces, ascending, each once.
+    /// The smallest hashes of its pieces, ascending; a repeated piece has another hash each time.
     pieces: Vec<u32>,
     /// The words of a text whose pieces are single words, which say nothing about their order; else empty.
     ordered: Vec<u32>,
@@ -88,8 +92,7 @@ impl Words {
             .windows(piece_words)
             .map(|piece| piece.iter().fold(piece_words as u64, |key, word| mix(key, *word)))
             .collect();
-        pieces.sort_unstable();
-        pieces.dedup();
+        number_repeats(&mut pieces);
         let bands = bands(&pieces);
         let mut kept: Vec<u32> = pieces.iter().map(|piece| (piece >> 32) as u32).collect();
         kept.dedup();
@@ -102,7 +105,22 @@ impl Words {
 
 /// How many words the pieces of a text of so many have.
 fn piece_words(words: usize) -> usize {
-    ((words + 1) / 10).clamp(1, PIECE_WORDS_MAX)
+    ((words + 1) / WORDS_OF_PIECE_WORD).clamp(1, PIECE_WORDS_MAX)
+}
+
+/// Sorts pieces and makes each repetition of one a piece that differs: the second `the` of a text is its own.
+fn number_repeats(pieces: &mut Vec<u64>) {
+    pieces.sort_unstable();
+    let (mut last, mut repeats) = (None, 0);
+    for piece in pieces.iter_mut() {
+        repeats = if last == Some(*piece) { repeats + 1 } else { 0 };
+        last = Some(*piece);
+        if repeats > 0 {
+            *piece = mix(*piece, repeats);
+        }
+    }
+    pieces.sort_unstable();
+    pieces.dedup();
 }
 
 impl Print {
@@ -173,4 +191,53 @@ fn bands(pieces: &[u64]) -> [u64; BANDS] {
         let own = &minima[band * MINIMA..(band + 1) * MINIMA];
         own.iter().fold(band as u64, |key, minimum| mix(key, u64::from(*minimum)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn similarity(one: &str, other: &str) -> f64 {
+        let looked_up = Words::of(one).unwrap().print();
+        Words::of(other).unwrap().prints().map(|print| looked_up.similarity(&print)).fold(0.0, f64::max)
+    }
+
+    /// A text of so many words that repeats a few of them often, as sentences do.
+    fn repeating(words: usize) -> Vec<String> {
+        let word =
+            |at: usize| if at.is_multiple_of(2) { format!("w{}", at % 3) } else { format!("rare{at}") };
+        (0..words).map(word).collect()
+    }
+
+    /// Proves that one changed word leaves a text near to itself, and two do from 19 words on, though the text repeats its words.
+    #[test]
+    fn changed_words_leave_a_text_near() {
+        for words in [10, 12, 15, 18, 19, 20, 29, 38, 39, 40, 58, 59, 80, 98, 99, 130] {
+            let text = repeating(words);
+            for place in [0, 1, words / 2, words - 1] {
+                let mut changed = text.clone();
+                changed[place] = "other".into();
+                assert!(
+                    similarity(&text.join(" "), &changed.join(" ")) >= 0.8,
+                    "{words} words, place {place}"
+                );
+                if words >= 19 {
+                    changed[(place + words / 2) % words] = "further".into();
+                    let both = similarity(&text.join(" "), &changed.join(" "));
+                    assert!(both >= 0.8, "{words} words, two from place {place}: {both}");
+                }
+            }
+        }
+    }
+
+    /// Proves that the same words in another order, and as many other words among frequent ones, are not near.
+    #[test]
+    fn other_texts_are_not_near() {
+        let text = repeating(30);
+        let reversed: Vec<String> = text.iter().rev().cloned().collect();
+        let others: Vec<String> = text.iter().map(|word| word.replace("rare", "new")).collect();
+        for other in [reversed, others] {
+            assert!(similarity(&text.join(" "), &other.join(" ")) < 0.8, "{other:?}");
+        }
+    }
 }

@@ -1,14 +1,14 @@
 //! MLflow's SQLite store: tables `experiments`, `runs`, `metrics`, `params` and `tags`, read only.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
 
-use super::{end_of, take_tag};
+use super::{LeftOut, end_of, take_tag};
 use crate::error::LedgerError;
-use crate::import::{ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_millis};
+use crate::import::{ForeignPoint, ForeignRun, ForeignStore, OmissionKind, at_millis, note_objects};
 
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     let failed = |error: rusqlite::Error| LedgerError::Import {
@@ -58,12 +58,12 @@ fn limited(connection: &Connection, path: &Path, steps: Steps) -> Result<Foreign
 /// The first name that is read here and is something else than a table.
 fn computed_table(connection: &Connection) -> Result<Option<String>, rusqlite::Error> {
     let computed = "SELECT name FROM sqlite_master WHERE type <> 'table' AND name COLLATE NOCASE IN \
-                    ('experiments', 'runs', 'tags', 'params', 'metrics') ORDER BY name";
+                    ('experiments', 'runs', 'tags', 'params', 'metrics', 'inputs') ORDER BY name";
     connection.query_row(computed, [], |row| row.get(0)).optional()
 }
 
 fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rusqlite::Error> {
-    let mut read = Reading::of(path);
+    let (mut read, mut left_out) = (Reading::of(path), LeftOut::default());
     let runs = "SELECT r.run_uuid, r.name, r.status, r.start_time, r.end_time, r.user_id, r.lifecycle_stage, e.name AS experiment \
          FROM runs r LEFT JOIN experiments e ON e.experiment_id = r.experiment_id ORDER BY r.start_time, r.run_uuid";
     each(connection, runs, |row| {
@@ -73,7 +73,10 @@ fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rus
     })?;
     each(connection, "SELECT run_uuid, key, value FROM tags ORDER BY key", |row| {
         let tag = tag_of(row);
-        read.take_row(row, (OmissionKind::Tag, "tags"), tag, |run, (name, value)| take_tag(run, name, value))
+        read.take_row(row, (OmissionKind::Tag, "tags"), tag, |run, (name, value)| {
+            left_out.see_tag(&name, &value);
+            take_tag(run, name, value);
+        })
     })?;
     each(connection, "SELECT run_uuid, key, value FROM params ORDER BY key", |row| {
         let parameter = parameter_of(row);
@@ -88,7 +91,58 @@ fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rus
             run.metrics.entry(name).or_default().push(point);
         })
     })?;
+    see_files(connection, path, &read, &mut left_out)?;
+    note_objects(&mut read.store, path, &left_out.0);
     Ok(read.store)
+}
+
+/// Counts the data sets, models and artifacts of the runs that are imported, where the store has them; those of old versions have no such tables.
+fn see_files(
+    connection: &Connection,
+    path: &Path,
+    read: &Reading<'_>,
+    left_out: &mut LeftOut,
+) -> Result<(), rusqlite::Error> {
+    let is_kept = |row: &Row<'_>, column: usize| {
+        row.get::<_, Option<String>>(column).ok().flatten().is_some_and(|id| read.places.contains_key(&id))
+    };
+    if has_column(connection, "inputs", "destination_id")? {
+        let ends = "SELECT source_type, source_id, destination_id FROM inputs";
+        each(connection, ends, |row| {
+            let is = |what: &str| {
+                row.get::<_, Option<String>>(0).is_ok_and(|found| found.as_deref() == Some(what))
+            };
+            left_out.add("dataset", u64::from(is("DATASET") && is_kept(row, 2)));
+            left_out.add("model", u64::from(is("RUN_OUTPUT") && is_kept(row, 1)));
+            Ok(())
+        })?;
+    }
+    if has_column(connection, "runs", "artifact_uri")? {
+        each(connection, "SELECT run_uuid, artifact_uri FROM runs", |row| {
+            let text = |column: usize| row.get::<_, Option<String>>(column).ok().flatten();
+            if let (true, Some(id), Some(place)) = (is_kept(row, 0), text(0), text(1))
+                && let Some(folder) = local_folder(&place, &id, path)
+            {
+                left_out.see_artifacts(&folder);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn has_column(connection: &Connection, table: &str, column: &str) -> Result<bool, rusqlite::Error> {
+    let known = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+    connection.query_row(known, [table, column], |row| row.get::<_, i64>(0)).map(|count| count > 0)
+}
+
+/// The folder of a run that a URI names, where it is on this machine; relative ones begin where the store is. Other folders are not looked at.
+fn local_folder(place: &str, run: &str, store: &Path) -> Option<PathBuf> {
+    let local = place.strip_prefix("file://").unwrap_or(place);
+    let parts = || Path::new(local).components();
+    let is_of_run = parts().any(|part| part.as_os_str() == run);
+    let is_here = !local.contains("://") && parts().all(|part| part != Component::ParentDir);
+    (is_of_run && is_here).then(|| store.parent().unwrap_or(store).join(local))
 }
 
 fn infinite(run: &str) -> String {
@@ -281,6 +335,29 @@ mod tests {
                     SELECT 'a' AS run_uuid, 'x' AS key, 'y' AS value FROM t;";
         endless.execute_batch(view).unwrap();
         assert_eq!(refusal(&endless), large);
+    }
+
+    /// Proves that descriptions, data sets and models of kept runs are counted as left out, with the artifacts that are here, and those of
+    /// other runs and places are not.
+    #[test]
+    fn what_has_no_place_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("art/a")).unwrap();
+        std::fs::write(folder.path().join("art/a/plot.png"), "x").unwrap();
+        let connection = store(1);
+        let rows = "ALTER TABLE runs ADD COLUMN artifact_uri TEXT;
+                    UPDATE runs SET artifact_uri = './art/a';
+                    INSERT INTO runs VALUES ('b', 'second', 'FINISHED', 3, 4, 'ana', 'active', 1, 's3://bucket/b');
+                    INSERT INTO tags VALUES ('a', 'mlflow.note.content', 'the first try'), ('b', 'mlflow.note.content', '');
+                    CREATE TABLE inputs (input_uuid TEXT, source_type TEXT, source_id TEXT, destination_type TEXT,
+                        destination_id TEXT);
+                    INSERT INTO inputs VALUES ('1', 'DATASET', 'd', 'RUN', 'a'), ('2', 'DATASET', 'd', 'RUN', 'gone'),
+                        ('3', 'RUN_OUTPUT', 'b', 'MODEL_OUTPUT', 'm'), ('4', NULL, 'b', 'RUN', 'a');";
+        connection.execute_batch(rows).unwrap();
+        let found = limited(&connection, &folder.path().join("mlflow.db"), STEPS).unwrap();
+        let whys: Vec<String> = found.skipped.list().into_iter().map(|it| it.why).collect();
+        let expected = "only numbers, parameters and tags are imported, not: artifact (1), dataset (1), description (1), model (1)";
+        assert_eq!(whys, [expected]);
     }
 
     /// Proves that rows with a NULL or another type, rows of no run and of an unknown run are left out and counted with their reason, that a

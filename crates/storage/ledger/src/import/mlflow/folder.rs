@@ -2,26 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{end_of, take_tag};
+use super::{LeftOut, end_of, take_tag};
 use crate::error::LedgerError;
 use crate::import::{
-    ForeignPoint, ForeignRun, ForeignStore, OmissionKind, Omissions, at_millis, files_below, unreadable,
+    ForeignPoint, ForeignRun, ForeignStore, OmissionKind, Omissions, at_millis, files_below, folders_among,
+    name_of, note_objects, unreadable, walk,
 };
 
 const META: &str = "meta.yaml";
-/// Folders deeper than this are not looked at.
-const DEPTH_MAX: usize = 12;
+/// Parts of a run that have no place here.
+const ARTIFACTS: &str = "artifacts";
+const INPUTS: &str = "inputs";
+const OUTPUTS: &str = "outputs";
 /// Folders by which a run without its file is known.
 const OF_RUN: [&str; 3] = ["metrics", "params", "tags"];
 /// Folders that are parts of a run or of an experiment, and hold no runs.
 const PARTS: [&str; 9] =
-    ["metrics", "params", "tags", "artifacts", "inputs", "outputs", "models", "traces", "datasets"];
+    ["metrics", "params", "tags", ARTIFACTS, INPUTS, OUTPUTS, "models", "traces", "datasets"];
 
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
-    let walked = walk(path)?;
+    let walked = search(path)?;
     let mut store = ForeignStore { skipped: walked.skipped, ..ForeignStore::default() };
     for folder in walked.without_meta {
         store.skipped.add(OmissionKind::Run, &folder, format!("the run has no `{META}`"), 1);
@@ -50,13 +52,15 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
             _ => {}
         }
     }
+    let mut left_out = LeftOut::default();
     for (meta, keys) in runs {
         if keys.get("lifecycle_stage").is_some_and(|stage| stage == "deleted") {
             store.skipped.add(OmissionKind::Run, &meta, "the run was deleted", 1);
             continue;
         }
-        store.runs.push(read_run(&meta, &keys, &experiments));
+        store.runs.push(read_run(&meta, &keys, &experiments, &mut left_out));
     }
+    note_objects(&mut store, path, &left_out.0);
     Ok(store)
 }
 
@@ -67,7 +71,6 @@ struct Meta {
     has_parts: bool,
 }
 
-#[derive(Default)]
 struct Walked {
     metas: Vec<Meta>,
     /// Folders of runs without their file.
@@ -76,60 +79,40 @@ struct Walked {
 }
 
 /// Looks for the files of runs and experiments, and for runs without.
-fn walk(path: &Path) -> Result<Walked, LedgerError> {
-    let mut walked = Walked::default();
-    let mut folders = vec![(path.to_owned(), 0, false)];
-    while let Some((folder, depth, is_in_experiment)) = folders.pop() {
-        let (mut inner, has_meta) = match list(&folder) {
-            Ok(listed) => listed,
-            Err(error) if depth == 0 => return Err(LedgerError::file("read", &folder)(error)),
-            Err(error) => {
-                walked.skipped.add(OmissionKind::Folder, &folder, unreadable(&error), 1);
-                continue;
-            }
-        };
-        let has = |name: &&str| inner.iter().any(|inner| inner == name);
+fn search(path: &Path) -> Result<Walked, LedgerError> {
+    let (mut metas, mut without_meta) = (Vec::new(), Vec::new());
+    let skipped = walk(path, &mut |folder, entries, _| {
+        let mut inner = folders_among(entries);
+        let has_meta = entries.iter().any(|(path, kind)| kind.is_file() && path.ends_with(META));
+        let has = |name: &&str| inner.iter().any(|inner| inner.ends_with(name));
         let (any, all) = (OF_RUN[..2].iter().any(has), OF_RUN.iter().all(has));
-        let is_without = !has_meta && (all || any && is_in_experiment);
+        let outer = folder.parent().filter(|_| folder != path);
+        let is_in_experiment = || outer.is_some_and(|outer| outer.join(META).is_file());
+        let is_without = !has_meta && (all || any && is_in_experiment());
         if has_meta {
-            walked.metas.push(Meta { path: folder.join(META), has_parts: any });
-        }
-        if is_without {
-            walked.without_meta.push(folder.clone());
+            metas.push(Meta { path: folder.join(META), has_parts: any });
+        } else if is_without {
+            without_meta.push(folder.to_owned());
         }
         if has_meta || is_without {
-            inner.retain(|name| !PARTS.contains(&name.as_str()));
+            inner.retain(|folder| !PARTS.contains(&name_of(folder).as_str()));
         }
-        if depth < DEPTH_MAX {
-            folders.extend(inner.iter().map(|name| (folder.join(name), depth + 1, has_meta)));
-        } else {
-            let why = format!("folders that are more than {DEPTH_MAX} deep are not searched");
-            walked.skipped.add(OmissionKind::Folder, path, why, inner.len() as u64);
-        }
-    }
-    walked.metas.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(walked)
-}
-
-/// The names of the folders in a folder, and whether the file of a run or experiment is in it. Links are not followed.
-fn list(folder: &Path) -> io::Result<(Vec<String>, bool)> {
-    let (mut inner, mut has_meta) = (Vec::new(), false);
-    for entry in fs::read_dir(folder)?.flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
-            inner.push(entry.file_name().to_string_lossy().into_owned());
-        }
-        has_meta |= kind.is_file() && entry.file_name() == META;
-    }
-    Ok((inner, has_meta))
+        inner
+    })?;
+    metas.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(Walked { metas, without_meta, skipped })
 }
 
 fn read_run(
     meta: &Path,
     keys: &BTreeMap<String, String>,
     experiments: &BTreeMap<String, String>,
+    left_out: &mut LeftOut,
 ) -> ForeignRun {
     let folder = meta.parent().unwrap_or(meta);
+    left_out.see_artifacts(&folder.join(ARTIFACTS));
+    left_out.add("dataset", folders_in(&folder.join(INPUTS)));
+    left_out.add("model", folders_in(&folder.join(OUTPUTS)));
     let key = |name: &str| keys.get(name).cloned();
     let time = |name: &str| keys.get(name).map(|millis| millis.parse().ok().map(at_millis));
     let mut run = ForeignRun {
@@ -147,6 +130,7 @@ fn read_run(
         run.skipped.add(OmissionKind::Value, meta, format!("`{name}` is not a time in milliseconds"), count);
     }
     for Named { name, text, .. } in named_files(&folder.join("tags"), OmissionKind::Tag, &mut run) {
+        left_out.see_tag(&name, &text);
         take_tag(&mut run, name, text);
     }
     for Named { name, text, .. } in named_files(&folder.join("params"), OmissionKind::Parameter, &mut run) {
@@ -161,6 +145,12 @@ fn read_run(
         }
     }
     run
+}
+
+/// How many folders there are in a folder, which may be absent.
+fn folders_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().is_dir()).count() as u64
 }
 
 /// The lines of a metric.
@@ -348,8 +338,33 @@ mod tests {
         assert_eq!((steps, run.parameters.len(), run.group.as_deref()), (vec![-1, 3], 1, Some("Default")));
     }
 
+    /// Proves that a description, artifacts, data sets, models and the parent of runs are counted as left out, and an empty description is not.
+    #[test]
+    fn what_has_no_place_is_counted() {
+        let run = |id: &str| format!("run_id: {id}\nexperiment_id: '0'\n");
+        let (first, second) = (run("aaaa"), run("bbbb"));
+        let root = store(&[
+            ("0/meta.yaml", EXPERIMENT),
+            ("0/aaaa/meta.yaml", &first),
+            ("0/aaaa/tags/mlflow.note.content", "the first try"),
+            ("0/aaaa/artifacts/plot.png", "x"),
+            ("0/aaaa/artifacts/model/weights.bin", "x"),
+            ("0/aaaa/inputs/d-1/meta.yaml", "source_type: DATASET\n"),
+            ("0/bbbb/meta.yaml", &second),
+            ("0/bbbb/tags/mlflow.note.content", ""),
+            ("0/bbbb/tags/mlflow.parentRunId", "aaaa"),
+            ("0/bbbb/outputs/m-1/meta.yaml", "source_type: RUN_OUTPUT\n"),
+        ]);
+        let found = read(root.path()).unwrap();
+        let listed = found.skipped.list();
+        let [left_out] = &listed[..] else { panic!("{listed:?}") };
+        let why = "only numbers, parameters and tags are imported, not: artifact (2), dataset (1), description (1), \
+                   model (1), parent run (1)";
+        assert_eq!((left_out.kind, &*left_out.why, left_out.count), (OmissionKind::Object, why, 6));
+    }
+
     /// Proves that what is beside the runs of a whole store is not taken for a run without its file, nor for an experiment: models, traces,
-    /// artifacts with such names, and metrics named like folders.
+    /// artifacts with such names, and metrics named like folders. Its artifacts are counted.
     #[test]
     fn a_whole_store_has_nothing_left_out() {
         let root = store(&[
@@ -365,7 +380,7 @@ mod tests {
             ("models/tree/meta.yaml", "name: tree\n"),
         ]);
         let found = read(root.path()).unwrap();
-        assert_eq!(listed(root.path(), &found.skipped), []);
+        assert_eq!(listed(root.path(), &found.skipped), [(OmissionKind::Object, String::new(), 2)]);
         assert_eq!((found.runs.len(), found.runs[0].group.as_deref()), (1, Some("Default")));
         assert_eq!(found.runs[0].metrics.keys().collect::<Vec<_>>(), ["params/metrics/loss"]);
         assert!(found.runs[0].skipped.is_empty() && found.runs[0].changed.is_empty());
