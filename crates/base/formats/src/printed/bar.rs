@@ -2,6 +2,7 @@
 
 use super::commas;
 use super::names;
+use super::tables::YOLO_OVERLAPS;
 use super::text;
 use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
@@ -100,7 +101,7 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
     let description = description.trim().trim_end_matches(':');
     let mut values = Vec::new();
     for part in parts.take(VALUES_MAX) {
-        match part.split_once('=') {
+        match part.split_once('=').or_else(|| part.split_once(" - ")) {
             Some((name, value)) => values.extend(named_number(name, value)),
             // `set_postfix_str` may hold any text.
             None => values.extend(text::read_text(part, None).into_iter().flat_map(|named| named.values)),
@@ -108,8 +109,9 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
     }
     let name = shape_of(description);
     // tinygrad and AllenNLP show the values in the description.
-    let described =
-        Some(description).filter(|text| has_digit(text)).and_then(|text| text::read_text(text, None));
+    let described = Some(description)
+        .filter(|text| has_digit(text) && !text.contains(YOLO_OVERLAPS))
+        .and_then(|text| text::read_text(text, None));
     let described = described.map(|named| named.values).unwrap_or_default();
     let purpose = match purpose_of(if described.is_empty() { &name } else { first_word(&name) }) {
         Purpose::Training if !counts_steps => Purpose::Other,

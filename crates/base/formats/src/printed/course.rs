@@ -171,7 +171,12 @@ impl PrintedCourse {
             self.before = self.before.saturating_sub(back.saturating_mul(self.per_epoch));
             return;
         }
-        self.begin_again |= counts == Counts::Epoch || leg.is_fallen_behind(step);
+        // Until an epoch was added, a place that rises where the epoch grows is one of the training: `Epoch[1] Batch [450]` behind `Epoch[0] Batch [400]`.
+        let rises = self.per_epoch == 0 && !leg.is_fallen_behind(step);
+        self.begin_again = match counts {
+            Counts::Epoch => !rises,
+            _ => self.begin_again || leg.is_fallen_behind(step),
+        };
         if !self.begin_again {
             return;
         }

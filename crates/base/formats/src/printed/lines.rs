@@ -89,12 +89,41 @@ fn plain_text(line: &[u8]) -> Cow<'_, str> {
 
 /// Whether a line may have a number, head a table or name a setting.
 fn is_worth_reading(line: &[u8]) -> bool {
-    has_digit(line) || line.first().is_some_and(|first| matches!(first, b'|' | b'-')) || names_measure(line)
+    has_digit(line)
+        || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
+        || names_measure(line)
+        || may_head_table(line)
+}
+
+/// By how much a line is indented.
+pub(super) fn indent_of(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// By how much a line is indented that is an item of a list, with a sign before its text; nothing if it is none. Bars and arrows that are not indented
+/// are none of a list.
+pub(super) fn indent_of_item(line: &[u8]) -> Option<usize> {
+    let blanks = indent_of(line);
+    let is_item = match line[blanks..] {
+        [b'*' | b'-', b' ', ..] => true,
+        [b'|' | b'>', b' ', ..] => blanks > 0,
+        _ => false,
+    };
+    is_item.then_some(blanks)
 }
 
 /// Whether there is a digit. Without an early end, so that many bytes are compared at once.
 pub(super) fn has_digit(line: &[u8]) -> bool {
     line.iter().fold(false, |any, byte| any | byte.is_ascii_digit())
+}
+
+/// Whether a line begins as the heading of a table does, with the column of the step.
+fn may_head_table(line: &[u8]) -> bool {
+    const FIRST: [&[u8]; 6] = [b"iter", b"iteration", b"step", b"global_step", b"round", b"classes"];
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"# ").unwrap_or(line).trim_ascii_start();
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t' | b',' | b'|'));
+    end.is_some_and(|end| FIRST.iter().any(|first| line[..end].eq_ignore_ascii_case(first)))
 }
 
 /// Whether a line without a number has a part that a measure, a heading or a setting has. Each of these parts has one of three letters at its second place.
@@ -181,6 +210,7 @@ mod tests {
             || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
             || line.windows(3).any(|part| matches!(part, b"nan" | b"inf" | b"NaN" | b"Inf" | b" = "))
             || line.windows(4).any(|part| matches!(part, b"loss" | b"Loss" | b"LOSS" | b"poch" | b"mAP5"))
+            || may_head_table(line)
     }
 
     proptest::proptest! {

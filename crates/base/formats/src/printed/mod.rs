@@ -99,10 +99,52 @@ struct Reading {
     is_below_heading: [bool; 2],
     /// The last line was a drawing of a bar of Rich, or is indented below one.
     is_below_drawing: [bool; 2],
+    lists: [List; 2],
+    /// The part of the data that a heading names for the indented lines below it.
+    part: [Option<Part>; 2],
     only_json: bool,
     /// Which line is being read.
     place: Option<(Printed, u64)>,
     left_out: LeftOutCounts,
+}
+
+/// The part of the data that a heading names.
+#[derive(Debug)]
+struct Part {
+    prefix: &'static str,
+    /// So much is the heading indented.
+    indent: usize,
+}
+
+impl Part {
+    /// A line is not below the heading any more that is not indented further and no item of a list, no comment and not empty.
+    fn ends_at(&self, line: &[u8]) -> bool {
+        let is_below =
+            lines::indent_of(line) > self.indent || lines::indent_of_item(line) >= Some(self.indent);
+        !is_below && !matches!(line.first(), None | Some(b'#'))
+    }
+}
+
+/// A list of values, one in a line: `  * acc = 0.5`.
+#[derive(Debug, Default)]
+struct List {
+    /// The line that is being read is an item, indented by so much.
+    item: Option<usize>,
+    /// So much are the items right above indented, of which one has a measure: those below it have values of any name.
+    measured: Option<usize>,
+}
+
+impl List {
+    fn begin_line(&mut self, line: &[u8]) {
+        self.item = lines::indent_of_item(line);
+        self.measured = self.measured.filter(|_| self.measured == self.item);
+    }
+
+    fn see(&mut self, named: &Named) {
+        if named.meaning() == Some(names::Meaning::Measure) {
+            self.measured = self.item;
+        }
+    }
 }
 
 impl PrintedReader {
@@ -194,8 +236,16 @@ impl Reading {
         let is_indented = matches!(line.first(), None | Some(b' ' | b'\t'));
         self.is_below_heading[output as usize] &= is_indented;
         self.is_below_drawing[output as usize] &= is_indented;
+        self.lists[output as usize].begin_line(line);
+        let has_digit = lines::has_digit(line);
+        let part = &mut self.part[output as usize];
+        if !has_digit && let Some(prefix) = text::part_heading(line) {
+            *part = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line) });
+        } else if part.as_ref().is_some_and(|part| part.ends_at(line)) {
+            *part = None;
+        }
         let is_at_rest = !self.only_json && self.is_at_rest(output);
-        let form = Some(line).filter(|line| is_at_rest && lines::has_digit(line)).and_then(quiet::form_of);
+        let form = Some(line).filter(|_| is_at_rest && has_digit).and_then(quiet::form_of);
         let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
         if is_at_rest && (line.len() < LINE_BYTES_MIN || quiet.is_some_and(|form| self.quiet.has(form))) {
             return self.settings.interrupt();
@@ -204,6 +254,7 @@ impl Reading {
         match known {
             Some(known::Reading::Values(named)) => {
                 self.is_below_drawing[output as usize] = named.is_drawn;
+                self.lists[output as usize].see(&named);
                 self.leave_out(LeftOutKind::SurplusValues, named.surplus);
                 return self.steps.line(named, found);
             }
@@ -238,7 +289,8 @@ impl Reading {
     fn is_at_rest(&self, output: Printed) -> bool {
         let at = output as usize;
         let is_below = self.is_below_heading[at] || self.is_below_drawing[at];
-        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !is_below
+        let is_of_part = self.part[at].is_some() || self.lists[at].measured.is_some();
+        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !is_below && !is_of_part
     }
 
     /// A line is read by the first form it fits.
@@ -287,7 +339,10 @@ impl Reading {
         match tables.take(line) {
             Taken::No => {}
             Taken::Part => return Said::Something,
-            Taken::Values(named) => {
+            Taken::Values(mut named) => {
+                let batch = if named.position.is_some() { "_batch" } else { "" };
+                let part = self.part[output as usize].as_ref().map(|part| format!("{}{batch}", part.prefix));
+                named.take_part(part.as_deref());
                 self.values(*named, found);
                 return Said::Something;
             }
@@ -302,19 +357,27 @@ impl Reading {
         }
         let at = output as usize;
         let known = self.commas[at].comma();
-        let below = Some(message).filter(|_| self.is_below_heading[at]);
-        let named = below.and_then(|line| text::read_below_heading(line, known));
+        let List { item, measured } = &self.lists[at];
+        let is_item = measured.is_some() || (item.is_some() && self.is_below_heading[at]);
+        let below = Some(message).filter(|_| self.is_below_heading[at] || is_item);
+        let named = below.and_then(|line| text::read_below_heading(line, is_item, known));
         let named = named.or_else(|| read_message(message, known));
         if known.is_none() {
             self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
         }
         let Some(mut named) = named else { return Said::Nothing };
+        // What has a place is of the training again.
+        self.part[at] = self.part[at].take().filter(|_| !named.has_place());
+        named.take_part(self.part[at].as_ref().map(|part| part.prefix));
         self.is_below_drawing[at] |= named.is_drawn;
         named.is_drawn = self.is_below_drawing[at];
         if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {
             self.commas[at].see(comma);
         }
         self.is_below_heading[at] |= named.has_place() && !named.has_values();
+        if self.steps.has_begun() || !named.is_echo() {
+            self.lists[at].see(&named);
+        }
         self.values(named, found);
         Said::Something
     }
@@ -389,6 +452,12 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
         return Some(Named { settings, ..place.unwrap_or_default() }).filter(Named::has_values);
     }
     if let Some(place) = place {
+        if place.meaning() == Some(Meaning::Measure) {
+            let is_new = |(name, _): &(String, f64)| named.values.iter().all(|(known, _)| known != name);
+            let before: Vec<(String, f64)> =
+                place.values.iter().filter(|value| is_new(value)).cloned().collect();
+            named.values.splice(0..0, before);
+        }
         named.counts_training |= named.step.is_none() && place.counts_training;
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);

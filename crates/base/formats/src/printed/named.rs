@@ -33,6 +33,8 @@ pub(super) struct Named {
     pub surplus: u64,
     /// The word before the name of each value, or nothing; only of text.
     pub words_before: Vec<String>,
+    /// Which of the values have names of several words without a measure at their end: they count only where the line says where the script is.
+    pub phrases: Vec<usize>,
     /// Values of settings that are shown as such, wherever they are printed: `best params {'C': 1}`.
     pub settings: Vec<(String, f64)>,
     /// What the line shows of commas in numbers.
@@ -87,6 +89,33 @@ impl Named {
     pub fn take_step_of_training(&mut self, whole: Option<u64>) {
         if whole.is_some() && !self.counts_training {
             (self.step, self.counts_training, self.plural_step) = (whole, true, false);
+        }
+    }
+
+    /// A value whose name is a phrase: `Gen Loss Total : 1.25`.
+    pub fn take_phrase(&mut self, name: String, value: f64) {
+        self.phrases.push(self.values.len());
+        self.take_value(name, value, "");
+    }
+
+    /// Leaves values whose names are phrases out, unless the line says where the script is.
+    pub fn check_phrases(&mut self) {
+        let phrases = std::mem::take(&mut self.phrases);
+        if self.has_place() {
+            return;
+        }
+        for at in phrases.into_iter().rev() {
+            self.values.remove(at);
+            self.words_before.remove(at);
+        }
+    }
+
+    /// Gives all values the prefix of the part of the data that they are of.
+    pub fn take_part(&mut self, part: Option<&str>) {
+        let Some(part) = part.filter(|_| !self.values.is_empty()) else { return };
+        (self.position, self.total) = (None, None);
+        for (name, _) in &mut self.values {
+            *name = names::prefixed(part, name);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Which names mean a metric, a setting, a step; and how they are written.
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
-static MEASURES: Words<48> = Words::new([
-    "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "dice", "elbo", "entropy", "f1", "gnorm",
-    "hits", "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map", "map50", "mfu", "miou", "mrr",
-    "mse", "ndcg", "nll", "norm", "perplexity", "ppl", "precision", "psnr", "r2", "recall", "return", "rew",
-    "reward", "rewards", "rmse", "rouge", "score", "ssim", "throughput", "top1", "top5", "wer",
+static MEASURES: Words<54> = Words::new([
+    "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "deviance", "dice", "elbo", "entropy",
+    "f1", "fid", "fitness", "gnorm", "hits", "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map",
+    "map50", "mape", "mfu", "miou", "mrr", "mse", "ndcg", "nll", "norm", "perplexity", "pesq", "ppl",
+    "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards", "rmse", "rouge", "score",
+    "smape", "ssim", "throughput", "top1", "top5", "wer",
 ]);
 /// Two words that make one measure together.
 const MEASURES_OF_TWO: [(&str, &str); 4] =
@@ -54,9 +55,9 @@ const WHOSE_LINE: [(&str, &str); 7] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-static STEP_WORDS: Words<12> = Words::new([
-    "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "round",
-    "step", "steps", "tick", "update",
+static STEP_WORDS: Words<18> = Words::new([
+    "frame", "generation", "global_step", "global_steps", "it", "iter", "iteration", "iterations", "iters",
+    "itr", "num_timesteps", "num_updates", "round", "step", "steps", "tick", "timestep", "update",
 ]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
@@ -71,10 +72,10 @@ const OF_COUNTS_IN_PLURAL: [&str; 8] =
 /// Words that `_step` may follow.
 const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
 /// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
-static NO_METRICS: Words<29> = Words::new([
-    "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "jobs", "line",
-    "local_rank", "micro_step", "node", "percent", "pid", "port", "progress", "rank", "seed", "size", "step",
-    "thread", "trial", "v_num", "version", "worker", "world_size",
+static NO_METRICS: Words<31> = Words::new([
+    "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "job_id",
+    "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "pid", "port", "progress",
+    "rank", "seed", "size", "step", "thread", "trial", "v_num", "version", "worker", "world_size",
 ]);
 /// Sorted. Numbers in objects that say when they were logged and on what.
 static OF_LOGGING: Words<6> =
@@ -199,7 +200,8 @@ pub(super) fn is_setting(name: &str) -> bool {
 /// Whether values of this name may be metrics.
 pub(super) fn may_be_metric(name: &str) -> bool {
     let last = name.rsplit(['_', '/']).next().unwrap_or(name);
-    !NO_METRICS.has(name) && !COUNTS.contains(&last)
+    let is_count = COUNTS.contains(&last) && meaning_of(name) != Meaning::Measure;
+    !NO_METRICS.has(name) && !is_count && !name.ends_with(".py")
 }
 
 /// Whether a number in an object may be a metric. Objects were printed to be read: only what says when and on what they were logged is left out.
@@ -246,14 +248,15 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
     let (rest, last_part) = last.rsplit_once('_').unwrap_or(("", last));
     let is_step = STEP_WORDS.has(last)
         || (OF_STEPS.contains(&rest) && matches!(last_part, "step" | "iter" | "iteration"));
-    let is_epoch = EPOCH_WORDS.contains(&last_part);
+    // `train_loss_epoch` is a value.
+    let is_epoch = EPOCH_WORDS.contains(&last_part) && meaning_of(rest) == Meaning::Any;
     if !is_step && !is_epoch {
         return is_total(name).then_some(Place::Total);
     }
     let before = words[..words.len() - 1].iter().copied();
     let is_plural = is_plural(last);
     let of_count = |word: &str| OF_COUNTS.has(word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
-    if !before.clone().chain(rest.split('_').filter(|_| last != "num_updates")).any(of_count) {
+    if !before.clone().chain(rest.split('_').filter(|_| !is_number_of_step(last))).any(of_count) {
         return Some(if is_step { Place::Step } else { Place::Epoch });
     }
     let of_all = |word: &str| matches!(word, "total" | "max" | "maximum");
@@ -267,7 +270,12 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
 
 /// Whether a word for steps is in the plural, and so may as well mean how many there are.
 pub(super) fn is_plural(word: &str) -> bool {
-    word.ends_with('s') && word != "num_updates"
+    word.ends_with('s') && !is_number_of_step(word)
+}
+
+/// Whether a word in the plural is the number of the step all the same.
+pub(super) fn is_number_of_step(word: &str) -> bool {
+    matches!(word, "num_updates" | "num_timesteps")
 }
 
 /// The last word, with those before it that belong to it, and how many words are left. Before `=` only one word counts, with the one whose it is:

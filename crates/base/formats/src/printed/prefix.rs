@@ -13,7 +13,7 @@ pub(super) fn message_of(line: &str) -> &str {
     for _ in 0..PARTS_MAX {
         let Some(next) = without_glog(rest)
             .or_else(|| without_brackets(rest))
-            .or_else(|| Some(rest).filter(|rest| rest.len() < line.len()).and_then(without_parentheses))
+            .or_else(|| Some(rest).filter(|rest| rest.len() < line.len()).and_then(without_place))
             .or_else(|| without_date(rest))
             .or_else(|| without_level(rest))
         else {
@@ -55,6 +55,20 @@ fn without_brackets(line: &str) -> Option<&str> {
     let behind = behind.strip_prefix(':').unwrap_or(behind);
     let arrow = behind.split_once(">> ").filter(|(before, _)| before.len() < 40);
     Some(arrow.map_or(behind, |(_, message)| message))
+}
+
+/// What only follows another part.
+fn without_place(line: &str) -> Option<&str> {
+    without_parentheses(line).or_else(|| without_named_level(line))
+}
+
+/// `ppdet.engine INFO: message`
+fn without_named_level(line: &str) -> Option<&str> {
+    let (name, behind) = line.split_once(' ')?;
+    let (level, message) = behind.split_once(": ")?;
+    let is_name =
+        !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_.".contains(letter));
+    (is_name && LEVELS.contains(&level)).then_some(message)
 }
 
 /// `(0/4) message` of one process of several, `(trainer:762) INFO: message`, `(main.py 191): INFO message`; only behind another part, as `(2/10) loss 0.5` alone is a place.
@@ -153,6 +167,7 @@ mod tests {
             "[node-3] 2026-01-02 10:02:03,123 (trainer:762) INFO: m 1",
             "[2026-01-02 10:02:03]\tINFO\t[olmo.train:967, rank=0]\tm 1",
             "[2026-01-02 10:02:03 swin](main.py 191): INFO m 1",
+            "[2026/01/02 10:02:03] ppocr INFO: m 1",
             "2026-01-02,10:02:03 | INFO | m 1",
             "m 1",
         ] {

@@ -758,14 +758,14 @@ const PROGRAMS: &[Program] = &[
                  \x20    | > loss: 1.25000  (1.30000)\n\
                  \x20    | > grad_norm: 0.50000  (0.60000)\n\
                  \x20    | > step_time: 0.5000  (0.6000)\n",
-        metrics: &["1024: loss=1.25", "1024: grad_norm=0.5"],
+        metrics: &["1024: loss=1.25", "1024: grad_norm=0.5", "1024: step_time=0.5"],
         settings: NONE,
     },
     Program {
         name: "Darknet",
         prints: " 1: 1234.500000, 1234.500000 avg loss, 0.000000 rate, 1.230000 seconds, 64 images, 100.5 hours left\n\
                  \x202: 1134.500000, 1224.500000 avg loss, 0.000000 rate, 1.230000 seconds, 128 images, 100.4 hours left\n",
-        metrics: &["1: loss=1234.5 avg_loss=1234.5", "2: loss=1134.5 avg_loss=1224.5"],
+        metrics: &["1: loss=1234.5 avg_loss=1234.5 rate=0", "2: loss=1134.5 avg_loss=1224.5 rate=0"],
         settings: NONE,
     },
     Program {
@@ -895,6 +895,345 @@ const PROGRAMS: &[Program] = &[
         name: "OpenCLIP",
         prints: "2026-01-02,10:02:03 | INFO | Eval Epoch: 1 clip_val_loss: 3.5000\tnum_samples: 5000.0000\n",
         metrics: &["1: eval_clip_val_loss=3.5 eval_num_samples=5000"],
+        settings: NONE,
+    },
+    Program {
+        name: "dlib",
+        prints: "  iterations without progress threshold:      100\n  learning rate shrink factor:                0.5\n\n\
+                 step#: 0     learning rate: 0.25    average loss: 8.5      steps without apparent progress: 0\n\
+                 step#: 40    learning rate: 0.125   average loss: 4.25     steps without apparent progress: 12\n",
+        metrics: &["0: learning_rate=0.25 average_loss=8.5", "40: learning_rate=0.125 average_loss=4.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "Caffe",
+        prints: "I0102 10:02:03.123456  1400 solver.cpp:337] Iteration 0, Testing net (#0)\n\
+                 I0102 10:02:04.123456  1400 solver.cpp:404]     Test net output #0: accuracy = 0.125\n\
+                 I0102 10:02:05.123456  1400 solver.cpp:228] Iteration 0 (0 iter/s, 0.0147s/100 iter), loss = 2.5\n\
+                 I0102 10:02:05.123556  1400 sgd_solver.cpp:106] Iteration 0, lr = 0.01\n\
+                 I0102 10:02:06.123456  1400 solver.cpp:228] Iteration 50 (206.869 iter/s, 0.482843s/100 iter), loss = 1.5\n\
+                 I0102 10:02:06.123556  1400 solver.cpp:337] Iteration 100, Testing net (#0)\n\
+                 I0102 10:02:07.123456  1400 solver.cpp:404]     Test net output #0: accuracy = 0.75\n",
+        metrics: &[
+            "0: test_accuracy=0.125",
+            "0: loss=2.5",
+            "0: learning_rate=0.01",
+            "50: loss=1.5",
+            "100: test_accuracy=0.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Sockeye, whose batches are counted over the training",
+        prints: "[2026-01-02:10:02:03:INFO:sockeye.training:__call__] Epoch[0] Batch [20]\tSpeed: 52.5 samples/sec 1432.5 tokens/sec\tperplexity=512.5\n\
+                 [2026-01-02:10:03:03:INFO:sockeye.training:__call__] Epoch[0] Batch [40]\tSpeed: 52.5 samples/sec 1432.5 tokens/sec\tperplexity=256.5\n\
+                 [2026-01-02:10:04:03:INFO:sockeye.training:__call__] Epoch[1] Batch [60]\tSpeed: 52.5 samples/sec 1432.5 tokens/sec\tperplexity=128.5\n\
+                 [2026-01-02:10:05:03:INFO:sockeye.training:__call__] Epoch[2] Batch [80]\tSpeed: 52.5 samples/sec 1432.5 tokens/sec\tperplexity=64.5\n",
+        metrics: &[
+            "20: speed=52.5 perplexity=512.5",
+            "40: speed=52.5 perplexity=256.5",
+            "60: speed=52.5 perplexity=128.5",
+            "80: speed=52.5 perplexity=64.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a training with Flux, in numbers of single precision",
+        prints: "Epoch: 1   Train: (loss = 0.75f0, acc = 81.5)   Test: (loss = 0.875f0, acc = 80.25)\n\
+                 Epoch: 2   Train: (loss = 7.5f-2, acc = 91.5)   Test: (loss = 0.125f0, acc = 90.25)  lr = 0.01\n",
+        metrics: &[
+            "1: loss=0.75 acc=81.5 test_loss=0.875 test_acc=80.25",
+            "2: loss=0.075 acc=91.5 test_loss=0.125 test_acc=90.25 learning_rate=0.01",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "HiFi-GAN, whose names have several words",
+        prints: "Batch size per GPU : 4\nSteps : 0, Gen Loss Total : 96.5, Mel-Spec. Error : 1.5\n\
+                 Steps : 10, Gen Loss Total : 48.5, Mel-Spec. Error : 0.75\nGen Loss Total : 1.25\n",
+        metrics: &["0: gen_loss_total=96.5 error=1.5", "10: gen_loss_total=48.5 error=0.75"],
+        settings: NONE,
+    },
+    Program {
+        name: "PaddleOCR",
+        prints: "[2026/01/02 10:02:03] ppocr INFO: epoch: [1/4], global_step: 10, lr: 0.000125, acc: 0.25, loss: 2.5\n\
+                 [2026/01/02 10:02:13] ppocr INFO: cur metric, acc: 0.5, norm_edit_dis: 0.75, fps: 430.5\n\
+                 [2026/01/02 10:02:13] ppocr INFO: best metric, acc: 0.5, norm_edit_dis: 0.75, fps: 430.5, best_epoch: 1\n",
+        metrics: &[
+            "10: learning_rate=0.000125 acc=0.25 loss=2.5",
+            "10: cur_metric_acc=0.5 cur_metric_norm_edit_dis=0.75 cur_metric_fps=430.5",
+            "10: best_metric_acc=0.5 best_metric_norm_edit_dis=0.75 best_metric_fps=430.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Darknet with mAP",
+        prints: "[yolo] params: iou loss: ciou (4), iou_norm: 0.25, obj_norm: 1.00\n\
+                 Learning Rate: 0.005, Momentum: 0.9, Decay: 0.0005\n\
+                 \x2010: 3.5, 4.5 avg loss, 0.00125 rate, 3.75 seconds, 640 images, 2.5 hours left\n\
+                 \x20mean average precision (mAP@0.50) = 0.625, or 62.5 % \n",
+        metrics: &["10: loss=3.5 avg_loss=4.5 rate=0.00125", "10: mean_average_precision=0.625"],
+        settings: &["iou_norm=0.25", "obj_norm=1", "learning_rate=0.005", "momentum=0.9", "decay=0.0005"],
+    },
+    Program {
+        name: "NequIP, whose rows of epochs name the part of the data",
+        prints: "validation\n# Epoch batch       loss_f         loss        f_mae\n      0     5            2            2           12\n\n\
+                 \x20 Initialization     #    Epoch      wal       LR       loss_f         loss\n\
+                 ! Initial Validation          0    1.500    0.005        1.5          1.25\n\
+                 training\n# Epoch batch       loss_f         loss        f_mae\n      1    50         0.75         0.75         10.5\n\n\
+                 \x20 Train      #    Epoch      wal       LR       loss_f         loss\n\
+                 ! Train               1   10.5      0.005        0.625        0.5\n\
+                 ! Validation          1   10.5      0.005        0.375        0.25\n",
+        metrics: &[
+            "0: val_batch_loss_f=2 val_batch_loss=2 val_batch_f_mae=12",
+            "0: val_wal=1.5 val_learning_rate=0.005 val_loss_f=1.5 val_loss=1.25",
+            "50: loss_f=0.75 loss=0.75 f_mae=10.5",
+            "50: train_wal=10.5 train_learning_rate=0.005 train_loss_f=0.625 train_loss=0.5",
+            "50: val_wal=10.5 val_learning_rate=0.005 val_loss_f=0.375 val_loss=0.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "mlr3torch",
+        prints: "Epoch 1\n\n[Summary epoch 1]\n------------------\nMeasures (Train):\n * classif.acc = 0.5\n * classif.gap = 0.75\nMeasures (Valid):\n\
+                 \x20* classif.acc = 0.25\n * classif.gap = 1.5\nEpoch 2\n\n[Summary epoch 2]\n------------------\nMeasures (Train):\n * classif.acc = 0.625\n",
+        metrics: &[
+            "1: classif.acc=0.5",
+            "1: classif.gap=0.75",
+            "1: val_classif.acc=0.25",
+            "1: val_classif.gap=1.5",
+            "2: classif.acc=0.625",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Coqui's evaluation",
+        prints: " | > Torch seed: 54321\n\x1b[1m   --> STEP: 24/100 -- GLOBAL_STEP: 24\x1b[0m\n     | > loss: 1.25000  (1.30000)\n     | > log_mle: -0.5  (0.75)\n\n\
+                 \x1b[1m > EVALUATION \x1b[0m\n\n  \x1b[1m--> EVAL PERFORMANCE\x1b[0m\n     | > avg_loss:\x1b[92m 2.5 \x1b[0m(-0.25)\n     | > avg_log_mle:\x1b[92m 0.125 \x1b[0m(+0.5)\n     | > files: 3\n\
+                 \x20> other: 0.5\n     | > again: 0.5\n",
+        metrics: &["24: loss=1.25", "24: log_mle=-0.5", "24: avg_loss=2.5", "24: avg_log_mle=0.125"],
+        settings: NONE,
+    },
+    Program {
+        name: "Catalyst, whose lines end their head with the part of the data",
+        prints: "1/2 * Epoch 1 (train): loss=0.75 | accuracy01=0.5\n1/2 * Epoch 1 (valid): loss=0.5 | accuracy01=0.625\n",
+        metrics: &["1: loss=0.75 accuracy01=0.5", "1: val_loss=0.5 val_accuracy01=0.625"],
+        settings: NONE,
+    },
+    Program {
+        name: "DeepSpeech",
+        prints: "Epoch 0 |   Training | Elapsed Time: 0:00:10 | Steps: 10 | Loss: 24.5\n\
+                 Epoch 0 | Validation | Elapsed Time: 0:00:05 | Steps: 15 | Loss: 20.5 | Dataset: dev.csv\n",
+        metrics: &["10: loss=24.5", "15: val_loss=20.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "XGBoost in R, whose rounds count from 1",
+        prints: "[1]\ttrain-rmse:0.750000\ttest-rmse:0.875000 \n[2]\ttrain-rmse:0.500000\ttest-rmse:0.625000 \n",
+        metrics: &["1: train-rmse=0.75 test-rmse=0.875", "2: train-rmse=0.5 test-rmse=0.625"],
+        settings: NONE,
+    },
+    Program {
+        name: "gbm in R",
+        prints: "Iter   TrainDeviance   ValidDeviance   StepSize   Improve\n\
+                 \x20    1        1.2500          1.3750     0.1000    0.0250\n     2        1.1250          1.2500     0.1000    0.0125\n",
+        metrics: &[
+            "1: traindeviance=1.25 validdeviance=1.375 stepsize=0.1 improve=0.025",
+            "2: traindeviance=1.125 validdeviance=1.25 stepsize=0.1 improve=0.0125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "candle's examples",
+        prints: "   1 train loss:  0.75000 test acc: 81.25%\n   2 train loss:  0.50000 test acc: 87.50%\n3 files: 0.5\n",
+        metrics: &["1: train_loss=0.75 test_acc=0.8125", "2: train_loss=0.5 test_acc=0.875"],
+        settings: NONE,
+    },
+    Program {
+        name: "Flair",
+        prints: "2026-01-02 10:02:03,123 epoch 1 - iter 10/20 - loss 2.5000 - time (sec): 1.25 - lr: 0.100000\n\
+                 2026-01-02 10:02:04,123 DEV : loss 0.5 - f1-score (micro avg)  0.75\n",
+        metrics: &["10: loss=2.5 learning_rate=0.1", "10: val_loss=0.5 val_f1-score=0.75"],
+        settings: NONE,
+    },
+    Program {
+        name: "garage, whose tables have no bars",
+        prints: "2026-01-02 10:02:03 | [ppo] epoch #0 | Saved\n-------------------------  --------\nAverageReturn                22.5\n\
+                 Evaluation/NumTrajs          45\nTotalEnvSteps               500\npolicy/KL                     0.25\n-------------------------  --------\n\
+                 -------  ---\nLast score  0.5\nfiles       3\n-------  ---\n\nEpoch 7\n-----------\nloss 0.25\n",
+        metrics: &[
+            "500: AverageReturn=22.5 Evaluation/NumTrajs=45 policy/KL=0.25",
+            "500: Last_score=0.5 files=3",
+            "500: loss=0.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "MATLAB, whose headings have two lines",
+        prints: "|===========================================================|\n\
+                 |  Epoch  |  Iteration  |  Time Elapsed  |  Mini-batch  |  Mini-batch  |\n\
+                 |         |             |   (hh:mm:ss)   |   Accuracy   |     Loss     |\n\
+                 |===========================================================|\n\
+                 |       1 |           1 |       00:00:01 |       12.50% |       2.2500 |\n\
+                 |       2 |          50 |       00:00:09 |       62.50% |       1.1250 |\n",
+        metrics: &[
+            "1: mini-batch_accuracy=0.125 mini-batch_loss=2.25",
+            "50: mini-batch_accuracy=0.625 mini-batch_loss=1.125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "NEAT",
+        prints: "\n ****** Running generation 3 ****** \n\nPopulation's average fitness: 2.25000 stdev: 0.50000\n",
+        metrics: &["3: population_average_fitness=2.25 stdev=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "Tianshou's bars without a total",
+        prints: "\rEpoch #1: 500it [00:05, 90.11it/s, loss=0.500, rew=12.00]\rEpoch #2: 500it [00:05, 90.11it/s, loss=0.250, rew=13.00]\n",
+        metrics: &["500: loss=0.5 rew=12", "1000: loss=0.25 rew=13"],
+        settings: NONE,
+    },
+    Program {
+        name: "bars with values behind dashes",
+        prints: "\rtrain:  50%|█████     | 5/10 [00:01<00:01,  5.00it/s, dice_loss - 0.5, iou_score - 0.25]\n",
+        metrics: &["5: dice_loss=0.5 iou_score=0.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "measures that are explained in parentheses",
+        prints: "step 5: loss (train): 0.5, loss (valid): 0.25, acc (top1): 0.75, acc (top5) 0.875\n",
+        metrics: &["5: train_loss=0.5 val_loss=0.25 top1_acc=0.75 top5_acc=0.875"],
+        settings: NONE,
+    },
+    Program {
+        name: "YOLOv7",
+        prints: "\n     Epoch   gpu_mem       box       obj       cls     total    labels  img_size\n\
+                 \r       0/1     1.25G   0.0625   0.03125   0.0125   0.10625        12       640: 100%|██████████| 8/8 [00:12<00:00,  1.5s/it]\n\
+                 \x20              Class      Images      Labels           P           R      mAP@.5  mAP@.5:.95: 100%|██████████| 1/1 [00:01<00:00,  1.5s/it]\n\
+                 \x20                all          16          29       0.5        0.25       0.125       0.0625\n",
+        metrics: &[
+            "8: box=0.0625 obj=0.03125 cls=0.0125 total=0.10625 labels=12",
+            "8: labels=29 precision=0.5 recall=0.25 map50=0.125 map50-95=0.0625",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "DeePMD-kit's table behind a sign, with one measure only",
+        prints: "#  step      rmse_val    rmse_trn\n      0      2.5e+01    1.5e+01\n     50      1.5e+01    1.25e+01\n",
+        metrics: &["0: rmse_val=25 rmse_trn=15", "50: rmse_val=15 rmse_trn=12.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "a table with one blank between its columns",
+        prints: "# epoch train_loss val_loss mae\n1 0.5 0.625 0.75\n2 0.25 0.375 0.5\nthe epoch loss falls\n3 0.125 0.5\n",
+        metrics: &["1: train_loss=0.5 val_loss=0.625 mae=0.75", "2: train_loss=0.25 val_loss=0.375 mae=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "a table whose columns are parts of the data",
+        prints: "Epoch   Train     Valid\n1    0.5    0.625\n",
+        metrics: &["1: train=0.5 valid=0.625"],
+        settings: NONE,
+    },
+    Program {
+        name: "Stable-Baselines3's evaluation",
+        prints: "Eval num_timesteps=500, episode_reward=95.25 +/- 5.50\nEpisode length: 95.25 +/- 5.50\nNew best mean reward!\n\
+                 Eval num_timesteps=1000, episode_reward=120.5 +/- 0.00\n",
+        metrics: &["500: eval_episode_reward=95.25", "1000: eval_episode_reward=120.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "a course's loop",
+        prints: "Cost after iteration 0: 0.75\nCost after iteration 100: 0.5\nit 200 | loss 0.25\nItr 300 | loss 0.125\n",
+        metrics: &["0: cost=0.75", "100: cost=0.5", "200: loss=0.25", "300: loss=0.125"],
+        settings: NONE,
+    },
+    Program {
+        name: "scripts that name the part of the data in the line",
+        prints: "phase: train, epoch: 1, loss: 0.5\nphase: val, epoch: 1, loss: 0.25\nepoch 2 split=test loss=0.125\n\
+                 Epoch 3: (train) loss 0.5 acc 0.75 (val) loss 0.25 acc 0.875\n\
+                 Epoch 4: train - loss 0.5, acc 0.75 - val - loss 0.25, acc 0.875\n",
+        metrics: &[
+            "1: loss=0.5",
+            "1: val_loss=0.25",
+            "2: test_loss=0.125",
+            "3: loss=0.5 acc=0.75 val_loss=0.25 val_acc=0.875",
+            "4: loss=0.5 acc=0.75 val_loss=0.25 val_acc=0.875",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a list in Markdown",
+        prints: "### Epoch 1\n- train loss: 0.5\n- gap: 0.125\n### Epoch 2\n- train loss: 0.25\n- gap: 0.0625\n",
+        metrics: &["1: train_loss=0.5", "1: gap=0.125", "2: train_loss=0.25", "2: gap=0.0625"],
+        settings: NONE,
+    },
+    Program {
+        name: "tables of Rich",
+        prints: "┏━━━━━━━┳━━━━━━┳━━━━━━┓\n┃ Epoch ┃ Loss ┃ Acc  ┃\n┡━━━━━━━╇━━━━━━╇━━━━━━┩\n│ 1     │ 0.5  │ 0.75 │\n│ 2     │ 0.25 │ 0.80 │\n└───────┴──────┴──────┘\n",
+        metrics: &["1: loss=0.5 acc=0.75", "2: loss=0.25 acc=0.8"],
+        settings: NONE,
+    },
+    Program {
+        name: "Lightning's results of a test",
+        prints: "step 40: loss 0.5\n┃        Test metric        ┃       DataLoader 0        ┃\n│         test_acc          │           0.75            │\n│         test_loss         │           0.25            │\n└───────────────────────────┘\n│ files │ 12 │\ndone 1\n",
+        metrics: &["40: loss=0.5", "40: test_acc=0.75 test_loss=0.25 files=12"],
+        settings: NONE,
+    },
+    Program {
+        name: "a table with commas and blanks, and minibatches",
+        prints: "epoch, loss, acc\n1, 0.5, 0.75\nEpoch 1, minibatch 10/50: loss=0.5\nEpoch 2, minibatch 10/50: loss=0.25\n",
+        metrics: &["1: loss=0.5 acc=0.75", "10: loss=0.5", "60: loss=0.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "results that are no metrics",
+        prints: "[12345] queue length: 3.5, workers: 8\ntests/test_loss.py ............ [100%]\nJobID: 123456, step 0: CPU 12\nIn 2023, 4.5 million people, 2.5 accuracy points\n",
+        metrics: NONE,
+        settings: NONE,
+    },
+    Program {
+        name: "Marian's cost over its labels, means of epochs, and places of two kinds",
+        prints: "[2026-01-02 10:02:03] Ep. 1 : Up. 50 : Sen. 6,400 : Cost 8.25 * 1,234,567 @ 12,345 after 1,234,567 : Time 12.45s : gNorm 1.5\n\
+                 step 60: train/loss_epoch 0.5, loss_step 0.25\n\
+                 Step/Epoch [70/1][70/1234]:total_eta: 1 day, 2:03:04, loss:0.125\n",
+        metrics: &[
+            "50: cost=8.25 grad_norm=1.5",
+            "60: train/loss_epoch=0.5 loss_step=0.25",
+            "70: loss=0.125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a dict behind other values",
+        prints: "step: 10, loss: 0.5, more: {'mae': 0.25}\nstep: 20, loss: 0.25, more: {'loss': 0.5, 'mae': 0.125}\n",
+        metrics: &["10: loss=0.5 mae=0.25", "20: loss=0.5 mae=0.125"],
+        settings: NONE,
+    },
+    Program {
+        name: "a loop of CIFAR whose shares have fractions",
+        prints: "\nEpoch: 0\n [============ 40/40 ===========>]  Step: 25ms | Tot: 10s | Loss: 1.5 | Acc: 45.125% (1805/4000)\n\
+                 Loss: 1.25 | Acc: 50.0% (500/1000)\n\nEpoch: 1\n\
+                 \x20[============ 40/40 ===========>]  Step: 25ms | Tot: 10s | Loss: 1.0 | Acc: 55.125% (2205/4000)\n",
+        metrics: &["40: loss=1.5 acc=0.45125", "40: loss=1.25 acc=0.5", "80: loss=1 acc=0.55125"],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's tutorial on training",
+        prints: "EPOCH 1:\n  batch 100 loss: 1.5\n  batch 200 loss: 0.5\nLOSS train 0.5 valid 0.25\nEPOCH 2:\n  batch 100 loss: 0.25\n",
+        metrics: &["100: loss=1.5", "200: loss=0.5", "200: train_loss=0.5 val_loss=0.25", "300: loss=0.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "lines that begin with the step, frames, and parts of the data as names",
+        prints: "100 loss 0.5 acc 0.75\n200 loss 0.25 acc 0.875\nframe 300: mean reward 12.5\nepoch 1 | train 0.5 | val 0.625\n",
+        metrics: &[
+            "100: loss=0.5 acc=0.75",
+            "200: loss=0.25 acc=0.875",
+            "300: mean_reward=12.5",
+            "300: train=0.5 val=0.625",
+        ],
         settings: NONE,
     },
     Program {

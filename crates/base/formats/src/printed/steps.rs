@@ -54,6 +54,8 @@ struct Track {
     before: u64,
     /// The epoch that was drawn last.
     epoch: Option<u64>,
+    /// The epoch of the heading above the last count.
+    heading: Option<u64>,
     /// The epoch that this bar began with after one of another length, and the steps before it.
     origin: Option<(u64, u64)>,
     done: u64,
@@ -116,6 +118,12 @@ pub(super) struct Steps {
     has_begun: bool,
     /// Something finer than epochs has been seen.
     is_finer_than_epochs: bool,
+    /// The first round that was printed when it was done. R's package of XGBoost counts rounds from 1.
+    first_round: Option<u64>,
+    /// Values have steps that are finer than epochs. Until then the epoch in a line counts, not how far a bar is that shows no values.
+    has_finer_values: bool,
+    /// Epochs are the steps although a bar is drawn: one without values does not lead.
+    leads_by_epochs: bool,
     /// The leader's bar is not at its end: it will be redrawn.
     leader_is_drawn: bool,
     /// The first of the two numbers of a batch is the epoch.
@@ -147,6 +155,9 @@ impl Steps {
     /// A line with values.
     pub fn line(&mut self, mut named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
         self.part_batches(&mut named);
+        if let Some(round) = named.step.filter(|_| named.is_done_round) {
+            named.is_done_round = *self.first_round.get_or_insert(round) != 1;
+        }
         let numbers = [named.step, named.highest_step, named.epoch, named.position];
         if numbers.into_iter().flatten().any(|number| number > STEP_MAX) {
             return;
@@ -167,12 +178,23 @@ impl Steps {
                 self.release(step, found);
                 self.at = Some(step);
                 self.sees_finer();
+                self.has_finer_values = true;
                 if !named.values.is_empty() {
                     found(PrintedMetrics { step, values: named.values });
                 }
             }
             None if named.values.is_empty() => {}
-            None if self.waits_for_drawing() => self.held.push(named.values),
+            None if self.counts_by_epoch(&named) => {
+                self.leave_bar(found);
+                self.leads_by_epochs = true;
+                let step = self.epoch_as_step(named.epoch.unwrap_or(0));
+                self.at = Some(step);
+                found(PrintedMetrics { step, values: named.values });
+            }
+            None if self.waits_for_drawing() => {
+                self.has_finer_values = true;
+                self.held.push(named.values);
+            }
             None if self.may_leave_bar(&named) && self.held.len() < HELD_MAX => {
                 self.held.push(named.values);
                 if self.repeats() {
@@ -183,14 +205,11 @@ impl Steps {
                 // Without anything finer the epoch is the step; a closing summary belongs to the last step.
                 let step = match (self.record_of(&named), self.at, self.epoch) {
                     (Some(record), ..) => record,
-                    (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => at,
-                    (None, _, Some(epoch)) => {
-                        if self.epochs.falls_at(epoch) {
-                            self.course.fell_back();
-                        }
-                        self.course.epoch_is_step(epoch);
-                        epoch
+                    (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => {
+                        self.has_finer_values = true;
+                        at
                     }
+                    (None, _, Some(epoch)) => self.epoch_as_step(epoch),
                     (None, at, None) => at.unwrap_or(0),
                 };
                 self.at = self.at.max(Some(step));
@@ -198,6 +217,25 @@ impl Steps {
                 found(PrintedMetrics { step, values: named.values });
             }
         }
+    }
+
+    /// Whether the epoch that a line names is its step although a bar is drawn: nothing has a finer one so far. A record that has the epoch as a value counts
+    /// the steps of the bar.
+    fn counts_by_epoch(&self, named: &Named) -> bool {
+        let is_named = named.epoch.is_some() && named.part_of_epoch.is_none();
+        let is_record = || named.values.iter().any(|(name, _)| name == "epoch");
+        let has_bar = self.is_finer_than_epochs || self.leader_is_drawn;
+        let is_open = has_bar && !self.has_finer_values && !self.counts_records;
+        is_named && is_open && named.meaning() == Some(Meaning::Measure) && !is_record()
+    }
+
+    /// The epoch as the step.
+    fn epoch_as_step(&mut self, epoch: u64) -> u64 {
+        if self.epochs.falls_at(epoch) {
+            self.course.fell_back();
+        }
+        self.course.epoch_is_step(epoch);
+        epoch
     }
 
     /// Drops what a bar of Rich shows of an evaluation or an epoch and has shown before.
@@ -236,14 +274,14 @@ impl Steps {
         }
         let passed = self.epoch.map(|epoch| epoch.saturating_sub(self.course.first_epoch.unwrap_or(1)));
         let is_first = self.tracks.iter().all(|track| track.name != A_COUNT);
-        let is_unexplained = epoch.is_none() && !is_judging;
+        let (is_unexplained, heading) = (epoch.is_none() && !is_judging, self.epoch);
         let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
         let track = self.track(A_COUNT, named.total);
         if named.is_place_in_epoch {
             track.counted.is_of_epoch();
         }
         let falls = done < track.done;
-        let step = track.count(done, epoch, passed.filter(|_| is_first));
+        let step = track.count(done, epoch, heading, passed.filter(|_| is_first));
         let counted = track.counted;
         if falls && is_unexplained {
             self.course.fell_back();
@@ -353,7 +391,9 @@ impl Steps {
         if bar.purpose == Purpose::Training {
             self.course.remember(counted);
         }
-        if bar.purpose == Purpose::Training && self.leads(&key, has_values) {
+        self.has_finer_values |= has_values;
+        let may_lead = bar.purpose == Purpose::Training && (has_values || !self.leads_by_epochs);
+        if may_lead && self.leads(&key, has_values) {
             self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
             if falls {
                 self.course.fell_back();
@@ -378,6 +418,7 @@ impl Steps {
     /// A step, or a place in an epoch.
     fn sees_finer(&mut self) {
         self.is_finer_than_epochs = true;
+        self.leads_by_epochs = false;
         self.counts_records = false;
         self.course.is_finer();
     }
@@ -484,7 +525,7 @@ impl Steps {
 
     /// The bar that led is not of the training.
     fn leave_bar(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
-        (self.leader, self.at, self.is_finer_than_epochs) = (None, None, false);
+        (self.leader, self.at, self.is_finer_than_epochs, self.leader_is_drawn) = (None, None, false, false);
         self.release(0, found);
     }
 
@@ -542,11 +583,19 @@ impl Track {
         self.total.is_some_and(|total| self.done >= total)
     }
 
-    /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `passed`: the epochs before the first count,
-    /// by a heading.
-    fn count(&mut self, done: u64, epoch: Option<(u64, bool)>, passed: Option<u64>) -> u64 {
+    /// The growing step of a count in a line; its total is that of an epoch, however far it was seen. `heading`: the epoch of the last heading; the count
+    /// may be at the same place in the next one. `passed`: the epochs before the first count, by a heading.
+    fn count(
+        &mut self,
+        done: u64,
+        epoch: Option<(u64, bool)>,
+        heading: Option<u64>,
+        passed: Option<u64>,
+    ) -> u64 {
         let total = self.total.unwrap_or(0);
-        if epoch.is_none() && done < self.done {
+        let is_next = self.heading.is_some() && heading > self.heading && done == self.done;
+        self.heading = heading;
+        if epoch.is_none() && (done < self.done || is_next) {
             (self.before, self.done) = (self.before.saturating_add(total.max(self.done)), 0);
         } else if epoch.is_none()
             && let Some(passed) = passed
@@ -571,6 +620,14 @@ impl Track {
                 let (first, before) = origin.unwrap_or((first, 0));
                 let passed = if begins_again { epoch.saturating_sub(first) } else { 0 };
                 self.before = before.saturating_add(passed.saturating_mul(total));
+                self.epoch = Some(epoch);
+            }
+            (Some((epoch, _)), None) => {
+                // Without a total each epoch may have the same length: `Epoch #2: 1000it`.
+                let is_next = self.epoch.is_some_and(|last| epoch > last) && done <= self.done;
+                if is_next || self.begins_again_at(done) {
+                    self.begin_again();
+                }
                 self.epoch = Some(epoch);
             }
             _ if self.begins_again_at(done) => self.begin_again(),

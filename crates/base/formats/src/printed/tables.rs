@@ -1,9 +1,12 @@
 //! Tables: a heading and rows below it (spaCy, fastai, scikit-learn, YOLO, CSV), and boxes of names and values
 //! (Stable-Baselines).
 
+use std::borrow::Cow;
+
 use super::commas;
 use super::named::Named;
 use super::names::{self, Meaning};
+use super::text;
 use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
@@ -11,9 +14,9 @@ use super::{NAME_BYTES_MAX, VALUES_MAX};
 const STEP_COLUMNS: [&str; 8] = ["#", "step", "global_step", "iteration", "iter", "round", "it", "counter"];
 const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// The rows of a box that name its step, the best first.
-const STEP_ROWS: [&str; 10] = [
-    "total_timesteps", "num_timesteps", "timestepssofar", "totalenvinteracts", "global_step", "step",
-    "steps", "iterations", "iteration", "epoch",
+const STEP_ROWS: [&str; 12] = [
+    "total_timesteps", "num_timesteps", "timestepssofar", "totalenvinteracts", "totalenvsteps",
+    "global_step", "step", "steps", "iterations", "iteration", "itr", "epoch",
 ];
 /// A rule above a box is at least so long.
 const RULE_BYTES_MIN: usize = 8;
@@ -22,6 +25,14 @@ const HEADING_BYTES_MAX: usize = 400;
 /// `mAP50-95` has digits; a line with more is a row.
 const HEADING_DIGITS_MAX: usize = 12;
 const COLUMNS_MAX: usize = 32;
+/// So many columns has a heading at least that has one blank between two of them.
+const SINGLE_BLANKS_MIN: usize = 3;
+/// What YOLO's mean over several overlaps ends with.
+pub(super) const YOLO_OVERLAPS: &str = "@.5:.95";
+/// A name of a row without bars has so many words at most.
+const NAME_WORDS_MAX: usize = 5;
+/// So many cells before the numbers of a row may be words.
+const LABELS_MAX: usize = 3;
 /// A cell of a heading whose words may be columns has so many at most.
 const CELL_WORDS_MAX: usize = 3;
 /// After so many other lines a table has ended.
@@ -34,10 +45,14 @@ pub(super) struct Tables {
     /// The words of the heading, where these are others: one blank may as well be between two columns.
     words: Vec<String>,
     separator: Separator,
+    /// The upper of two lines of a heading: the next one has the rest of the names.
+    upper: Vec<String>,
     others: u32,
     boxed: Option<Boxed>,
     /// The last line was a rule, which a box may be below.
     is_below_rule: bool,
+    /// It was a rule of two parts, which a box without bars may be below.
+    is_below_columns: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +67,10 @@ enum Separator {
 #[derive(Debug, Default)]
 struct Boxed {
     group: String,
+    /// It has no bars: names and values are below a rule of two parts.
+    is_plain: bool,
+    /// Its bars are drawn. Like one without bars it need not have a step.
+    is_drawn: bool,
     values: Vec<(String, f64)>,
     /// How good the row is that names the step, and the step.
     step: Option<(usize, u64)>,
@@ -71,32 +90,52 @@ pub(super) enum Taken {
 impl Tables {
     /// No table is open.
     pub fn is_at_rest(&self) -> bool {
-        self.columns.is_empty() && self.boxed.is_none() && !self.is_below_rule
+        self.columns.is_empty() && self.boxed.is_none() && !self.is_below_rule && !self.is_below_columns
     }
 
     /// The box that has ended before this line, if one has.
     pub fn ended_box(&mut self, line: &str) -> Option<Named> {
-        if self.boxed.is_none() || row_of_box(line).is_some() {
-            return None;
-        }
-        self.finish()
+        let boxed = self.boxed.as_ref()?;
+        let is_row = match boxed.is_plain {
+            true => row_of_plain(line).is_some(),
+            false => row_of_box(&with_plain_bars(line)).is_some(),
+        };
+        if is_row { None } else { self.finish() }
     }
 
     /// The box that the output ended in.
     pub fn finish(&mut self) -> Option<Named> {
         let boxed = self.boxed.take()?;
-        let (_, step) = boxed.step?;
-        let named = Named { step: Some(step), values: boxed.values, ..Named::default() };
-        (!named.values.is_empty()).then_some(named)
+        let step = boxed.step.map(|(_, step)| step);
+        let named = Named { step, values: boxed.values, ..Named::default() };
+        let has_unknown_step = boxed.is_plain || boxed.is_drawn;
+        let is_measured = step.is_some() || (has_unknown_step && named.meaning() == Some(Meaning::Measure));
+        (is_measured && !named.values.is_empty()).then_some(named)
     }
 
     /// Reads a line.
     pub fn take(&mut self, line: &str) -> Taken {
         let is_below_rule = std::mem::replace(&mut self.is_below_rule, is_rule_of_box(line));
+        let is_below_columns = std::mem::replace(&mut self.is_below_columns, is_rule_of_plain(line));
+        let drawn = with_plain_bars(line);
+        let is_drawn = matches!(drawn, Cow::Owned(_));
+        let line = &*drawn;
         if let Some((name, value)) = row_of_box(line)
-            && (self.boxed.is_some() || value.is_empty() || is_below_rule)
+            && (self.boxed.is_some()
+                || value.is_empty()
+                || is_below_rule
+                || self.is_row_of_drawn(is_drawn, name))
         {
-            self.boxed.get_or_insert_default().take(name, value);
+            self.boxed.get_or_insert(Boxed { is_drawn, ..Boxed::default() }).take(name, value);
+            return Taken::Part;
+        }
+        if self.boxed.as_ref().map_or(is_below_columns, |boxed| boxed.is_plain)
+            && let Some((name, value)) = row_of_plain(line)
+        {
+            self.boxed.get_or_insert(Boxed { is_plain: true, ..Boxed::default() }).take(&name, value);
+            return Taken::Part;
+        }
+        if !self.upper.is_empty() && (is_rule(line) || self.lower_heading(line)) {
             return Taken::Part;
         }
         if !self.columns.is_empty() {
@@ -121,20 +160,25 @@ impl Tables {
     /// Takes a heading in; false if the line is none.
     fn heading(&mut self, line: &str) -> bool {
         let has_numbers = line.bytes().filter(u8::is_ascii_digit).count() > HEADING_DIGITS_MAX;
-        if line.len() > HEADING_BYTES_MAX || has_numbers || line.contains([':', '=']) {
+        if line.len() > HEADING_BYTES_MAX || has_numbers {
             return false;
         }
-        let separator = if line.contains('|') {
-            Separator::Bar
-        } else if line.contains("  ") || line.contains('\t') {
-            Separator::Blanks
-        } else if line.contains(',') && !line.contains(", ") {
-            Separator::Comma
-        } else {
-            return false;
+        // YOLO's mean over several overlaps.
+        let line = &*match line.contains(YOLO_OVERLAPS) {
+            true => Cow::Owned(line.replace(YOLO_OVERLAPS, "50-95").replace("@.5", "50")),
+            false => Cow::Borrowed(line),
         };
-        let line = line.strip_prefix("# ").unwrap_or(line);
-        let cells = cells_of(line, separator, true);
+        if line.contains([':', '=']) {
+            return false;
+        }
+        let line = line.strip_prefix("# ").unwrap_or(line).trim_start();
+        let Some(separator) = separator_of(line) else { return false };
+        let has_single_blanks =
+            separator == Separator::Blanks && !line.contains("  ") && !line.contains('\t');
+        let cells = match has_single_blanks {
+            true => line.split(' ').take(COLUMNS_MAX + 1).collect(),
+            false => cells_of(line, separator, true),
+        };
         if !(2..=COLUMNS_MAX).contains(&cells.len()) {
             return false;
         }
@@ -145,19 +189,56 @@ impl Tables {
             }
             _ => Vec::new(),
         };
+        let has_measure_in_cases = cells.iter().any(|cell| names::has_measure_in_camel_case(cell));
         let columns = names_of(cells);
         let is_text = |name: &String| {
             let first = name.chars().next();
             first.is_some_and(|letter| letter.is_alphabetic() || letter == '#') && !name.contains('"')
         };
         let has = |known: &[&str]| columns.iter().chain(&words).any(|name| known.contains(&name.as_str()));
-        let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || columns[0] == "class";
-        let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
+        let names_parts =
+            has(&EPOCH_COLUMNS) && columns.iter().any(|name| text::part_of_data(name).is_some());
+        let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || matches!(&*columns[0], "class" | "classes");
+        let measures = has_measure_in_cases
+            || names_parts
+            || (has(&["box"]) && has(&["obj"]))
+            || columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
         let is_heading = columns.iter().all(is_text) && places && measures;
+        let may_be_upper = separator == Separator::Bar && columns.len() > 2 && places && !measures;
+        if may_be_upper && columns.iter().all(is_text) {
+            self.upper = columns;
+            return true;
+        }
         if is_heading {
             (self.columns, self.words, self.separator, self.others) = (columns, words, separator, 0);
         }
         is_heading
+    }
+
+    /// Whether a row of two cells between drawn bars has a name and is of no table with a heading.
+    fn is_row_of_drawn(&self, is_drawn: bool, name: &str) -> bool {
+        is_drawn && self.columns.is_empty() && name.starts_with(char::is_alphabetic)
+    }
+
+    /// Takes the second line of a heading in: `| Accuracy |` below `| Mini-batch |`; false if the line is none.
+    fn lower_heading(&mut self, line: &str) -> bool {
+        let upper = std::mem::take(&mut self.upper);
+        let is_row = line.len() <= HEADING_BYTES_MAX
+            && line.starts_with('|')
+            && !line.contains(|letter: char| letter.is_ascii_digit());
+        let lower = names_of(if is_row { cells_of(line, Separator::Bar, true) } else { Vec::new() });
+        if lower.len() != upper.len() {
+            return false;
+        }
+        let joined =
+            |(upper, lower): (String, String)| if lower.is_empty() { upper } else { upper + "_" + &lower };
+        let columns: Vec<String> = upper.into_iter().zip(lower).map(joined).collect();
+        let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
+        if measures {
+            (self.columns, self.words, self.separator, self.others) =
+                (columns, Vec::new(), Separator::Bar, 0);
+        }
+        measures
     }
 
     /// The row of the table that a line is.
@@ -167,10 +248,28 @@ impl Tables {
         }
         let first = line.trim_start_matches('|').trim_start();
         if !first.starts_with(|letter: char| letter.is_ascii_digit()) && !first.starts_with("all") {
-            return None;
+            return self.labelled_row(line);
         }
         let cells = cells_of(line, self.separator, false);
         let columns = [&self.columns, &self.words].into_iter().find(|names| names.len() == cells.len())?;
+        self.row_of(columns, cells)
+    }
+
+    /// A row that begins with the part of the data, and whose numbers are below the last columns: `! Validation   3   0.5`.
+    fn labelled_row(&self, line: &str) -> Option<Named> {
+        let cells = cells_of(line, self.separator, false);
+        let is_number =
+            |cell: &&str| cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter));
+        let labels = cells.iter().take(LABELS_MAX).take_while(|cell| !is_number(cell)).count();
+        let part = cells[..labels].iter().find_map(|label| text::part_of_data(label))?;
+        let numbers = &cells[labels..];
+        let columns = self.columns.get(self.columns.len().checked_sub(numbers.len())?.max(1)..)?;
+        let mut named = self.row_of(columns, numbers.to_vec()).filter(|_| columns.len() == numbers.len())?;
+        named.take_part(part.or(Some("train")));
+        Some(named)
+    }
+
+    fn row_of(&self, columns: &[String], cells: Vec<&str>) -> Option<Named> {
         let mut named = Named::default();
         let mut best = usize::MAX;
         for (name, cell) in columns.iter().zip(cells) {
@@ -189,7 +288,7 @@ impl Tables {
                 named.values.push((names::plain(name.clone()), value));
             }
         }
-        let has_place = named.has_place() || self.columns[0] == "class";
+        let has_place = named.has_place() || matches!(&*self.columns[0], "class" | "classes");
         has_place.then_some(named)
     }
 }
@@ -238,6 +337,32 @@ fn row_of_box(line: &str) -> Option<(&str, &str)> {
     fits.then_some((name, value))
 }
 
+/// A row of a table with the bars that others write: `│ loss │ 0.5 │`, `┃ Epoch ┃ Loss ┃`.
+fn with_plain_bars(line: &str) -> Cow<'_, str> {
+    match line.starts_with(['│', '┃']) && line.ends_with(['│', '┃']) {
+        true => Cow::Owned(line.replace(['│', '┃'], "|")),
+        false => Cow::Borrowed(line),
+    }
+}
+
+/// `Evaluation/AverageReturn   22.5`; a name may have several words.
+fn row_of_plain(line: &str) -> Option<(String, &str)> {
+    let (name, value) = line.trim_end().rsplit_once([' ', '\t'])?;
+    let is_name = name.starts_with(char::is_alphabetic)
+        && name.len() <= NAME_BYTES_MAX
+        && !name.contains([':', '=', '|', ',']);
+    number_of(value).filter(|_| is_name)?;
+    let words: Vec<&str> = name.split_whitespace().take(NAME_WORDS_MAX + 1).collect();
+    (words.len() <= NAME_WORDS_MAX).then(|| (words.join("_"), value))
+}
+
+/// `---------------  --------`
+fn is_rule_of_plain(line: &str) -> bool {
+    let mut parts = line.split_ascii_whitespace();
+    let is_part = |part: Option<&str>| part.is_some_and(|part| part.bytes().all(|letter| letter == b'-'));
+    line.len() >= RULE_BYTES_MIN && is_part(parts.next()) && is_part(parts.next()) && parts.next().is_none()
+}
+
 /// `---------------------`
 fn is_rule_of_box(line: &str) -> bool {
     line.len() >= RULE_BYTES_MIN && line.bytes().all(|letter| letter == b'-')
@@ -245,6 +370,22 @@ fn is_rule_of_box(line: &str) -> bool {
 
 fn is_rule(line: &str) -> bool {
     line.chars().all(|letter| matches!(letter, '-' | '=' | '+' | '|' | ':' | ' '))
+}
+
+/// What is between the columns of a heading, if the line may be one.
+fn separator_of(line: &str) -> Option<Separator> {
+    let is_word = |cell: &str| !cell.trim().is_empty() && !cell.trim().contains(' ');
+    if line.contains('|') {
+        Some(Separator::Bar)
+    } else if line.contains("  ") || line.contains('\t') {
+        Some(Separator::Blanks)
+    } else if line.contains(',') && line.split(',').all(is_word) {
+        Some(Separator::Comma)
+    } else {
+        let first = line.split(' ').next().unwrap_or_default();
+        let is_place = STEP_COLUMNS.iter().chain(&EPOCH_COLUMNS).any(|name| name.eq_ignore_ascii_case(first));
+        (is_place && line.split(' ').count() >= SINGLE_BLANKS_MIN).then_some(Separator::Blanks)
+    }
 }
 
 /// The cells of a line. Headings of columns may have several words, which one blank is between.

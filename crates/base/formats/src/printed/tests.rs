@@ -797,6 +797,41 @@ fn commas_in_numbers() {
     }
 }
 
+/// Proves that the epoch in a line counts between bars that show no values, whatever they are of, and for lines behind it; and the steps of a bar
+/// that shows some, or that a value had before.
+#[test]
+fn epochs_between_bars_without_values() {
+    let bar = |done: u64, total: u64| format!("\r 50%|█████     | {done}/{total} [00:01<00:01, 50.00it/s]");
+    let epoch =
+        |epoch: u64| format!("{}{}\nEpoch {epoch:03} | Loss 0.{}\n", bar(0, 70), bar(70, 70), 9 - epoch);
+    let text =
+        [bar(0, 900), bar(900, 900), "\n".into(), epoch(0), epoch(1), bar(4, 8), "\nval acc 0.5\n".into()];
+    assert_eq!(read(&text.concat()), ["0: loss=0.9", "1: loss=0.8", "1: val_acc=0.5"]);
+    assert_eq!(
+        read(&format!("{}Epoch 3 | Loss 0.5\nval acc 0.25\n", bar(4, 8))),
+        ["3: loss=0.5", "3: val_acc=0.25"]
+    );
+    let shown = bar(70, 70).replace("it/s]", "it/s, acc=0.5]");
+    assert_eq!(read(&format!("{shown}\nEpoch 0 | Loss 0.5\n")), ["70: loss=0.5", "70: acc=0.5"]);
+    let before = format!("{}\nloss 0.75\n{}\nEpoch 0 | Loss 0.5\n", bar(20, 70), bar(70, 70));
+    assert_eq!(read(&before), ["70: loss=0.75", "70: loss=0.5"]);
+}
+
+/// Proves how far a heading that names a part of the data reaches: over indented lines and items, not over lines at its own indentation or with a place.
+#[test]
+fn lines_below_a_part_of_the_data() {
+    for (text, expected) in [
+        ("Validation:\n  loss: 0.5\nloss: 0.25\n", &["0: val_loss=0.5", "0: loss=0.25"][..]),
+        ("validation results\n- loss: 0.5\n- acc: 0.75\n", &["0: val_loss=0.5", "0: val_acc=0.75"]),
+        ("  Test\n    loss: 0.5\n  Training\n    loss: 0.25\n", &["0: test_loss=0.5", "0: loss=0.25"]),
+        ("Test:\n  step 5 loss: 0.5\n  acc: 0.25\n", &["5: loss=0.5", "5: acc=0.25"]),
+        ("Testing the model:\n  loss: 0.5\n", &["0: loss=0.5"]),
+        ("Validation of the test:\n  loss: 0.5\n", &["0: loss=0.5"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
 /// Proves that what is indented below a line that says only where the script is has its step, of any name with a slash, that other lines there say nothing, and that
 /// the next line that is not indented ends it.
 #[test]

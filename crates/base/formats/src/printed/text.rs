@@ -14,23 +14,38 @@ const WORDS_MAX: usize = 6;
 const STEP_MAX: f64 = 9e15;
 /// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
 const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
+/// A name of several words without a measure at its end has so many at most.
+const PHRASE_WORDS_MAX: usize = 5;
 /// A name below a heading has so many words at most.
 const HEADED_WORDS_MAX: usize = 5;
 /// Words of a line that only says where the script is.
-const OF_PLACES: [&str; 22] = [
+const OF_PLACES: [&str; 23] = [
     "epoch", "ep", "step", "iter", "iteration", "round", "batch", "batches", "train", "training", "starting",
     "start", "begin", "learning", "of", "time", "per-step", "in", "sec", "secs", "seconds", "took",
+    "running",
 ];
+/// A heading that names a part of the data is not longer.
+const PART_HEADING_BYTES_MAX: usize = 40;
+/// Words beside the part of the data in its heading.
+const OF_PART_HEADINGS: [&str; 9] =
+    ["measures", "metrics", "results", "set", "scores", "performance", "summary", "data", "losses"];
+/// Words before the part of the data that the values of a line are of.
+const OF_PARTS: [&str; 6] = ["phase", "split", "mode", "stage", "subset", "set"];
 /// What is between the name of a value and where it was measured: `loss at step 100: 0.5`.
 const BEFORE_PLACES: [&str; 4] = ["at", "after", "for", "in"];
+/// Names that are measures where a place follows them: `Cost after iteration 100: 0.5`.
+const MEASURED_AT_PLACES: [&str; 5] = ["cost", "error", "energy", "objective", "likelihood"];
 /// So many words and signs before it are looked at.
 const BEFORE_PLACES_MAX: usize = 16;
 /// Signs that decorate such a line.
 const DECORATION: &str = "-=*#:[]()/|.>,<~+";
 /// Words behind a number that make it a time.
-const TIME_UNITS: [&str; 8] = ["hour", "hours", "minute", "minutes", "second", "seconds", "secs", "ms"];
+const TIME_UNITS: [&str; 10] =
+    ["day", "days", "hour", "hours", "minute", "minutes", "second", "seconds", "secs", "ms"];
 /// Names and values that alternate are so many words and numbers at most.
 const PAIRS_MAX: usize = 96;
+/// So many words and signs behind its step are looked at for what says that an evaluation begins.
+const HEAD_MAX: usize = 4;
 /// So many words and signs of a line are looked at for what says that settings follow.
 const SETTINGS_HEAD_MAX: usize = 8;
 
@@ -55,6 +70,8 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
     let is_drawn = tokens.iter().any(is_block_of_rich);
     let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
     let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
+    read_values_before_names(&tokens, &mut named);
+    measured |= read_measure_of_parts(&tokens, &mut named);
     let mut scope = Scope::default();
     for at in 0..tokens.len() {
         scope.enter(&tokens, at);
@@ -62,6 +79,7 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
         measured |= read_number(&line, at, &mut named);
         named.values[known_values..].iter_mut().for_each(|(name, _)| scope.complete(name));
     }
+    named.check_phrases();
     if scope.is_judging && named.is_judging() {
         // How far an evaluation is says nothing about the training.
         (named.position, named.total) = (None, None);
@@ -76,6 +94,9 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
     if shows_settings(&tokens) {
         return Some(named.into_settings()).filter(|named| named.has_values() || named.total_steps.is_some());
     }
+    if !measured && may_begin_with_process(&tokens, printed) {
+        return None;
+    }
     let about_training = measured || named.step.is_some() || named.epoch.is_some();
     if !about_training {
         named.values.clear();
@@ -88,32 +109,80 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
         for (name, _) in &mut named.values {
             *name = names::prefixed(prefix, name);
         }
+    } else if let Some(head) = head_of_results(&tokens) {
+        for (name, _) in &mut named.values {
+            *name = format!("{head}_{name}");
+        }
     }
     Some(named)
 }
 
 /// A line below one that only says where the script is, with one value: its name is all the words before it, and may be any with a slash,
-/// `throughput/tokens: 512`, or one of a mean, `Mean episode length: 301`.
-pub(super) fn read_below_heading(printed: &str, known: Option<Comma>) -> Option<Named> {
+/// `throughput/tokens: 512`, or one of a mean, `Mean episode length: 301`. Of an item of a list, which may show the mean beside the value,
+/// `| > log_mle: 0.5 (0.75)`, it is any name.
+pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Comma>) -> Option<Named> {
+    use Token::{Number, Other};
     let small = printed.to_lowercase();
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
-    let [before @ .., Token::Other('=' | ':'), Token::Number { .. }] = &tokens[..] else { return None };
+    let is_bullet = |token: &&Token<'_>| is_item && matches!(token, Other('*' | '-' | '|' | '>'));
+    let begin = tokens.iter().take_while(is_bullet).count();
+    let end = match &tokens[..] {
+        [before @ .., Other('('), Number { .. }, Other(')')] if is_item => before.len(),
+        _ => tokens.len(),
+    };
+    let tokens = &tokens[..end];
+    let [before @ .., Other('=' | ':'), Number { decimals, .. }] = tokens.get(begin..)? else { return None };
     let words: Option<Vec<&str>> = before.iter().map(|token| token.word()).collect();
     let words = words.filter(|words| (1..=HEADED_WORDS_MAX).contains(&words.len()))?;
     let is_of_mean = words.len() > 1 && names::is_of_mean(words[0]);
-    let line = Line { printed, small: &small, tokens: &tokens };
+    let is_any = is_item && *decimals != Decimals::None;
+    let line = Line { printed, small: &small, tokens };
     let mut named = Named { comma, ..Named::default() };
-    read_number(&line, tokens.len() - 1, &mut named);
-    let (_, value) = named.values.pop().or_else(|| single_value(&tokens).filter(|_| is_of_mean))?;
-    let is_named =
-        is_of_mean || words.iter().any(|word| word.contains('/') || names::meaning_of(word) != Meaning::Any);
+    read_number(&line, end - 1, &mut named);
+    named.phrases.clear();
+    let (_, value) = named.values.pop().or_else(|| single_value(tokens).filter(|_| is_of_mean || is_any))?;
+    let is_named = is_of_mean
+        || is_any
+        || words.iter().any(|word| word.contains('/') || names::meaning_of(word) != Meaning::Any);
     let last = line.in_camel_case(words[words.len() - 1]).unwrap_or(words[words.len() - 1]);
     let first = words[..words.len() - 1].iter().map(|word| format!("{word}_"));
     let name = names::plain(first.collect::<String>() + last);
     named.values = vec![(name, value)];
+    named.words_before.truncate(1);
     let fits = |name: &str| name.len() <= NAME_BYTES_MAX && names::may_be_metric(name);
     Some(named).filter(|named| is_named && fits(&named.values[0].0))
+}
+
+/// What a line without numbers names as the part of the data that the indented lines below it are of: `validation`, `Measures (Valid):`. The training
+/// has no prefix. Nothing for any other line.
+pub(super) fn part_heading(line: &[u8]) -> Option<Option<&'static str>> {
+    if line.len() > PART_HEADING_BYTES_MAX {
+        return None;
+    }
+    let text = std::str::from_utf8(line).ok()?.trim().trim_end_matches(':');
+    let mut found = None;
+    for word in text.split([' ', '(', ')']).filter(|word| !word.is_empty()) {
+        match part_of_data(word) {
+            Some(part) if found.is_none() => found = Some(part),
+            None if OF_PART_HEADINGS.iter().any(|known| word.eq_ignore_ascii_case(known)) => {}
+            _ => return None,
+        }
+    }
+    found
+}
+
+/// The prefix of the part of the data that a word names; the training has none.
+pub(super) fn part_of_data(word: &str) -> Option<Option<&'static str>> {
+    let is_any = |known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let judged = names::whose_line(word).or(is_any(&["dev"]).then_some("val"));
+    judged.map(Some).or(is_any(&["train", "training"]).then_some(None))
+}
+
+/// Whether the number in brackets that a line without a measure begins with may be that of a process: `[12345] queue: 0.5`. A round has a tab behind it.
+fn may_begin_with_process(tokens: &[Token<'_>], printed: &str) -> bool {
+    use Token::{Number, Other, Word};
+    matches!(tokens, [Other('['), Number { .. }, Other(']'), Word(_), ..]) && !printed.contains("]\t")
 }
 
 /// The value of a line that ends with one.
@@ -141,7 +210,11 @@ pub(super) fn heads_settings(before: &str, is_measured: bool) -> bool {
 fn shows_settings(tokens: &[Token<'_>]) -> bool {
     use Token::{Other, Word};
     let is_head = |token: &Token<'_>| matches!(token, Word(word) if names::names_settings(word));
-    let at_begin = match tokens {
+    let behind_brackets = match tokens {
+        [Other('['), Word(_), Other(']'), rest @ ..] => rest,
+        _ => tokens,
+    };
+    let at_begin = match behind_brackets {
         [first, Other('(' | ':' | '=' | '|'), third, ..] => is_head(first) && matches!(third, Word(_)),
         _ => false,
     };
@@ -166,6 +239,8 @@ struct Scope<'l> {
     /// The prefix of all values from here on.
     whose: Option<&'static str>,
     is_judging: bool,
+    /// The prefix counts up to the end of the parentheses: `Test: (loss = 0.5, acc = 91.5)`.
+    is_in_parentheses: bool,
 }
 
 impl<'l> Scope<'l> {
@@ -179,9 +254,35 @@ impl<'l> Scope<'l> {
             {
                 self.group = Some(name);
             }
-            [Other('['), Word(word), Other(']'), ..] if is_whose(word) => self.whose = prefix_of(word),
+            [Other('['), Word(word), Other(']'), ..] | [Other('|'), Word(word), Other('|'), ..]
+                if is_whose(word) =>
+            {
+                self.whose = prefix_of(word);
+            }
+            // `phase: val, loss: 0.5`
+            [Word(kind), Other(':' | '='), Word(word), ..] if OF_PARTS.contains(&kind) && is_whose(word) => {
+                self.whose = prefix_of(word);
+            }
+            // `train - loss 0.5 - val - loss 0.25`
+            [Word(word), Other('-'), Word(_), ..] if is_whose(word) && at > 0 => self.whose = prefix_of(word),
+            // `(val) loss 0.5`
+            [Other('('), Word(word), Other(')'), Word(_), ..]
+                if is_whose(word) && (at == 0 || tokens[at - 1].word().is_none()) =>
+            {
+                self.whose = prefix_of(word);
+            }
+            // `Epoch 1 (valid): loss=0.5`
+            [Other('('), Word(word), Other(')'), Other(':'), Word(_), ..] if is_whose(word) => {
+                self.whose = prefix_of(word);
+            }
             [Word(word), Other(':'), Word(_), ..] if is_whose(word) && (at > 0 || word == "dev") => {
                 self.whose = prefix_of(word);
+            }
+            [Word(word), Other(':'), Other('('), Word(_), Other('=' | ':'), ..] if is_whose(word) => {
+                (self.whose, self.is_in_parentheses) = (prefix_of(word), true);
+            }
+            [Other(')'), ..] if self.is_in_parentheses => {
+                (self.whose, self.is_in_parentheses) = (None, false)
             }
             [Other(']'), ..] => self.group = None,
             _ => {}
@@ -257,7 +358,7 @@ fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
     let Some(words) = Words::before(tokens, at) else {
         // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
         let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
-        if of.is_some() && named.step.is_none() && !is_rate {
+        if of.is_some() && named.step.is_none() && !is_rate && !is_behind_share(tokens, at) {
             (named.position, named.total) = (whole, of);
             named.is_place_in_epoch = is_behind_epoch(tokens, at);
         }
@@ -315,7 +416,10 @@ fn read_value(
     named: &mut Named,
 ) -> bool {
     let (tokens, name) = (line.tokens, &words.name);
-    let is_batch = matches!(&**name, "batch" | "batches" | "train_batch" | "training_batch");
+    let is_batch = matches!(
+        &**name,
+        "batch" | "batches" | "train_batch" | "training_batch" | "minibatch" | "mini-batch"
+    );
     if is_batch && named.position.is_none() {
         (named.position, named.total, named.counts_batches) = (whole, of, true);
         named.is_place_in_epoch = of.is_some();
@@ -358,6 +462,22 @@ fn read_value(
         || (words.is_alone && (words.is_assigned || words.is_field(tokens, at)))
         || (decimals == Decimals::Point && words.is_of_pairs(tokens, at));
     let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
+    if !is_name && fits && of.is_none() {
+        // `epoch 1 | train 0.5 | val 0.25`
+        let is_part =
+            words.words.len() == 1 && part_of_data(name).is_some() && words.is_between_signs(tokens, at);
+        if is_part && decimals == Decimals::Point {
+            named.take_phrase(name.clone(), value);
+            return false;
+        }
+        // A whole number is a count: `consumed samples: 25600`.
+        let is_count = |phrase: &str| decimals == Decimals::None && names::meaning_of(phrase) == Meaning::Any;
+        let phrase = words.phrase().filter(|phrase| phrase.len() <= NAME_BYTES_MAX && !is_count(phrase));
+        if let Some(phrase) = phrase.filter(|_| names::may_be_metric(name)) {
+            named.take_phrase(phrase, value);
+        }
+        return false;
+    }
     if !is_name || !fits || !names::may_be_metric(name) {
         return false;
     }
@@ -384,6 +504,57 @@ fn read_value(
     measure
 }
 
+/// Takes values that precede their names, where two parts of the line or more have that form and one of them is a measure:
+/// `4.25 avg loss, 0.001 rate`.
+fn read_values_before_names(tokens: &[Token<'_>], named: &mut Named) {
+    let is_separator = |token: &Token<'_>| matches!(token, Token::Other(',' | ';' | '|'));
+    if !tokens.iter().any(is_separator) {
+        return;
+    }
+    let mut found = Vec::new();
+    for part in tokens.split(is_separator).take(VALUES_MAX) {
+        let [Token::Number { value, decimals: Decimals::Point, .. }, words @ ..] = part else { continue };
+        let words: Option<Vec<&str>> = words.iter().map(Token::word).collect();
+        let words = words.filter(|words| (1..=PHRASE_WORDS_MAX).contains(&words.len()));
+        let is_name = |words: &Vec<&str>| {
+            !TIME_UNITS.contains(&words[0])
+                && !words.iter().any(|word| names::is_linking(word) || word.contains('/'))
+        };
+        if let Some(words) = words.filter(is_name) {
+            found.push((words.join("_"), *value));
+        }
+    }
+    let is_measured = found.iter().any(|(name, _)| names::meaning_of(name) == Meaning::Measure);
+    if found.len() < 2 || !is_measured {
+        return;
+    }
+    for (name, value) in found.into_iter().filter(|(name, _)| name.len() <= NAME_BYTES_MAX) {
+        if names::may_be_metric(&name) {
+            named.take_phrase(names::plain(name), value);
+        }
+    }
+}
+
+/// Takes the values of a measure for two parts of the data: `LOSS train 0.5 valid 0.25`. Whether there are such.
+fn read_measure_of_parts(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    use Token::{Number, Word};
+    let known = named.values.len();
+    for window in tokens.windows(5) {
+        let [Word(measure), Word(first), Number { value, .. }, Word(second), Number { value: other, .. }] =
+            window
+        else {
+            continue;
+        };
+        let parts = part_of_data(first).zip(part_of_data(second));
+        if let Some((first, second)) = parts.filter(|_| names::meaning_of(measure) == Meaning::Measure) {
+            for (part, value) in [(first, *value), (second, *other)] {
+                named.take_value(format!("{}_{measure}", part.unwrap_or("train")), value, "");
+            }
+        }
+    }
+    named.values.len() > known
+}
+
 /// The name of a value behind where it was measured: `Training loss (for one batch) at step 200: 1.25`, `Loss after epoch 3: 0.5`.
 fn name_before_place(tokens: &[Token<'_>], at: usize) -> Option<String> {
     use Token::{Number, Other, Word};
@@ -404,7 +575,8 @@ fn name_before_place(tokens: &[Token<'_>], at: usize) -> Option<String> {
     let words: Vec<&str> =
         before[begin..].iter().rev().take(WORDS_MAX).rev().filter_map(Token::word).collect();
     let (name, _) = names::joined(&words, false)?;
-    (names::meaning_of(&name) == Meaning::Measure && name.len() <= NAME_BYTES_MAX).then_some(name)
+    let is_measure = names::meaning_of(&name) == Meaning::Measure || MEASURED_AT_PLACES.contains(&&*name);
+    (is_measure && name.len() <= NAME_BYTES_MAX).then_some(name)
 }
 
 /// The value behind an arrow: `learning rate 0.0002 -> 0.0001`.
@@ -468,6 +640,11 @@ fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
     }
 }
 
+/// Whether a fraction is the one that a percentage shows: `Acc: 45.1% (451/1000)`.
+fn is_behind_share(tokens: &[Token<'_>], at: usize) -> bool {
+    matches!(&tokens[..at], [.., Token::Number { share: Some(_), .. }, Token::Other('(')])
+}
+
 /// `4 of 6`.
 fn is_one_of_so_many(tokens: &[Token<'_>], at: usize) -> bool {
     matches!(tokens.get(at + 1..at + 3), Some([Token::Word("of"), Token::Number { whole: Some(_), .. }]))
@@ -481,6 +658,10 @@ fn is_epoch_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
         matches!(tokens.get(at..at + 4), Some([Other(']'), Other('['), Number { .. }, Other('/')]))
     };
     let of_epochs = matches!(tokens.get(at + 1..at + 3), Some([Other('/'), Number { .. }]));
+    // `Step/Epoch [20/1][20/1234]`
+    if at > 1 && tokens[at - 2] == Token::Word("step/epoch") {
+        return false;
+    }
     is_begin && if of_epochs { !is_named_epoch(tokens, at) && is_place(at + 3) } else { is_place(at + 1) }
 }
 
@@ -541,6 +722,8 @@ struct Words<'a> {
     is_after_nan: bool,
     /// The number is the first of a list behind a sign: `loss: [0.5, 0.25]`.
     is_listed: bool,
+    /// The last word in the parentheses behind the name.
+    explanation: Option<&'a str>,
 }
 
 impl<'a> Words<'a> {
@@ -554,6 +737,15 @@ impl<'a> Words<'a> {
         if is_abbreviation || matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
             end -= 1;
         }
+        // `step#: 30`
+        if end < at && end > 1 && sign(end) == Other('#') && is_assigned {
+            end -= 1;
+        }
+        let explained = explained_measure(&tokens[..end]).filter(|_| is_assigned || end == at);
+        if let Some((begin, _)) = explained {
+            (end, is_equals) = (begin, false);
+        }
+        let explanation = explained.map(|(_, word)| word);
         // `lr=[1e-05]`, `Epoch: [3]`
         let is_listed = end < at && matches!(sign(end), Other('=' | ':')) && list_at(tokens, at).is_some();
         let in_brackets = end < at && sign(at) == Other('[') && tokens.get(at + 1) == Some(&Other(']'));
@@ -585,6 +777,10 @@ impl<'a> Words<'a> {
             name = format!("{measure}_{name}");
             left -= 1;
         }
+        // `loss (valid): 0.5`
+        if let Some(part) = explanation.and_then(part_of_data) {
+            name = names::prefixed(part.unwrap_or("train"), &name);
+        }
         let from = words.len() > 1 && words[words.len() - 2] == "from";
         let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
         Some(Self {
@@ -596,13 +792,31 @@ impl<'a> Words<'a> {
             is_after_from: from,
             is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
             is_listed,
+            explanation,
         })
+    }
+
+    /// The name that all the words before the sign make, whatever they are: `Gen Loss Total : 1.25`, `Logit Scale: 14.25`. Those of a sentence make none.
+    fn phrase(&self) -> Option<String> {
+        let is_name =
+            self.is_assigned && !self.is_listed && (2..=PHRASE_WORDS_MAX).contains(&self.words.len());
+        let is_other = |word: &&str| names::is_linking(word) || *word == "time";
+        (is_name && !self.words.iter().any(|word| is_other(&word))).then(|| self.words.join("_"))
+    }
+
+    /// Whether the word and the number are alone between two signs, or a sign and an end of the line.
+    fn is_between_signs(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        let is_sign = |token: Option<&Token<'_>>| matches!(token, None | Some(Token::Other('|' | ',' | ';')));
+        let before = at.checked_sub(self.words.len() + 1).map(|before| &tokens[before]);
+        is_sign(before) && is_sign(tokens.get(at + 1))
     }
 
     /// `: Cost 8.75 :`, as Marian separates its fields.
     fn is_field(&self, tokens: &[Token<'_>], at: usize) -> bool {
         let is_colon = |at: Option<usize>| at.and_then(|at| tokens.get(at)) == Some(&Token::Other(':'));
-        self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_colon(Some(at + 1))
+        // Marian multiplies a cost by the number of labels.
+        let is_end = is_colon(Some(at + 1)) || tokens.get(at + 1) == Some(&Token::Other('*'));
+        self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_end
     }
 
     /// Whether names and values alternate here from one sign to another or to the ends of the line, two pairs at least of which one has a measure or is a
@@ -634,15 +848,15 @@ impl<'a> Words<'a> {
         rest.is_empty() && pairs > 1 && is_about_training
     }
 
-    /// The word before the name.
+    /// The word that distinguishes the name from another one: what explains it, or the word before it.
     fn before_name(&self) -> Option<&'a str> {
-        self.left.checked_sub(1).map(|last| self.words[last])
+        self.explanation.or_else(|| self.left.checked_sub(1).map(|last| self.words[last]))
     }
 
     /// `global_step`, `global step`, `num_updates`: not the step of an epoch.
     fn is_of_training(&self) -> bool {
         let last = self.words.last().copied().unwrap_or_default();
-        last == "num_updates"
+        names::is_number_of_step(last)
             || last.starts_with("global_")
             || self.words.iter().rev().nth(1) == Some(&"global")
     }
@@ -650,6 +864,23 @@ impl<'a> Words<'a> {
     fn is_plural(&self) -> bool {
         self.words.last().is_some_and(|word| names::is_plural(word))
     }
+}
+
+/// Where the parentheses begin that explain the measure before them, and their last word: `mean average precision (mAP@0.50)`, `f1 (micro avg)`.
+fn explained_measure<'a>(tokens: &[Token<'a>]) -> Option<(usize, &'a str)> {
+    use Token::{Other, Word};
+    let (before, explanation) = match tokens {
+        [before @ .., Other('('), Word(explanation), Other(')')]
+        | [before @ .., Other('('), Word(_), Word(explanation), Other(')')] => (before, *explanation),
+        _ => return None,
+    };
+    let [others @ .., Word(measure)] = before else { return None };
+    let is_measure = match names::meaning_of(measure) {
+        Meaning::Measure => true,
+        Meaning::Setting => matches!(others.last(), Some(Word(_))),
+        Meaning::Any => false,
+    };
+    is_measure.then_some((before.len(), explanation))
 }
 
 /// The prefix of all values: `Test set: …`, `Epoch(val) [1][5/10] …`.
@@ -665,6 +896,23 @@ fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
         [Token::Word(word), ..] => names::whose_line(word),
         _ => None,
     }
+}
+
+/// The prefix of all values behind words that head results: `cur metric, acc: 0.5, f1: 0.25` has `cur_metric`.
+fn head_of_results(tokens: &[Token<'_>]) -> Option<String> {
+    let [
+        Token::Word(first),
+        Token::Word(last),
+        Token::Other(','),
+        Token::Word(_),
+        Token::Other(':' | '='),
+        ..,
+    ] = tokens
+    else {
+        return None;
+    };
+    matches!(*last, "metric" | "metrics" | "result" | "results" | "score" | "scores")
+        .then(|| format!("{first}_{last}"))
 }
 
 /// A line without rules that touch its words: `---Epoch 3---`.
@@ -694,7 +942,19 @@ fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
     let says_place = named.step.is_some() || named.epoch.is_some() || counts_steps;
     // A bar of Rich without values: `Epoch 0/2 ━━━━ 10/10 0:00:01 • 0:00:00`.
     let is_drawn = named.epoch.is_some() && named.position.is_some() && named.is_drawn;
-    is_drawn || (says_place && tokens.iter().all(says_no_more))
+    is_drawn || heads_evaluation(named, tokens) || (says_place && tokens.iter().all(says_no_more))
+}
+
+/// Whether a line says that an evaluation begins at a step: `Iteration 500, Testing net (#0)`.
+fn heads_evaluation(named: &Named, tokens: &[Token<'_>]) -> bool {
+    let [Token::Word(first), Token::Number { whole: Some(_), .. }, rest @ ..] = tokens else { return false };
+    let is_evaluating = |token: &Token<'_>| {
+        token.word().is_some_and(|word| {
+            names::whose_line(word).is_some() || matches!(word, "evaluating" | "validating")
+        })
+    };
+    let is_step = names::place_of(&[*first], first) == Some(Place::Step);
+    is_step && named.step.is_some() && rest.iter().take(HEAD_MAX).any(is_evaluating)
 }
 
 #[cfg(test)]

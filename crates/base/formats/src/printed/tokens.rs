@@ -149,10 +149,19 @@ pub(super) fn number_of(text: &str) -> Option<f64> {
 
 /// The value of a number. A zero with two decimals or more was rounded, unless a power follows them.
 pub(super) fn value_of(text: &str) -> Option<f64> {
-    let value: f64 = text.parse().ok()?;
+    let value: f64 = text.parse().ok().or_else(|| single_precision(text))?;
     let is_decimal = |decimals: &str| decimals.len() > 1 && decimals.bytes().all(|byte| byte == b'0');
     let is_rounded = value == 0.0 && text.split_once('.').is_some_and(|(_, decimals)| is_decimal(decimals));
     Some(if is_rounded { ROUNDED_ZERO } else { value })
+}
+
+/// A number of single precision as Julia writes it, with `f` before the power of ten: `0.25f0`, `1.5f-5`.
+fn single_precision(text: &str) -> Option<f64> {
+    let (digits, power) = text.split_once('f')?;
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let is_power = power.strip_prefix('-').unwrap_or(power).bytes().all(is_digit);
+    let is_decimal = digits.contains('.') && digits.ends_with(|last: char| last.is_ascii_digit());
+    (is_decimal && is_power).then(|| format!("{digits}e{power}").parse().ok()).flatten()
 }
 
 /// `97.2%` as 0.972, exactly the number that these digits mean.
@@ -299,6 +308,7 @@ mod tests {
             ("eta: 1:02:03 [3/4] 1,234,567 1,23 (1,234)", vec![3.0, 4.0, 1_234_567.0, 1.0, 234.0]),
             ("loss 0,35 x 1,23 loss (0,47) -0,5", vec![0.35, 1.23, -0.5]),
             ("10: 20:x loss:0.5 3s", vec![10.0, 20.0, 0.5]),
+            ("0.25f0 -1.5f-3 2.5f 3f5 1.f2 0.5ff", vec![0.25, -0.0015]),
             ("1,234.50 12,345,678.25 1,222.0, 5,001. 1,23.5", vec![1234.5, 12_345_678.25, 1222.0, 5001.0]),
         ] {
             assert_eq!(numbers(line), expected, "{line}");

@@ -2,7 +2,7 @@
 
 use super::named::Named;
 use super::names::{self, Meaning, is_training};
-use super::tokens::{Token, number_of};
+use super::tokens::{Decimals, Token, number_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// A trial of Optuna, whose number is the step: `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
@@ -96,20 +96,34 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.step = *whole;
             false
         }
+        // `100 loss 0.5 acc 0.75`
+        [Number { whole, .. }, Word(first), Number { decimals: Decimals::Point, .. }, ..]
+            if names::meaning_of(first) == Meaning::Measure =>
+        {
+            named.step = *whole;
+            false
+        }
+        // ` 1 train loss: 0.5`
+        [Number { whole, .. }, Word(first), second, third, ..]
+            if begins_with_measure(first, second)
+                && [second, third].into_iter().any(|sign| matches!(sign, Other(':' | '='))) =>
+        {
+            named.step = *whole;
+            false
+        }
         // Darknet: ` 1: 1234.5, 1224.5 avg loss, 0.000000 rate, 1.25 seconds, 64 images`
         [
             Number { whole, .. },
             Other(':'),
             Number { value, .. },
             Other(','),
-            Number { value: average, .. },
+            Number { .. },
             Word("avg"),
             Word("loss"),
             ..,
         ] => {
             named.step = *whole;
             named.take_value("loss".into(), *value, "");
-            named.take_value("avg_loss".into(), *average, "");
             true
         }
         // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
