@@ -801,7 +801,7 @@ impl<'a> Words<'a> {
         let is_name =
             self.is_assigned && !self.is_listed && (2..=PHRASE_WORDS_MAX).contains(&self.words.len());
         let is_other = |word: &&str| names::is_linking(word) || *word == "time";
-        (is_name && !self.words.iter().any(|word| is_other(&word))).then(|| self.words.join("_"))
+        (is_name && !self.words.iter().any(is_other)).then(|| self.words.join("_"))
     }
 
     /// Whether the word and the number are alone between two signs, or a sign and an end of the line.

@@ -784,6 +784,8 @@ fn script_that_records() {
         std::thread::sleep(Duration::from_millis(50));
         run.log(step, &[("loss", 1.0 / step as f64)]);
         if step == 25 {
+            // Longer than a tick of the kernel's clock, as a real save takes: within one, which came first is not known.
+            std::thread::sleep(Duration::from_millis(20));
             let header = r#"{"w":{"dtype":"U8","shape":[64],"data_offsets":[0,64]}}"#;
             let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[7; 64]].concat();
             std::fs::write(".tmp", bytes).unwrap();
