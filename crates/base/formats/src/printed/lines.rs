@@ -112,6 +112,36 @@ pub(super) fn indent_of_item(line: &[u8]) -> Option<usize> {
     is_item.then_some(blanks)
 }
 
+/// Rows below a heading. Those that end their names in one column are aligned to the right: `            Mean reward: 0.5`.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// The indentation of the last indented one.
+    indent: usize,
+    /// Where it has its colon.
+    colon: usize,
+    is_right_aligned: bool,
+}
+
+impl Rows {
+    /// Whether a line is one of them: it is indented, or its name fills the room before the colon, `throughput/tokens_per_second: 512`.
+    pub fn goes_on(&mut self, line: &[u8]) -> bool {
+        let (indent, colon) = (indent_of(line), memchr::memchr(b':', line));
+        let Some(colon) = colon.filter(|_| indent == 0) else {
+            if let Some(colon) = colon {
+                self.is_right_aligned =
+                    colon == self.colon && (self.is_right_aligned || indent != self.indent);
+                (self.indent, self.colon) = (indent, colon);
+            }
+            return indent > 0 || line.is_empty();
+        };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let fills = self.is_right_aligned && colon >= self.colon && name.contains(&b'/');
+        let of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-' | b'e');
+        let is_number = matches!(value, b"nan" | b"inf") || value.iter().all(of_number);
+        fills && !name.contains(&b' ') && !value.is_empty() && is_number
+    }
+}
+
 /// Whether there is a digit. Without an early end, so that many bytes are compared at once.
 pub(super) fn has_digit(line: &[u8]) -> bool {
     line.iter().fold(false, |any, byte| any | byte.is_ascii_digit())

@@ -43,7 +43,7 @@ pub(crate) use lines::Lines;
 use named::Named;
 use names::Meaning;
 use quiet::QuietForms;
-use settings::Settings;
+use settings::{OpenCall, Settings};
 use steps::Steps;
 use tables::{Tables, Taken};
 use yaml::YamlBlock;
@@ -92,6 +92,7 @@ struct Reading {
     tables: [Tables; 2],
     settings: Settings,
     yaml: [YamlBlock; 2],
+    calls: [OpenCall; 2],
     quiet: QuietForms,
     known: KnownForms,
     commas: [SeenCommas; 2],
@@ -100,6 +101,8 @@ struct Reading {
     /// The last line was a drawing of a bar of Rich, or is indented below one.
     is_below_drawing: [bool; 2],
     lists: [List; 2],
+    rows: [lines::Rows; 2],
+    evaluated: [Evaluated; 2],
     /// The part of the data that a heading names for the indented lines below it.
     part: [Option<Part>; 2],
     only_json: bool,
@@ -144,6 +147,45 @@ impl List {
         if named.meaning() == Some(names::Meaning::Measure) {
             self.measured = self.item;
         }
+    }
+}
+
+/// What lines that count how far an evaluation is have as values, `Test: [10/16] loss: 0.5`, up to the next other line.
+#[derive(Debug, Default)]
+struct Evaluated {
+    names: Vec<String>,
+    /// The names in the last line that says where the training is.
+    trained: Vec<String>,
+}
+
+impl Evaluated {
+    /// Sees a line. One that does not say where the script is and has only values of the counts above it sums the evaluation up. It has their part of
+    /// the data where the training has values of the same names: `Averaged stats: loss: 0.5`.
+    fn see(&mut self, named: &mut Named) {
+        if named.counts_evaluation {
+            return remember_names(&mut self.names, named);
+        }
+        if named.has_place() {
+            self.names.clear();
+            return remember_names(&mut self.trained, named);
+        }
+        let known = std::mem::take(&mut self.names);
+        let Some(part) = known.first().and_then(|name| names::part_before(name)) else { return };
+        let is_evaluated = |(name, _): &(String, f64)| known.contains(&format!("{part}_{name}"));
+        let is_trained = |(name, _): &(String, f64)| self.trained.contains(name);
+        if named.values.iter().all(is_evaluated) && named.values.iter().any(is_trained) {
+            named.take_part(Some(part));
+        }
+    }
+}
+
+/// Takes the names of a line's values. Most lines have those of the line before: their number and ends show it.
+fn remember_names(names: &mut Vec<String>, named: &Named) {
+    let (Some((first, _)), Some((last, _))) = (named.values.first(), named.values.last()) else { return };
+    let is_known =
+        names.len() == named.values.len() && names.first() == Some(first) && names.last() == Some(last);
+    if !is_known {
+        *names = named.values.iter().map(|(name, _)| name.clone()).collect();
     }
 }
 
@@ -234,7 +276,9 @@ impl Reading {
     /// A line as it was printed. Only before the training begins may it be of a configuration.
     fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
         let is_indented = matches!(line.first(), None | Some(b' ' | b'\t'));
-        self.is_below_heading[output as usize] &= is_indented;
+        if self.is_below_heading[output as usize] {
+            self.is_below_heading[output as usize] = self.rows[output as usize].goes_on(line);
+        }
         self.is_below_drawing[output as usize] &= is_indented;
         self.lists[output as usize].begin_line(line);
         let has_digit = lines::has_digit(line);
@@ -252,8 +296,9 @@ impl Reading {
         }
         let known = form.filter(|_| self.steps.has_begun()).and_then(|form| self.known.read(form, line));
         match known {
-            Some(known::Reading::Values(named)) => {
+            Some(known::Reading::Values(mut named)) => {
                 self.is_below_drawing[output as usize] = named.is_drawn;
+                self.evaluated[output as usize].see(&mut named);
                 self.lists[output as usize].see(&named);
                 self.leave_out(LeftOutKind::SurplusValues, named.surplus);
                 return self.steps.line(named, found);
@@ -262,6 +307,10 @@ impl Reading {
             None => {}
         }
         let may_be_setting = !self.only_json && !self.steps.has_begun();
+        if may_be_setting && self.calls[output as usize].has(line) {
+            let settings = lines::readable(line).and_then(|line| text::read_text(&line, None));
+            return self.values(settings.unwrap_or_default().into_settings(), found);
+        }
         if may_be_setting && self.yaml[output as usize].take(line, &mut self.settings) {
             return;
         }
@@ -290,7 +339,8 @@ impl Reading {
         let at = output as usize;
         let is_below = self.is_below_heading[at] || self.is_below_drawing[at];
         let is_of_part = self.part[at].is_some() || self.lists[at].measured.is_some();
-        self.tables[at].is_at_rest() && self.yaml[at].is_at_rest() && !is_below && !is_of_part
+        let is_closed = self.yaml[at].is_at_rest() && self.calls[at].is_closed();
+        self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part
     }
 
     /// A line is read by the first form it fits.
@@ -369,6 +419,7 @@ impl Reading {
         // What has a place is of the training again.
         self.part[at] = self.part[at].take().filter(|_| !named.has_place());
         named.take_part(self.part[at].as_ref().map(|part| part.prefix));
+        self.evaluated[at].see(&mut named);
         self.is_below_drawing[at] |= named.is_drawn;
         named.is_drawn = self.is_below_drawing[at];
         if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {

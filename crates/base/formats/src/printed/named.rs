@@ -26,6 +26,8 @@ pub(super) struct Named {
     pub counts_batches: bool,
     /// The position is one in the epoch, by the form of the line: `Epoch: [0] [20/1000]`.
     pub is_place_in_epoch: bool,
+    /// It counts how far an evaluation is, by the form of the line: `Test: [10/16]`.
+    pub counts_evaluation: bool,
     /// It is a drawing of a bar of Rich, or below one: its values are drawn repeatedly.
     pub is_drawn: bool,
     pub values: Vec<(String, f64)>,

@@ -340,6 +340,11 @@ pub(super) fn has_part_of_data(name: &str) -> bool {
     name.split_once(['_', '/', '.', '-']).is_some_and(|(first, _)| whose_line(first).is_some())
 }
 
+/// The part of the data that a name begins with.
+pub(super) fn part_before(name: &str) -> Option<&'static str> {
+    name.split_once('_').and_then(|(first, _)| whose_line(first))
+}
+
 /// Gives a name the prefix of its line, if it lacks it and names no part of the data already, as `val_loss` behind `[eval]` does.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
     match name.starts_with(prefix) || has_part_of_data(name) {

@@ -1244,6 +1244,133 @@ const PROGRAMS: &[Program] = &[
         settings: NONE,
     },
     Program {
+        name: "LeRobot's steps in thousands",
+        prints: "INFO 2026-01-02 10:02:03 ts/train.py:158 cfg.steps=4000 (4K)\n\
+                 INFO 2026-01-02 10:02:04 ts/train.py:232 step:600 smpl:5K ep:39 epch:0.19 loss:0.500 grdn:4.465 lr:2.0e-05\n\
+                 INFO 2026-01-02 10:02:05 ts/train.py:232 step:1K smpl:8K ep:64 epch:0.31 loss:0.250 grdn:3.240 lr:6.0e-05\n\
+                 INFO 2026-01-02 10:02:06 ts/train.py:232 step:1K smpl:9K ep:77 epch:0.37 loss:0.125 grdn:3.125 lr:6.0e-05\n\
+                 INFO 2026-01-02 10:02:07 ts/train.py:232 step:2.5K smpl:9K ep:80 epch:0.50 loss:0.120 grdn:3.000 lr:6.0e-05\n\
+                 INFO 2026-01-02 10:02:08 ts/train.py:274 step:12K smpl:16K ep:128 epch:0.62 \u{2211}rwrd:24.5 success:12.5\n",
+        metrics: &[
+            "600: epch=0.19 loss=0.5 grdn=4.465 learning_rate=0.00002",
+            "1000: epch=0.31 loss=0.25 grdn=3.24 learning_rate=0.00006",
+            "1000: epch=0.37 loss=0.125 grdn=3.125 learning_rate=0.00006",
+            "2500: epch=0.5 loss=0.12 grdn=3 learning_rate=0.00006",
+            "12000: epch=0.62 rwrd=24.5 success=12.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Flair, with a bar of an evaluation beside lines that name their steps",
+        prints: "2026-01-02 10:02:03,187 epoch 1 - iter 4/8 - loss 2.50000000 - lr: 0.100000\n\
+                 2026-01-02 10:02:04,187 epoch 1 - iter 8/8 - loss 1.25000000 - lr: 0.100000\n\
+                 \r  0%|          | 0/3 [00:00<?, ?it/s]\r100%|##########| 3/3 [00:02<00:00,  4.55it/s]\
+                 2026-01-02 10:02:05,567 DEV : loss 0.5 - f1-score (micro avg)  0.75\n\
+                 2026-01-02 10:02:06,877 epoch 2 - iter 4/8 - loss 0.50000000 - lr: 0.100000\n",
+        metrics: &[
+            "4: loss=2.5 learning_rate=0.1",
+            "8: loss=1.25 learning_rate=0.1",
+            "8: val_loss=0.5 val_f1-score=0.75",
+            "12: loss=0.5 learning_rate=0.1",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "RSL-RL, with names that fill the room of their column",
+        prints: "################################\n            \u{1b}[1m Learning iteration 3/300 \u{1b}[0m\n\n\
+                 \u{20}         Mean entropy loss: 16.5\n                Mean reward: -0.25\n\
+                 Episode_Reward/track_velocity: 0.125\n  Metrics/velocity/error_xy: 0.5\n\
+                 Episode_Termination/timed_out: 83.5\n--------------------------------\nother/value: 5.0\n",
+        metrics: &[
+            "3: mean_entropy_loss=16.5",
+            "3: mean_reward=-0.25",
+            "3: episode_reward/track_velocity=0.125",
+            "3: metrics/velocity/error_xy=0.5",
+            "3: episode_termination/timed_out=83.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "MMDetection's configuration",
+        prints: "2026-01-02 10:02:03,075 - mmdet - INFO - Config:\nmodel = dict(\n    type='FasterRCNN',\n\
+                 \u{20}   train_cfg=dict(rpn=dict(assigner=dict(pos_iou_thr=0.75, neg_iou_thr=0.25))),\n\
+                 \u{20}   test_cfg=dict(\n        score_thr=0.05,\n        nms=dict(type='nms', iou_threshold=0.5)))\n\
+                 optimizer = dict(type='SGD', lr=0.02, momentum=0.9)\nlr_config = dict(policy='step', step=8)\n\
+                 2026-01-02 10:02:21,385 - mmdet - INFO - Epoch [1][50/300]\tlr: 2.000e-03, acc: 90.5, loss: 1.5\n",
+        metrics: &["50: learning_rate=0.002 acc=90.5 loss=1.5"],
+        settings: &[
+            "pos_iou_thr=0.75", "neg_iou_thr=0.25", "score_thr=0.05", "iou_threshold=0.5",
+            "learning_rate=0.02", "momentum=0.9",
+        ],
+    },
+    Program {
+        name: "DETR, whose evaluation is summed up as the training is",
+        prints: "Epoch: [0]  [ 0/50]  eta: 0:00:19  lr: 0.000100  class_error: 94.5  loss: 8.5 (8.5)  time: 1.5\n\
+                 Epoch: [0]  [49/50]  eta: 0:00:00  lr: 0.000100  class_error: 48.5  loss: 5.5 (6.5)  time: 0.5\n\
+                 Epoch: [0] Total time: 0:00:19 (0.3890 s / it)\n\
+                 Averaged stats: lr: 0.000100  class_error: 48.5  loss: 5.5 (6.5)\n\
+                 Test:  [ 0/16]  eta: 0:00:03  class_error: 48.75  loss: 5.75 (5.75)  time: 0.5\n\
+                 Test:  [15/16]  eta: 0:00:00  class_error: 48.25  loss: 5.25 (5.5)  time: 0.5\n\
+                 Test: Total time: 0:00:03 (0.2107 s / it)\n\
+                 Averaged stats: class_error: 48.25  loss: 5.25 (5.5)\n\
+                 Epoch: [1]  [ 0/50]  eta: 0:00:19  lr: 0.000100  class_error: 44.5  loss: 4.5 (4.5)  time: 1.5\n",
+        metrics: &[
+            "0: learning_rate=0.0001 class_error=94.5 loss=8.5 time=1.5",
+            "49: learning_rate=0.0001 class_error=48.5 loss=5.5 time=0.5",
+            "49: learning_rate=0.0001 class_error=48.5 loss=5.5",
+            "49: test_class_error=48.75 test_loss=5.75 test_time=0.5",
+            "49: test_class_error=48.25 test_loss=5.25 test_time=0.5",
+            "49: test_class_error=48.25 test_loss=5.25",
+            "50: learning_rate=0.0001 class_error=44.5 loss=4.5 time=1.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "the summary of PyTorch's ImageNet example",
+        prints: "Epoch: [0][   1/5005]\tTime  1.53 ( 1.53)\tLoss 6.9e+00 (6.9e+00)\tAcc@1   0.5 (  0.5)\tAcc@5   1.5 (  1.5)\n\
+                 Test: [ 1/196]\tTime  0.5 ( 0.5)\tLoss 6.8e+00 (6.8e+00)\tAcc@1   0.25 (  0.25)\tAcc@5   1.25 (  1.25)\n\
+                 \u{20} * Acc@1 0.750 Acc@5 1.750\n\
+                 Epoch: [1][   1/5005]\tTime  1.53 ( 1.53)\tLoss 5.9e+00 (6.9e+00)\tAcc@1   4.5 (  4.5)\tAcc@5   5.5 (  5.5)\n",
+        metrics: &[
+            "1: loss=6.9 acc@1=0.5 acc@5=1.5",
+            "1: test_loss=6.8 test_acc@1=0.25 test_acc@5=1.25",
+            "1: test_acc@1=0.75 test_acc@5=1.75",
+            "5006: loss=5.9 acc@1=4.5 acc@5=5.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "skorch, in colours and with a sign in some rows only",
+        prints: "  epoch    train_loss    valid_acc    cp     dur\n-------  ------------  -----------  ----  ------\n\
+                 \u{20}     1        \u{1b}[36m0.7500\u{1b}[0m       \u{1b}[32m0.5000\u{1b}[0m     +  0.2500\n\
+                 \u{20}     2        \u{1b}[36m0.5000\u{1b}[0m       0.4375        0.1250\n\
+                 \u{20}     3        0.6250        \u{1b}[32m0.7500\u{1b}[0m     +  0.1875\n",
+        metrics: &[
+            "1: train_loss=0.75 val_acc=0.5 dur=0.25",
+            "2: train_loss=0.5 val_acc=0.4375 dur=0.125",
+            "3: train_loss=0.625 val_acc=0.75 dur=0.1875",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "RLlib's boxes",
+        prints: "Trial PPO_00000 started with configuration:\n\u{256d}\u{2500}\u{2500}\u{256e}\n\u{2502} Trial PPO_00000 config            \u{2502}\n\
+                 \u{251c}\u{2500}\u{2500}\u{2524}\n\u{2502} gamma                      0.99    \u{2502}\n\u{2502} reward_weight              0.5     \u{2502}\n\
+                 \u{2502} stop/episode_reward        150.0   \u{2502}\n\u{2570}\u{2500}\u{2500}\u{256f}\n\n\
+                 Trial PPO_00000 finished iteration 1 at 2026-01-02 10:02:03. Total running time: 14s\n\
+                 \u{2502} Trial PPO_00000 result            \u{2502}\n\u{2502} episodes_total             177     \u{2502}\n\
+                 \u{2502} status                     RUNNING \u{2502}\n\u{2502} num_env_steps_sampled      4000    \u{2502}\n\
+                 \u{2502} sampler/episode_len_mean   22.5    \u{2502}\n\u{2502} episode_reward_mean        21.5    \u{2502}\n\n\
+                 Trial PPO_00000 finished iteration 2 at 2026-01-02 10:02:13. Total running time: 19s\n\
+                 \u{2502} Trial PPO_00000 result            \u{2502}\n\u{2502} num_env_steps_sampled      8000    \u{2502}\n\
+                 \u{2502} sampler/episode_len_mean   44.5    \u{2502}\n\u{2502} episode_reward_mean        41.5    \u{2502}\n",
+        metrics: &[
+            "4000: episodes_total=177 sampler/episode_len_mean=22.5 episode_reward_mean=21.5",
+            "8000: sampler/episode_len_mean=44.5 episode_reward_mean=41.5",
+        ],
+        settings: NONE,
+    },
+    Program {
         name: "ports, processes, versions, progress",
         prints: "listening on port=8080 pid=123\n(Worker pid=1234) step 5: loss 0.5 pid=1234 progress: 16%\n\
                  File \"train.py\", line 12, in <module>\nsrc/ops.cc:42] kept 3 of score elements\n",

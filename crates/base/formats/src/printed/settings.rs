@@ -96,6 +96,30 @@ impl Settings {
     }
 }
 
+/// Calls in a configuration as Python shows it, over several lines: `optimizer = dict(` and the indented lines below it.
+#[derive(Debug, Default)]
+pub(super) struct OpenCall {
+    is_open: bool,
+}
+
+impl OpenCall {
+    /// Whether no call is open.
+    pub fn is_closed(&self) -> bool {
+        !self.is_open
+    }
+
+    /// Takes a line; whether it is below the beginning of a call.
+    pub fn has(&mut self, line: &[u8]) -> bool {
+        let text = line.trim_ascii();
+        let is_closing = text.iter().all(|byte| matches!(byte, b')' | b']' | b'}' | b','));
+        let is_below = self.is_open && matches!(line.first(), Some(b' ' | b'\t' | b')'));
+        let opens = !is_below && text.ends_with(b"dict(") && line.first() != Some(&b' ');
+        let ends = is_below && is_closing && line.first() == Some(&b')');
+        self.is_open = opens || (is_below && !ends);
+        is_below
+    }
+}
+
 /// `learning_rate = 1e-3 # with a comment`
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;

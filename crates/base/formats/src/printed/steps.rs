@@ -20,6 +20,10 @@ const HELD_MAX: usize = 64;
 const RANKS_APART: u64 = 3;
 /// So many values of one measure, behind a bar that is at its end, are those of a training that the bar does not show.
 const REPEATED: usize = 3;
+/// So many lines with values show that a script names its steps in them.
+const NAMING_LINES: u8 = 2;
+/// Parts of the description of a bar that goes through the training although lines name their steps.
+const OF_TRAINING: [&str; 4] = ["train", "epoch", "step", "iter"];
 /// The name of the counts in lines: `[100/600]`.
 const A_COUNT: &str = "a count";
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
@@ -38,6 +42,25 @@ fn complete(values: &mut Vec<(String, f64)>, before: Vec<(String, f64)>) {
     let is_missing = |(name, _): &(String, f64)| values.iter().all(|(shown, _)| shown != name);
     let missing: Vec<(String, f64)> = before.into_iter().filter(is_missing).take(room).collect();
     values.extend(missing);
+}
+
+/// Takes values into a report that said them before, for another reader: other names are beside the very same value of a measure. What is said again may
+/// have more digits.
+fn take_same_report(said: &mut [(String, f64)], values: &mut Vec<(String, f64)>) {
+    let is_new = |(name, _): &(String, f64)| said.iter().all(|(known, _)| known != name);
+    let is_same = |(name, value): &(String, f64)| {
+        let is_equal = |(known, was): &(String, f64)| known == name && was.to_bits() == value.to_bits();
+        let is_measure = || names::meaning_of(&name.to_lowercase()) == Meaning::Measure;
+        *value != 0.0 && said.iter().any(is_equal) && is_measure()
+    };
+    if !values.iter().any(is_new) || !values.iter().any(is_same) {
+        return;
+    }
+    for (name, value) in said {
+        if let Some(at) = values.iter().position(|(known, _)| known == name) {
+            *value = values.remove(at).1;
+        }
+    }
 }
 
 /// No training reaches a step beyond this one, not even if tokens are counted: a line with such a step has no metrics.
@@ -130,6 +153,10 @@ pub(super) struct Steps {
     batches_have_epochs: bool,
     /// What is read is behind a drawing, on its line.
     is_behind_drawing: bool,
+    /// So many lines with values had steps; no more are counted than are needed.
+    naming_lines: u8,
+    /// The last line, if it was behind a drawing: the next one may be the same report.
+    behind: Option<PrintedMetrics>,
     /// What bars of Rich show of names whose values change once an epoch.
     drawn: Vec<(String, f64)>,
     held: Vec<Vec<(String, f64)>>,
@@ -170,6 +197,10 @@ impl Steps {
         if named.is_drawn {
             self.drop_repeated(&mut named.values);
         }
+        if let Some(mut said) = self.behind.take() {
+            take_same_report(&mut said.values, &mut named.values);
+            found(said);
+        }
         if named.step.is_none() && named.position.is_none() {
             self.find_training_bar(&named);
         }
@@ -180,6 +211,7 @@ impl Steps {
                 self.sees_finer();
                 self.has_finer_values = true;
                 if !named.values.is_empty() {
+                    self.naming_lines = NAMING_LINES.min(self.naming_lines + 1);
                     found(PrintedMetrics { step, values: named.values });
                 }
             }
@@ -193,6 +225,9 @@ impl Steps {
             }
             None if self.waits_for_drawing() => {
                 self.has_finer_values = true;
+                if let Some(said) = self.held.last_mut() {
+                    take_same_report(said, &mut named.values);
+                }
                 self.held.push(named.values);
             }
             None if self.may_leave_bar(&named) && self.held.len() < HELD_MAX => {
@@ -214,7 +249,11 @@ impl Steps {
                 };
                 self.at = self.at.max(Some(step));
                 self.release(step, found);
-                found(PrintedMetrics { step, values: named.values });
+                let metrics = PrintedMetrics { step, values: named.values };
+                match self.is_behind_drawing {
+                    true => self.behind = Some(metrics),
+                    false => found(metrics),
+                }
             }
         }
     }
@@ -236,6 +275,13 @@ impl Steps {
         }
         self.course.epoch_is_step(epoch);
         epoch
+    }
+
+    /// Whether a bar that shows no values is drawn beside lines that name their steps: what it goes through is none of them.
+    fn is_beside_lines(&self, bar: &Bar) -> bool {
+        let is_silent = bar.values.is_empty() && bar.epoch.is_none() && self.leader.is_none();
+        let is_of_training = || OF_TRAINING.iter().any(|part| bar.name.contains(part));
+        is_silent && self.naming_lines >= NAMING_LINES && !is_of_training()
     }
 
     /// Drops what a bar of Rich shows of an evaluation or an epoch and has shown before.
@@ -341,6 +387,12 @@ impl Steps {
         if bar.is_keras {
             bar.purpose = self.purpose_of_keras(&bar);
         }
+        if let Some(said) = self.behind.take() {
+            found(said);
+        }
+        if bar.purpose == Purpose::Training && self.is_beside_lines(&bar) {
+            bar.purpose = Purpose::Other;
+        }
         if let Purpose::Judging(whose) = bar.purpose {
             bar.name.push_str(whose);
             // A sanity check is of no part of the data.
@@ -442,6 +494,9 @@ impl Steps {
 
     /// Everything that still waits.
     pub fn finish(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+        if let Some(said) = self.behind.take() {
+            found(said);
+        }
         self.flush_others(None, found);
         self.release(self.at.unwrap_or(0), found);
     }

@@ -14,9 +14,10 @@ use super::{NAME_BYTES_MAX, VALUES_MAX};
 const STEP_COLUMNS: [&str; 8] = ["#", "step", "global_step", "iteration", "iter", "round", "it", "counter"];
 const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// The rows of a box that name its step, the best first.
-const STEP_ROWS: [&str; 12] = [
+const STEP_ROWS: [&str; 15] = [
     "total_timesteps", "num_timesteps", "timestepssofar", "totalenvinteracts", "totalenvsteps",
-    "global_step", "step", "steps", "iterations", "iteration", "itr", "epoch",
+    "num_env_steps_sampled", "timesteps_total", "training_iteration", "global_step", "step", "steps",
+    "iterations", "iteration", "itr", "epoch",
 ];
 /// A rule above a box is at least so long.
 const RULE_BYTES_MIN: usize = 8;
@@ -45,6 +46,9 @@ pub(super) struct Tables {
     /// The words of the heading, where these are others: one blank may as well be between two columns.
     words: Vec<String>,
     separator: Separator,
+    /// The columns that had a sign such as `+`, and those that had a number or a word, as bits.
+    signs: u32,
+    numbers: u32,
     /// The upper of two lines of a heading: the next one has the rest of the names.
     upper: Vec<String>,
     others: u32,
@@ -71,6 +75,8 @@ struct Boxed {
     is_plain: bool,
     /// Its bars are drawn. Like one without bars it need not have a step.
     is_drawn: bool,
+    /// Its heading says that it shows settings.
+    is_of_settings: bool,
     values: Vec<(String, f64)>,
     /// How good the row is that names the step, and the step.
     step: Option<(usize, u64)>,
@@ -98,7 +104,10 @@ impl Tables {
         let boxed = self.boxed.as_ref()?;
         let is_row = match boxed.is_plain {
             true => row_of_plain(line).is_some(),
-            false => row_of_box(&with_plain_bars(line)).is_some(),
+            false => {
+                let plain = with_plain_bars(line);
+                row_of_box(&plain).is_some() || (boxed.is_drawn && row_of_spaced(&plain).is_some())
+            }
         };
         if is_row { None } else { self.finish() }
     }
@@ -129,6 +138,9 @@ impl Tables {
             self.boxed.get_or_insert(Boxed { is_drawn, ..Boxed::default() }).take(name, value);
             return Taken::Part;
         }
+        if is_drawn && self.columns.is_empty() && self.take_spaced(line) {
+            return Taken::Part;
+        }
         if self.boxed.as_ref().map_or(is_below_columns, |boxed| boxed.is_plain)
             && let Some((name, value)) = row_of_plain(line)
         {
@@ -155,6 +167,21 @@ impl Tables {
             self.columns.clear();
         }
         Taken::No
+    }
+
+    /// Takes a row of a box that has blanks between names and values, or the heading of one with settings: `│ lr     0.5 │`; false if the line is none.
+    fn take_spaced(&mut self, line: &str) -> bool {
+        if let Some((name, value)) = row_of_spaced(line)
+            && (self.boxed.is_some() || value_of(name, value).is_some())
+        {
+            self.boxed.get_or_insert(Boxed { is_drawn: true, ..Boxed::default() }).take(name, value);
+            return true;
+        }
+        let is_of_settings = heads_settings(line);
+        if is_of_settings && self.boxed.is_none() {
+            self.boxed = Some(Boxed { is_drawn: true, is_of_settings, ..Boxed::default() });
+        }
+        is_of_settings
     }
 
     /// Takes a heading in; false if the line is none.
@@ -210,9 +237,14 @@ impl Tables {
             return true;
         }
         if is_heading {
-            (self.columns, self.words, self.separator, self.others) = (columns, words, separator, 0);
+            self.begin(columns, words, separator);
         }
         is_heading
+    }
+
+    fn begin(&mut self, columns: Vec<String>, words: Vec<String>, separator: Separator) {
+        (self.columns, self.words, self.separator) = (columns, words, separator);
+        (self.others, self.signs, self.numbers) = (0, 0, 0);
     }
 
     /// Whether a row of two cells between drawn bars has a name and is of no table with a heading.
@@ -235,14 +267,13 @@ impl Tables {
         let columns: Vec<String> = upper.into_iter().zip(lower).map(joined).collect();
         let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
         if measures {
-            (self.columns, self.words, self.separator, self.others) =
-                (columns, Vec::new(), Separator::Bar, 0);
+            self.begin(columns, Vec::new(), Separator::Bar);
         }
         measures
     }
 
     /// The row of the table that a line is.
-    fn row(&self, line: &str) -> Option<Named> {
+    fn row(&mut self, line: &str) -> Option<Named> {
         if line.contains('|') && self.separator == Separator::Blanks {
             return None;
         }
@@ -251,8 +282,36 @@ impl Tables {
             return self.labelled_row(line);
         }
         let cells = cells_of(line, self.separator, false);
-        let columns = [&self.columns, &self.words].into_iter().find(|names| names.len() == cells.len())?;
-        self.row_of(columns, cells)
+        if cells.len() == self.columns.len() {
+            self.see_signs(&cells);
+        }
+        match [&self.columns, &self.words].into_iter().find(|names| names.len() == cells.len()) {
+            Some(columns) => self.row_of(columns, cells),
+            None => self.row_without_signs(cells),
+        }
+    }
+
+    /// Sees which cells of a row have a number or a word and which have a sign.
+    fn see_signs(&mut self, cells: &[&str]) {
+        for (at, cell) in cells.iter().enumerate() {
+            let bit = 1u32.checked_shl(at as u32).unwrap_or(0);
+            match cell.contains(char::is_alphanumeric) {
+                true => self.numbers |= bit,
+                false => self.signs |= bit,
+            }
+        }
+    }
+
+    /// A row of numbers that lacks the cells of all columns that had nothing but signs: skorch's `cp` is `+` or empty.
+    fn row_without_signs(&self, cells: Vec<&str>) -> Option<Named> {
+        let signs = self.signs & !self.numbers;
+        let lacking = signs.count_ones() as usize;
+        let is_row = lacking > 0
+            && cells.len() + lacking == self.columns.len()
+            && cells.iter().all(|cell| number_of(&commas::pointed(cell)).is_some());
+        let is_left = |at: usize| signs >> at & 1 == 0;
+        let columns = self.columns.iter().enumerate().filter(|(at, _)| is_left(*at)).map(|(_, name)| name);
+        if is_row { self.row_of(columns, cells) } else { None }
     }
 
     /// A row that begins with the part of the data, and whose numbers are below the last columns: `! Validation   3   0.5`.
@@ -269,10 +328,10 @@ impl Tables {
         Some(named)
     }
 
-    fn row_of(&self, columns: &[String], cells: Vec<&str>) -> Option<Named> {
+    fn row_of<'c>(&self, columns: impl IntoIterator<Item = &'c String>, cells: Vec<&str>) -> Option<Named> {
         let mut named = Named::default();
         let mut best = usize::MAX;
-        for (name, cell) in columns.iter().zip(cells) {
+        for (name, cell) in columns.into_iter().zip(cells) {
             if let Some(place) = STEP_COLUMNS.iter().position(|column| column == name) {
                 if place < best {
                     named.step = cell.parse().ok();
@@ -299,7 +358,7 @@ impl Boxed {
             self.group = name.trim_end_matches('/').to_owned();
             return;
         }
-        let Some(number) = value_of(name, value) else { return };
+        let Some(number) = value_of(name, value).filter(|_| !self.is_of_settings) else { return };
         let last = name.rsplit('/').next().unwrap_or(name).to_lowercase();
         if let Some(place) = STEP_ROWS.iter().position(|row| *row == last) {
             if self.step.is_none_or(|(known, _)| place < known) && number >= 0.0 {
@@ -335,6 +394,22 @@ fn row_of_box(line: &str) -> Option<(&str, &str)> {
     let (name, value) = (name.trim(), value.trim());
     let fits = !value.contains('|') && !name.is_empty() && !name.contains(' ');
     fits.then_some((name, value))
+}
+
+/// `| episode_len_mean            195.2 |`, as between drawn bars.
+fn row_of_spaced(line: &str) -> Option<(&str, &str)> {
+    let inside = line.strip_prefix('|')?.strip_suffix('|')?.trim();
+    let (name, value) = inside.split_once("  ")?;
+    let value = value.trim_start();
+    let is_name = name.starts_with(char::is_alphabetic) && !name.contains([' ', ':', '=', '|']);
+    (is_name && !value.contains([' ', '|'])).then_some((name, value))
+}
+
+/// `| Trial PPO_00000 config |`
+fn heads_settings(line: &str) -> bool {
+    let inside = line.trim_matches('|').trim();
+    let last = inside.rsplit(' ').next().unwrap_or(inside);
+    !inside.contains(['|', ':', '=']) && names::names_settings(&last.to_lowercase())
 }
 
 /// A row of a table with the bars that others write: `│ loss │ 0.5 │`, `┃ Epoch ┃ Loss ┃`.

@@ -1070,3 +1070,90 @@ fn values_that_a_bar_of_rich_repeats() {
     ];
     assert_eq!(read(&text), expected);
 }
+
+/// Proves that a report that is printed twice, rounded behind a bar and as a dict, is read once and with all its digits, also where it waits for the next
+/// drawing, and that lines of the same names are none.
+#[test]
+fn reports_that_are_printed_twice() {
+    let bar = |done| format!("\r 50%|#####     | {done}/60 [00:22<04:02,  4.40s/it]");
+    let rounded = "[INFO|2026-01-02 10:02:03] trainer.callbacks:143 >> {'loss': 1.25, 'learning_rate': 4.95e-05, 'tokens': 512.5}\n";
+    let dict = "{'loss': 1.25, 'grad_norm': 0.5, 'learning_rate': 4.9454e-05}\n";
+    let expected = ["5: learning_rate=0.000049454 loss=1.25 tokens=512.5", "5: grad_norm=0.5"];
+    for between in ["", "\n"] {
+        let text = format!("{}{}{between}{rounded}\r       \r{dict}{}", bar(4), bar(5), bar(5));
+        assert_eq!(read(&text), expected, "{text}");
+    }
+    let line = "{'loss': 1.25, 'learning_rate': 0.5}\n";
+    let other = "{'loss': 1.25, 'learning_rate': 0.25}\n";
+    let text = format!("{}{}\n{line}{other}{}", bar(4), bar(5), bar(6));
+    assert_eq!(read(&text), ["6: learning_rate=0.5 loss=1.25", "6: learning_rate=0.25 loss=1.25"]);
+}
+
+/// Proves where a box without bars between its cells begins and ends, that a heading of settings covers its rows only, and that panels of text and
+/// tables with bars are read as before.
+#[test]
+fn boxes_with_blanks_between_names_and_values() {
+    for (text, expected) in [
+        (
+            "│ step      5   │\n│ my_value  0.5 │\nstep 6: loss 0.25\n",
+            &["5: my_value=0.5", "6: loss=0.25"][..],
+        ),
+        (
+            "step 1: loss 1.5\n│ loss     0.5 │\n│ state  READY │\n│ other    0.25 │\n",
+            &["1: loss=1.5", "1: loss=0.5 other=0.25"],
+        ),
+        ("│ pid      55 │\n│ free    0.5 │\nstep 6: loss 0.25\n", &["6: loss=0.25"]),
+        ("│ My 1st config │\n│ loss    0.5 │\nstep 6: loss 0.25\n", &["6: loss=0.25"]),
+        ("│ step 5 config loss 0.5 │\n", &["5: loss=0.5"]),
+        ("┃ Epoch ┃ Loss ┃ Params ┃\n│ 1 │ 0.5 │ 3 │\n", &["1: loss=0.5 params=3"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+/// Proves that a row of a table is read without the signs of a column that has nothing else, and not where a number is missing.
+#[test]
+fn rows_without_signs() {
+    let heading = "epoch  loss  best  acc\n";
+    for (rows, expected) in [
+        ("1  0.5  *  0.25\n2  0.75  0.125\n", &["1: loss=0.5 acc=0.25", "2: loss=0.75 acc=0.125"][..]),
+        ("1  0.75  0.125\n", &[]),
+        (
+            "1  0.5  *  0.25\n2  0.5  1  0.25\n3  0.75  0.125\n",
+            &["1: loss=0.5 acc=0.25", "2: loss=0.5 best=1 acc=0.25"],
+        ),
+        ("1  0.5  *  0.25\n2  0.75  x\n", &["1: loss=0.5 acc=0.25"]),
+    ] {
+        assert_eq!(read(&format!("{heading}{rows}")), expected, "{rows}");
+    }
+}
+
+/// Proves that a bar without values leads where lines have not named two steps before it, or where its description is of the training, and not otherwise.
+#[test]
+fn bars_beside_lines_with_steps() {
+    let bar = |name: &str, done| format!("\r{name} 50%|#####     | {done}/8 [00:22<04:02,  4.40s/it]");
+    for (lines, name, expected) in [
+        (1..2, "", "8: acc=0.75"),
+        (1..3, "", "102: acc=0.75"),
+        (1..3, "Sampling:", "102: acc=0.75"),
+        (1..3, "Training:", "8: acc=0.75"),
+    ] {
+        let lines: String = lines.map(|step| format!("step {}: loss 0.5\n", 100 + step)).collect();
+        let found = read(&format!("{lines}{}{}\nacc 0.75\n", bar(name, 1), bar(name, 8)));
+        assert_eq!(found.last().map(String::as_str), Some(expected), "{lines}{name}");
+    }
+}
+
+/// Proves that only a step may be written in thousands, and that a number of steps is none.
+#[test]
+fn steps_in_thousands() {
+    for (text, expected) in [
+        ("iter 1.5k loss 0.5\n", &["1500: loss=0.5"][..]),
+        ("Step: 20K, loss: 0.5\n", &["20000: loss=0.5"]),
+        ("step 5 loss 1k tokens=2k acc 0.5\n", &["5: acc=0.5"]),
+        ("warmup steps: 2k loss 0.5\n", &["0: loss=0.5"]),
+        ("step k loss 0.5\nstep 2kb loss 0.5\n", &["0: loss=0.5", "0: loss=0.5"]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}

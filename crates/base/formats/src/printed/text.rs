@@ -105,6 +105,7 @@ pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
         return Some(named).filter(|named| named.total_steps.is_some() || is_place(named, &tokens));
     }
     if let Some(prefix) = whose_line(&tokens) {
+        named.counts_evaluation |= named.position.is_some() && named.total.is_some();
         (named.position, named.total) = (None, None);
         for (name, _) in &mut named.values {
             *name = names::prefixed(prefix, name);
@@ -206,7 +207,7 @@ pub(super) fn heads_settings(before: &str, is_measured: bool) -> bool {
     is_with || words().rev().take(3).any(names::names_settings)
 }
 
-/// Whether a line of text shows settings: `Namespace(lr=0.1, …)`, `args: lr=0.1, …`, `Best parameters: lr=0.1, …`.
+/// Whether a line of text shows settings: `Namespace(lr=0.1, …)`, `optimizer = dict(lr=0.1, …)`, `args: lr=0.1, …`, `Best parameters: lr=0.1, …`.
 fn shows_settings(tokens: &[Token<'_>]) -> bool {
     use Token::{Other, Word};
     let is_head = |token: &Token<'_>| matches!(token, Word(word) if names::names_settings(word));
@@ -218,6 +219,9 @@ fn shows_settings(tokens: &[Token<'_>]) -> bool {
         [first, Other('(' | ':' | '=' | '|'), third, ..] => is_head(first) && matches!(third, Word(_)),
         _ => false,
     };
+    if let [Word(_), Other('='), Word("dict"), Other('('), ..] | [Word("dict"), Other('('), ..] = tokens {
+        return true;
+    }
     let first = &tokens[..tokens.len().min(SETTINGS_HEAD_MAX)];
     let is_best = |token: &Token<'_>| matches!(token, Word("best" | "optimal" | "chosen" | "selected"));
     at_begin
@@ -367,6 +371,10 @@ fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
     match names::place_of(&words.words, &words.name) {
         Some(_) if words.is_listed => {}
         Some(Place::Step) if words.is_after_nan => {}
+        // Several lines have it: it is none that begins again.
+        Some(Place::Step) if decimals == Decimals::Scaled && of.is_none() && !words.is_plural() => {
+            named.take_step_of_training(whole);
+        }
         Some(Place::Step) if whole.is_none() && of.is_none() => {
             // `step: 1.00e+01`
             let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
@@ -444,6 +452,7 @@ fn read_value(
         }
         // How far an evaluation is.
         if names::whose_line(name).is_some() {
+            named.counts_evaluation = true;
             return false;
         }
     }

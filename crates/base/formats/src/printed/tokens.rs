@@ -1,5 +1,6 @@
 //! The words and numbers of a line of text.
 
+use super::names;
 use crate::record::ROUNDED_ZERO;
 
 /// What the names of source files end with: `trainer.py:140` is a place in one, not a value.
@@ -34,6 +35,8 @@ pub(super) enum Decimals {
     Comma,
     /// Its comma may be one of thousands or of decimals: it is a count at most.
     Unclear,
+    /// It is a step in thousands, which several steps are rounded to: `1K`.
+    Scaled,
 }
 
 impl Token<'_> {
@@ -91,6 +94,10 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
         let token = match end_of_range(text, &tokens) {
             Some(last) => token_of(last, &mut rest, behind),
             None => token_of(text, &mut rest, behind),
+        };
+        let token = match token {
+            Token::Other('0'..='9') => scaled_step(text, &tokens).unwrap_or(token),
+            _ => token,
         };
         if token.is_number() && is_in_source(&tokens) {
             tokens.truncate(tokens.len() - 2);
@@ -226,6 +233,18 @@ fn end_of_grouped(text: &str, tokens: &[Token<'_>]) -> Option<usize> {
     };
     let end = Some(text).filter(|_| may_be).and_then(|text| end_of_commas(&text[sign..]))?;
     Some(sign + end)
+}
+
+/// A step in thousands behind its name: `step:1K`, `step 1.2k`.
+fn scaled_step<'a>(text: &str, tokens: &[Token<'_>]) -> Option<Token<'a>> {
+    let thousands = text.strip_suffix('k')?;
+    let ([.., Token::Word(word)] | [.., Token::Word(word), Token::Other(':' | '=')]) = tokens else {
+        return None;
+    };
+    let is_step = names::place_of(&[*word], word) == Some(names::Place::Step);
+    let value = number_of(thousands).filter(|_| is_step)? * 1e3;
+    let whole = (0.0..9e15).contains(&value).then(|| value.round() as u64)?;
+    Some(Token::Number { value: value.round(), whole: Some(whole), share: None, decimals: Decimals::Scaled })
 }
 
 /// The last batch of several, `Batch [0-100]`.
