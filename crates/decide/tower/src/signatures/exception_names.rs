@@ -13,7 +13,7 @@ pub(crate) const NETWORK: RuleName = RuleName("exception_name.network");
 const fn named(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
     Signature::new(name, reason, Role::Exception, pattern)
         // Where the class is named by code, by settings or by advice.
-        .unless(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|warning: |registered|callback|\b0 \w*errors|40[134] client error")
+        .unless(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|^object (type name|repr) *:|warning: |registered|callback|\b0 \w*errors|40[134] client error")
 }
 
 pub(super) const SIGNATURES: &[Signature] = &[
