@@ -3,7 +3,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
 PYTHON_VENV := .venv-python
-# `make test-python FRAMEWORKS=1` installs PyTorch, JAX and the other frameworks too, and fails where one is missing.
+# `make test-python FRAMEWORKS=main` installs PyTorch, Transformers, scikit-learn and XGBoost too, FRAMEWORKS=1 all frameworks; it fails where one is missing.
 FRAMEWORKS ?=
 # The profile of the binary in the wheel (`dev`: built in a fraction of the time, for tests); WHEEL_BINARY names one that is built already.
 WHEEL_PROFILE ?= release
@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-readers test-adopted storm smell mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-quick lint-more features fuzz-check doc doc-api bench clean help
+.PHONY: demo test test-services test-s3 test-python test-frameworks test-layouts test-readers test-adopted storm smell mutants soak soak-chaos kill-steps build install agent module wheel wheel-manylinux wheel-musl test-start test-start-musl picture venv examples lint lint-quick clippy lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -22,7 +22,7 @@ demo: ## build what it needs, train on real data, kill it, resume it, explain it
 	@scripts/demo.sh
 
 test: venv ## everything that needs no system service
-	@scripts/test.sh
+	@scripts/count_skips.sh test scripts/test.sh
 
 examples: ## the example jobs, beside the debug binary
 	$(CARGO) build $(EXAMPLES)
@@ -31,16 +31,19 @@ examples: ## the example jobs, beside the debug binary
 test-services test-s3: export RUST_TEST_THREADS := $(shell echo $$(($$(nproc) * 2)))
 
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
-	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test sql --test it -- postgres
+	TRACKWAY_TEST_POSTGRES=1 scripts/count_skips.sh services $(CARGO) test --locked --workspace --test ledger --test sql --test it -- postgres
 
 test-s3: $(VENV)/moto examples ## what needs an S3 server over a socket (moto's is started; another runs in process)
-	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
-	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
+	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server scripts/count_skips.sh s3 $(CARGO) test --locked --workspace --test s3 --test it -- moto remote::
 
-test-python: module ## the tests of the Python package (FRAMEWORKS=1: with all frameworks), and its lints
+test-python: module ## the tests of the Python package (FRAMEWORKS=main: with the main frameworks), and its lints
 	$(PYTHON_VENV)/bin/ruff check --no-cache crates/edges/python/python crates/edges/python/tests
-	PATH="$$(realpath $${CARGO_TARGET_DIR:-target})/debug:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
-	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
+	$(PYTHON_VENV)/bin/python scripts/check_types.py
+	PATH="$$(realpath $${CARGO_TARGET_DIR:-target})/debug:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} scripts/count_skips.sh python $(PYTHON_VENV)/bin/python -m pytest -q crates/edges/python/tests
+	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) scripts/count_skips.sh frameworks $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
+
+test-frameworks: ## the tests of the Python package with all frameworks, JAX and Lightning among them
+	$(MAKE) test-python FRAMEWORKS=1
 
 test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks write, and whether they are recognised
 	rm -rf $(PYTHON_VENV)/layout-samples
@@ -66,20 +69,29 @@ smell: $(PYTHON_VENV)/ready1 ## failed runs with a known truth: what `explain` a
 module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/maturin build --locked --profile quick --quiet -m crates/edges/python/Cargo.toml -o $(PYTHON_VENV)/wheels
+	$(PYTHON_VENV)/bin/twine check --strict $(PYTHON_VENV)/wheels/*.whl
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
 
 wheel: $(PYTHON_VENV)/ready ## the wheel for users into dist/: the command `trackway` and the module `trackway` (WHEEL_PROFILE=dev: without optimization)
 	MATURIN=$(PYTHON_VENV)/bin/maturin WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+	$(PYTHON_VENV)/bin/twine check --strict dist/trackway-*.whl
+
+wheel-manylinux: $(PYTHON_VENV)/zig ## the same for systems with glibc 2.28 or newer, such as RHEL 8, linked by zig
+	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-gnu WHEEL_GLIBC=2.28 WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
 
 wheel-musl: $(PYTHON_VENV)/zig ## the wheel for systems with musl, such as Alpine, into dist-musl/ (needs: rustup target add x86_64-unknown-linux-musl)
 	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-musl DIST=dist-musl WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
 
-test-start-musl: wheel-musl ## the first session of README.md with that wheel, in a Python that is built against musl (needs musl-tools, deb-src)
+test-start-musl: wheel-musl ## the session of README.md with that wheel, in a Python that is built against musl (needs musl-tools, deb-src)
 	scripts/musl_python.sh $(PYTHON_VENV)/musl
 	$(PYTHON_VENV)/musl/bin/python3 scripts/check_start.py README.md dist-musl
 
-test-start: wheel ## the wheel in an empty environment without Rust: the first session of README.md, its output compared
+test-start: wheel ## the wheel in an empty environment without Rust: the session of README.md, its output compared
 	$(PYTHON) scripts/check_start.py README.md dist
+
+picture: ## the picture of README.md, from its session with the debug binary (needs Chromium: apt-get install chromium fonts-inter)
+	$(CARGO) build --locked --bin trackway
+	$(PYTHON) scripts/picture.py README.md $${CARGO_TARGET_DIR:-target}/debug/trackway docs/explain.webp
 
 install: build ## the release binary into $(PREFIX)/bin
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway
@@ -103,7 +115,11 @@ $(PYTHON_VENV)/ready: crates/edges/python/requirements.txt
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements.txt
 	@touch $@
 
-$(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/edges/python/requirements-frameworks.txt
+$(PYTHON_VENV)/readymain: $(PYTHON_VENV)/ready crates/edges/python/requirements-main.txt
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements-main.txt
+	@touch $@
+
+$(PYTHON_VENV)/ready1: $(PYTHON_VENV)/readymain crates/edges/python/requirements-frameworks.txt
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements-frameworks.txt
 	@touch $@
 
@@ -137,7 +153,9 @@ soak-chaos: ## 50 jobs with random kills of supervisor, shim, script and Postgre
 kill-steps: ## deployments, exports and rebuilds, killed at every step, and 200 promotions at once (Linux)
 	TRACKWAY_KILL_EVERY=1 TRACKWAY_RACERS=200 $(CARGO) test --locked --workspace --test it -- --nocapture kill_steps:: deletion::current
 
-lint: lint-quick ## format, clippy, walls, words, cycles
+lint: lint-quick clippy ## format, clippy, walls, words, cycles
+
+clippy: ## what the compiler's lints see, warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 lint-quick: ## what lint sees without a compiler: seconds, so before every commit
@@ -146,6 +164,9 @@ lint-quick: ## what lint sees without a compiler: seconds, so before every commi
 	$(PYTHON) scripts/check_walls.py
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py
+	$(PYTHON) scripts/check_versions.py
+	$(PYTHON) scripts/check_links.py
+	$(PYTHON) scripts/check_comments.py
 
 lint-more: doc features fuzz-check $(PYTHON_VENV)/ready1 ## what takes longer: documentation, builds without features, examples, fuzz targets, types of Python
 	$(CARGO) clippy $(EXAMPLES) --all-targets -- -D warnings
@@ -157,8 +178,9 @@ features: ## the binary without any of its features (EACH=1: also with each alon
 fuzz-check: ## that the fuzz targets compile (fuzz/README.md says how to run them)
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/fuzz
 
+# With an example, cargo gives the dependencies the features that clippy and the tests have: after `make clippy` nothing is compiled for it.
 doc-api: ## API documentation of the product, warnings are errors
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --lib --bins --example resolve
 
 doc: doc-api ## API documentation, of the example jobs too
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EXAMPLES) --no-deps

@@ -266,9 +266,13 @@ def classify(binary: Path, target: Path) -> None:
 
 
 def record(target: Path) -> None:
-    """Latency of one `log` call with ten metrics."""
+    """Latency of one `log` call with ten metrics, and the memory that closing a long record takes."""
     print("\nflight record: one log call with ten metrics")
     subprocess.run([str(target / "examples/log_latency")], check=True)
+    print("\nflight record: closing it, read from the segments for a search before")
+    for points in (10_000_000, 100_000_000):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([str(target / "examples/close_record"), folder, str(points)], check=True)
 
 
 def main() -> int:

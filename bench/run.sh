@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # One command, so that every dependency is built once, with one set of features. Without optimization at link time, which takes minutes for each
 # of the helpers and changes the figures by a few percent.
-cargo build --locked --profile quick -p trackway -p trackway-ledger -p trackway-sql -p trackway-tower -p trackway-recorder \
-  --bin trackway --example fill_ledger --example fill_runs --example scan_throughput --example log_latency
+cargo build --locked --profile quick -p trackway -p trackway-ledger -p trackway-sql -p trackway-records -p trackway-tower -p trackway-recorder \
+  --bin trackway --example fill_ledger --example fill_runs --example scan_throughput --example log_latency \
+  --example close_record
 exec python3 bench/bench.py --target "${CARGO_TARGET_DIR:-target}/quick" "$@"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs the wheel into an empty environment without Rust, runs the first session of a README there, and compares what is printed.
+"""Installs the wheel into an empty environment without Rust, runs the session of a README there, and compares what is printed.
 
     scripts/check_start.py README.md DIST
 
-The section `## A first run` has the files (```python blocks that begin with `# NAME.py`) and the commands with their output
-(```console blocks). What differs between two runs is replaced by what it is, in both; `VOLATILE` has all of it.
+The README has links to the scripts ([`NAME.py`](PATH)) and the commands with their output (```console blocks). A line `…` there is any
+number of lines. What differs between two runs is replaced by what it is, in both; `VOLATILE` has all of it.
 """
 
 import difflib
@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-SECTION = "## A first run"
+# A line of a README in place of output that it does not show.
+LEFT_OUT = "…"
 # What the commands of the session need beside the wheel.
 PROGRAMS = ("sh", "rm")
 VOLATILE = {
@@ -31,10 +32,15 @@ VOLATILE = {
 }
 
 
-def blocks(readme: str, language: str) -> list[str]:
-    """The blocks of this language in the section."""
-    section = readme.split(f"\n{SECTION}\n")[1].split("\n## ")[0]
-    return re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+def blocks(readme: Path) -> list[str]:
+    """The blocks of commands."""
+    return re.findall(r"^```console\n(.*?)^```$", readme.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def copy_scripts(readme: Path, work: Path) -> None:
+    """Puts the scripts of the session where it runs."""
+    for name, path in re.findall(r"\[`(\w+\.py)`\]\((.*?)\)", readme.read_text()):
+        shutil.copy(readme.parent / path, work / name)
 
 
 def commands(block: str) -> list[tuple[str, str]]:
@@ -47,6 +53,12 @@ def normalised(text: str) -> list[str]:
     for name, pattern in VOLATILE.items():
         text = re.sub(pattern, f"[{name}]", text)
     return [line.rstrip() for line in text.strip().split("\n")]
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether this is what a README shows, where it leaves lines out."""
+    pattern = "".join("(?:.*\n)*?" if line == LEFT_OUT else re.escape(line) + "\n" for line in shown)
+    return bool(re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)))
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -62,7 +74,7 @@ def install(wheel: Path, folder: Path, variables: dict[str, str]) -> None:
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--no-index", wheel], check=True, env=variables)
-    version = "import importlib.metadata, trackway; print('trackway', importlib.metadata.version('trackway'))"
+    version = "import trackway; print('trackway', trackway.__version__)"
     versions = [
         subprocess.run(command, check=True, env=variables, capture_output=True, text=True).stdout
         for command in ([folder / "venv/bin/trackway", "--version"], [folder / "venv/bin/python", "-c", version])
@@ -71,27 +83,26 @@ def install(wheel: Path, folder: Path, variables: dict[str, str]) -> None:
         sys.exit(f"the command and the module have different versions: {versions}")
 
 
-def differences(readme: str, folder: Path, variables: dict[str, str]) -> list[str]:
+def differences(readme: Path, folder: Path, variables: dict[str, str]) -> list[str]:
     """Runs the session; what it prints that the README does not, and the other way round."""
     work = folder / "project"
     work.mkdir()
-    for block in blocks(readme, "python"):
-        if name := re.match(r"# (\w+\.py)\b", block):
-            (work / name[1]).write_text(block)
+    copy_scripts(readme, work)
     found = []
-    for command, shown in (pair for block in blocks(readme, "console") for pair in commands(block)):
+    for command, shown in (pair for block in blocks(readme) for pair in commands(block)):
         print(f"$ {command}", flush=True)
         ran = subprocess.run(
             ["sh", "-c", command], cwd=work, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         print(ran.stdout, end="", flush=True)
-        lines = difflib.unified_diff(normalised(shown), normalised(ran.stdout), "README", "printed", lineterm="", n=1)
-        found += [f"$ {command}", *different] if (different := list(lines)) else []
+        wanted, printed = normalised(shown), normalised(ran.stdout)
+        if not matches(wanted, printed):
+            found += [f"$ {command}", *difflib.unified_diff(wanted, printed, "README", "printed", lineterm="", n=1)]
     return found
 
 
 def main() -> int:
-    readme, (wheel,) = Path(sys.argv[1]).read_text(), Path(sys.argv[2]).absolute().glob("trackway-*.whl")
+    readme, (wheel,) = Path(sys.argv[1]), Path(sys.argv[2]).absolute().glob("trackway-*.whl")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()

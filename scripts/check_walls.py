@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The folders of crates/, and in each the crates from the bottom up: a crate may use only crates listed before it.
 LAYERS = {
-    "base": ["no-schema", "schema", "core", "system", "files", "redact", "formats"],
-    "storage": ["store", "layouts", "checkpoint", "ledger", "sql"],
+    "base": ["skip", "no-schema", "schema", "core", "system", "files", "redact", "formats"],
+    "storage": ["store", "layouts", "checkpoint", "ledger", "records", "sql"],
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "adopt", "launch"],
@@ -57,7 +57,8 @@ FORBIDDEN = {
     "trackway-adopt": TRAINING,
     "trackway-python": TRAINING,
     "trackway-agent": TRAINING + r"|clap|nvml-wrapper|zstd|ring",
-    "trackway-ledger": r"datafusion|axum|object_store",
+    "trackway-ledger": r"datafusion|arrow|parquet|axum|object_store",
+    "trackway-records": r"datafusion|axum|object_store",
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
     "trackway-api": r"datafusion|axum|clap|indicatif|maud",

@@ -58,6 +58,10 @@ NAMES = (
 # `chance level` is a term of the field.
 NAME_PATTERNS = {name: re.compile(rf"(?:^|_){name}(?=_|$)(?!_level)") for name in NAMES}
 ANY_NAME = re.compile("|".join(pattern.pattern for pattern in NAME_PATTERNS.values()))
+# Declarations in Rust: types that do not say what they hold, and functions that report something without saying so.
+DECLARATION = re.compile(
+    r"\b(struct|enum|type|trait) (?P<type>Door|Let|Onlooker|Seen|Sight|Standing)$|\bfn (?P<function>tell_\w+)$"
+)
 
 RUST_TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
@@ -110,6 +114,8 @@ def rust(path: Path) -> Found:
             block = ""
         if token["name"]:
             yield "names", token[0]
+            if declared := DECLARATION.search(source[max(0, token.start() - 8) : token.end()]):
+                yield "declarations", declared[0]
         elif (token["string"] or token["raw"]) and token.start() < tests_from and " " in token[0]:
             yield "texts", token[0]
     yield "comments", block
@@ -163,6 +169,9 @@ def places() -> Iterator[str]:
     """Every place of a word to avoid."""
     for file, parts in texts().items():
         for kind, part in parts:
+            if kind == "declarations":
+                yield f"{file}: `{part}` does not say what it is"
+                continue
             text = named(part) if kind == "names" else " ".join(CODE.sub(" ", LINE_END.sub(" ", part)).split())
             if not text or (kind != "names" and not ANY.search(text)):
                 continue

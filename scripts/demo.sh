@@ -6,22 +6,17 @@ target=${CARGO_TARGET_DIR:-target}
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold='' plain=''; fi
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-# CI sets TRACKWAY_DEMO_BUILT: its tests have built both with all features, and half of a build is saved.
-if [ -z "${TRACKWAY_DEMO_BUILT:-}" ]; then
-  say "Building (profile dev, without the features that it does not need)"
-  "${CARGO:-cargo}" build --locked -p trackway --no-default-features
-  "${CARGO:-cargo}" build --locked --manifest-path examples/rust/Cargo.toml --target-dir "$target"
-fi
+say "Building (profile dev, without the features that it does not need)"
+"${CARGO:-cargo}" build --locked -p trackway --no-default-features
+"${CARGO:-cargo}" build --locked --manifest-path examples/rust/Cargo.toml --target-dir "$target"
 PATH="$(cd "$target" && pwd)/debug:$PATH"
 export PATH
 
 TRACKWAY_HOME=${TRACKWAY_HOME:-$(mktemp -d "${TMPDIR:-/tmp}/trackway-demo.XXXXXX")}
 export TRACKWAY_HOME
 
-has_sql=$(trackway sql "select 1" > "$TRACKWAY_HOME/sql.txt" 2>&1 && echo yes || echo no)
-run=(trackway run examples/wine.toml --inject kill@save=300)
 # Slices are conditions in SQL, and the query engine is half of a build.
-[ "$has_sql" = yes ] || run+=(--set "evaluate.slices={}")
+run=(trackway run examples/wine.toml --inject kill@save=300 --set "evaluate.slices={}")
 say "${run[*]}"
 "${run[@]}"
 
@@ -42,15 +37,7 @@ say "trackway attempts"
 trackway attempts
 
 query="select attempt_number, termination_reason, resumed_from_step, last_committed_step, exit_code, signal from training_attempts order by attempt_number"
-if [ "$has_sql" = yes ]; then
-  say "The same as SQL"
-  echo "trackway sql \"$query\""
-  trackway sql "$query"
-  [ "$(trackway sql "select count(*) as attempts from training_attempts where termination_reason = 'completed'" --csv | tail -n 1)" = 1 ]
-  [ "$(trackway sql "select count(*) as passed from gate_receipts where verdict = 'pass'" --csv | tail -n 1)" = 1 ]
-else
-  say "The query engine is not in this build; \`make build\` has it, for slices and: trackway sql \"$query\""
-fi
+say "The query engine is not in this build; \`make build\` has it, for slices and: trackway sql \"$query\""
 
 [ "$(trackway attempts --json | grep -c '"termination_reason": "completed"')" = 1 ]
 [ "$(trackway gates judge last --json | grep -c '"verdict": "pass"')" -ge 1 ]

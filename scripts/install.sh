@@ -110,7 +110,7 @@ version=$("$binary" --version) || fail "\`$source\` does not run on this machine
 
 mkdir "$work/made"
 for shell in bash zsh fish; do "$binary" config completions $shell >"$work/made/$shell"; done
-"$binary" config man "$work/made/man" 2>/dev/null
+"$binary" config man --out "$work/made/man" 2>/dev/null
 put "$binary" "$bin/trackway" 755
 put "$work/made/bash" "$share/bash-completion/completions/trackway" 644
 put "$work/made/zsh" "$share/zsh/site-functions/_trackway" 644

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Builds the wheel for users into DIST (default: dist/): the module, and the binary as its command `trackway`.
 # WHEEL_PROFILE (default: release) is the profile of the binary, WHEEL_BINARY one that is built already, MATURIN the builder.
-# WHEEL_TARGET is a target of Rust beside this machine's, such as x86_64-unknown-linux-musl: zig compiles what is C, and ZIGBUILD the binary.
+# WHEEL_TARGET is a target of Rust, such as x86_64-unknown-linux-musl: zig compiles what is C and links, and ZIGBUILD builds the binary.
+# WHEEL_GLIBC (with a target of glibc, such as x86_64-unknown-linux-gnu) is the oldest glibc that the wheel must work with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${WHEEL_PROFILE:-release} maturin=${MATURIN:-maturin} dist=${DIST:-dist} bytes_max=35000000
 # What a package index accepts: https://github.com/pypa/auditwheel lists the contents of each of them.
 manylinux=(17 24 26 27 28 31 34 35 36 37 38 39 40 41)
 
-target=${WHEEL_TARGET:-} build=("${CARGO:-cargo}" build) module=()
+target=${WHEEL_TARGET:-} glibc=${WHEEL_GLIBC:-} build=("${CARGO:-cargo}" build) module=()
 if [ -n "$target" ]; then
   [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || { echo "the standard library is missing: rustup target add $target" >&2; exit 1; }
-  build=("${ZIGBUILD:-cargo-zigbuild}" build --target "$target") module=(--target "$target" --zig)
+  build=("${ZIGBUILD:-cargo-zigbuild}" build --target "$target${glibc:+.$glibc}") module=(--target "$target" --zig)
 fi
 
 binary=${WHEEL_BINARY:-}
@@ -51,3 +52,8 @@ bytes=$(stat -c %s "$wheel")
 echo "$wheel: $bytes bytes, the command of profile $profile"
 [[ $(python3 -m zipfile --list "$wheel") == *.data/scripts/trackway\ * ]] || { echo "$wheel: the command is missing" >&2; exit 1; }
 [ "$profile" != release ] || [ "$bytes" -lt "$bytes_max" ] || { echo "$wheel is larger than $bytes_max bytes" >&2; exit 1; }
+[ -n "$glibc" ] || exit 0
+unpacked=$(mktemp -d)
+trap 'remove_data; rm -rf "$unpacked"' EXIT
+python3 -m zipfile --extract "$wheel" "$unpacked"
+find "$unpacked" \( -name '*.so' -o -path '*.data/scripts/trackway' \) -exec scripts/check_glibc.sh "$glibc" {} +

@@ -240,7 +240,7 @@ def main() -> None:
         if not other.exists():
             subprocess.run([base, "-c", WRITE_DRIFT.replace('"A"', f'"{one}"').replace('"B"', f'"{other}"')], check=True)
         for path in (one, other):
-            subprocess.run([*ours, "profile", str(path), "--save", f"{path}.json"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*ours, "profile", str(path), "--out", f"{path}.json"], check=True, stdout=subprocess.DEVNULL)
         sides = ["--reference", str(one), "--current", str(other)]
         kept = ["--reference", f"{one}.json", "--current", f"{other}.json"]
         commands = {"trackway data drift": [*ours, "drift", *sides], "  from kept profiles": [*ours, "drift", *kept]}

@@ -192,7 +192,7 @@ def planted(folder: Path, ours: str, rounds: int) -> None:
             folder,
             "--label",
             "y",
-            "--group",
+            "--group-by",
             "user",
             "--time",
             "at",

@@ -158,7 +158,7 @@ def compare(path: Path, arguments: argparse.Namespace) -> None:
     rows = pq.read_metadata(path).num_rows
     support = 2 if path.stem == "wide" else -(-rows // 100)
     ours = [arguments.trackway, "eval", "slices", str(path), "--json", "--no-holdout", "--error", "error", "--top", str(TOP), "--max-level", str(LEVEL)]
-    ours += ["--alpha", str(ALPHA), "--min-support", str(support)]
+    ours += ["--alpha", str(ALPHA), "--support-min", str(support)]
     peer = [sys.executable, "-c", PEER, str(path), str(TOP), str(LEVEL), str(ALPHA), str(support)]
     print(f"\n{path.stem}: {rows} rows, support {support}")
     figures = {}

@@ -83,12 +83,12 @@ def ours(options, folder):
     alone, copied = [], []
     for number in range(options.rounds):
         target = str(1 + number % 2)
-        answer, seconds = trackway(options, folder, "registry", "rollback", "large", "--to", target)
+        answer, seconds = trackway(options, folder, "registry", "rollback", "large", "--to-version", target)
         alone.append((seconds, answer["verify_seconds"], answer["control_seconds"]))
     for number in range(options.rounds):
         deploy = folder / f"srv-{number}"
         target = str(1 + number % 2)
-        answer, seconds = trackway(options, folder, "registry", "rollback", "large", "--to", target, "--deploy", str(deploy))
+        answer, seconds = trackway(options, folder, "registry", "rollback", "large", "--to-version", target, "--deploy", str(deploy))
         copied.append((seconds, answer["deployed"]["copy_seconds"]))
         shutil.rmtree(deploy)
     median = lambda rows, at: statistics.median(row[at] for row in rows)

@@ -11,7 +11,6 @@ use trackway_ledger::AttemptState;
 /// An attempt, as lists have it. `trackway sql` has the other columns of its receipt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// The run it belongs to.
     pub run_id: RunId,
@@ -23,7 +22,6 @@ pub struct Attempt {
     pub kind: LaunchKind,
     /// The rung of the ladder, such as `100%`.
     pub rung: String,
-    /// Its state.
     pub state: AttemptState,
     /// Why it ended; `docs/termination-reasons.md` explains each word.
     pub termination_reason: Option<TerminationReason>,
@@ -61,9 +59,7 @@ pub struct Attempt {
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
-    /// The launcher.
     pub launcher: String,
     /// Host names, separated by commas.
     pub hosts: Option<String>,

@@ -137,7 +137,7 @@ macro_rules! documents {
 
 documents! {
     "run": One of runs::RunReport, by ["run", "resume"],
-        "Exit codes: 3 blocked before launch, 4 the run ended without completing, 5 a gate or a rung was not passed.";
+        "Exit codes: 3 refused before a launch, 4 the run or its evaluation did not complete, 5 a gate, a rung or `--fail-on` is not met.";
     "run-detached": One of runs::DetachedRun, by ["run --detach", "resume --detach"],
         "If nothing was launched: the document and the exit code of `run`.";
     "runs": Array of runs::Run, by ["runs"];
@@ -145,7 +145,7 @@ documents! {
     "watch": Lines of watch::RunSample, by ["watch"];
     "explain": One of explain::Explanation, by ["explain"];
     "diagnose": One of diagnosis::AttemptDiagnosis, by ["diagnose"],
-        "Exit code 5 unless `verdict` is `found`; 3 without a document if nothing is to be launched.";
+        "Exit code 4 unless `verdict` is `found`; 3 without a document if nothing is to be launched.";
     "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
     "amend-run": One of runs::AmendedRun,
@@ -153,7 +153,7 @@ documents! {
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
     "reproduce": One of reproduce::Reproduction, by ["reproduce"];
     "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],
-        "Exit code 7 if `verdict` is `different`, 5 if it is `cannot_tell`.";
+        "Exit code 7 if `verdict` is `different`, 4 if it is `cannot_tell`.";
     "compare": One of compare::RunComparison, by ["compare"];
     "export": One of export::RunExport, by ["export"];
     "logs": Lines of logs::LogRecord, by ["logs"];
@@ -177,7 +177,7 @@ documents! {
         "Exit code 3 if `verdict` is `block` or `not_run`.";
     "cross-validate": One of cross_validation::CrossValidation, by ["eval cross-validate"],
         "Exit code 4 if a fold did not train or was not evaluated.";
-    "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if nothing was proved.";
+    "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 4 if nothing was proved.";
     "evaluation": One of evaluations::EvaluationReceipt, by ["eval run", "eval show"],
         "Exit code 4 if the evaluator failed, 5 if a gate does not pass.";
     "evaluations": Array again evaluations::EvaluationReceipt, by ["eval ls"];

@@ -63,7 +63,6 @@ closed_list!(
 /// Something whose value differs; a null side means that it was added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What it is.
     pub kind: InputKind,
     /// Its name: of a setting the key, with dots between the levels and `[n]` for list places; of a file its path from the working
     /// directory, and of a file of settings also the key in it (`c.json: steps`).
@@ -141,7 +140,6 @@ impl std::fmt::Display for LineCount {
 /// Something of which it is not known whether, or how, it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownChange {
-    /// What it is.
     pub kind: InputKind,
     /// What is missing, as a sentence.
     pub why: String,

@@ -41,7 +41,6 @@ closed_list!(
 pub struct Checkpoint {
     /// The number of its commit in the log, or of its begin if it has none.
     pub number: u64,
-    /// The run.
     pub run_id: RunId,
     /// The attempt that wrote it.
     pub attempt_id: AttemptId,
@@ -192,7 +191,6 @@ pub struct ResumeTarget {
 pub struct SkippedCheckpoint {
     /// Its step; null if even the log entry that names it cannot be read.
     pub step: Option<Step>,
-    /// Why.
     pub why: String,
 }
 
@@ -239,7 +237,6 @@ pub struct FallBack {
     pub to_step: Step,
     /// Why the newer one was skipped.
     pub why: String,
-    /// What it costs.
     #[serde(flatten)]
     pub cost: FallBackCost,
 }
@@ -263,7 +260,6 @@ pub struct CheckpointExplanation {
     pub data_sha256: Option<String>,
     /// Number of processes that trained together.
     pub world_size: Option<u32>,
-    /// Its pins.
     pub pins: Vec<CheckpointPin>,
     /// The steps of the commits that led to it, oldest first, its own last.
     pub lineage_steps: Vec<Step>,
@@ -276,11 +272,8 @@ pub struct CheckpointExplanation {
 /// Files of one kind in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointKind {
-    /// The kind.
     pub kind: Kind,
-    /// Number of files.
     pub file_count: usize,
-    /// Their bytes.
     pub size_bytes: u64,
     /// The bytes of them that are shared with an earlier checkpoint.
     pub shared_bytes: u64,
@@ -289,11 +282,9 @@ pub struct CheckpointKind {
 /// A pin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointPin {
-    /// Its name.
     pub name: String,
     /// The number of the commit it holds, or held.
     pub number: u64,
-    /// The step of that checkpoint.
     pub step: Option<Step>,
     /// Why it was set.
     pub why: String,
@@ -317,7 +308,6 @@ pub struct CheckpointCollection {
 /// What retention deletes, or would delete, at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CollectedPlace {
-    /// The place.
     #[serde(rename = "where")]
     pub origin: CheckpointOrigin,
     /// Its folder or address, without secrets.
@@ -345,7 +335,6 @@ pub struct CollectedPlace {
 pub struct KeptCheckpoint {
     /// The number of its commit.
     pub number: u64,
-    /// Its step.
     pub step: Step,
     /// Bytes of its files.
     pub size_bytes: Option<u64>,
@@ -358,11 +347,9 @@ pub struct KeptCheckpoint {
 pub struct RetiredCheckpoint {
     /// The number of its commit.
     pub number: u64,
-    /// Its step.
     pub step: Step,
     /// Bytes of its files, shared ones included.
     pub size_bytes: Option<u64>,
-    /// Why.
     pub why: RetireReason,
 }
 
@@ -371,7 +358,6 @@ pub struct RetiredCheckpoint {
 pub struct OrphanedFiles {
     /// The number of their begin or commit.
     pub number: u64,
-    /// Their step.
     pub step: Step,
     /// Their folder, below the root.
     pub folder: String,
@@ -405,7 +391,6 @@ impl CheckpointDiagnosis {
 /// A finding of the doctor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointFinding {
-    /// Its severity.
     pub severity: RootSeverity,
     /// The name of the check.
     pub check: String,
@@ -413,7 +398,6 @@ pub struct CheckpointFinding {
     pub path: Option<String>,
     /// The number of the log entry.
     pub number: Option<u64>,
-    /// The step of the checkpoint.
     pub step: Option<Step>,
     /// The epoch that wrote it.
     pub epoch: Option<u64>,

@@ -10,7 +10,6 @@ use crate::changes::Diff;
 /// Runs side by side. Each list of values has one entry for each run, in the order of `runs`; null: the run lacks it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunComparison {
-    /// The runs.
     pub runs: Vec<ComparedRun>,
     /// What each other run started from, compared with the first one.
     pub changes: Vec<Diff>,
@@ -34,19 +33,15 @@ pub struct RunComparison {
 /// A run that is compared.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedRun {
-    /// Its id.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// The rung of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this rung.
     pub rung: String,
-    /// Its state.
     pub state: RunState,
     /// Why its last attempt ended.
     pub termination_reason: Option<TerminationReason>,
     /// Number of attempts so far.
     pub attempt_count: u32,
-    /// When it was created.
     pub created_at: Timestamp,
     /// Wall seconds of all attempts.
     pub wall_seconds: f64,
@@ -70,7 +65,6 @@ pub struct ComparedValue {
 /// A metric and its summary in each run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedMetric {
-    /// The metric.
     pub name: String,
     /// Its summary in each run.
     pub values: Vec<Option<CurveSummary>>,
@@ -88,7 +82,6 @@ pub struct ComparedNumber {
 /// The summary of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveSummary {
-    /// Number of points.
     pub point_count: u64,
     /// The last step with a value.
     pub last_step: MetricStep,

@@ -54,7 +54,6 @@ pub struct FoldResult {
     pub rows_trained: u64,
     /// Rows that it was evaluated on.
     pub rows_held_out: u64,
-    /// Its run.
     pub run_id: RunId,
     /// How the run ended.
     pub state: RunState,
@@ -62,7 +61,6 @@ pub struct FoldResult {
     pub evaluation_id: Option<String>,
     /// How that ended.
     pub evaluation_state: Option<EvaluationState>,
-    /// Its metrics.
     pub metrics: BTreeMap<String, f64>,
     /// Why this fold does not count; null: it does.
     pub why_not: Option<String>,

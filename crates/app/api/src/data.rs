@@ -32,7 +32,6 @@ pub struct ProfileAnswer {
     pub rejects: Vec<Rejects>,
     /// Rows with bytes that are not UTF-8, read as Windows-1252.
     pub rows_recoded: u64,
-    /// The first of them.
     pub first_recoded: Option<Place>,
     /// What else a reader should know.
     pub notes: Vec<String>,
@@ -57,9 +56,7 @@ impl ProfileAnswer {
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRead {
-    /// Its path.
     pub path: String,
-    /// Its size.
     pub size_bytes: u64,
     /// Rows read from it.
     pub rows: u64,
@@ -105,7 +102,6 @@ pub struct LeakageAnswer {
 pub struct CheckAnswer {
     /// The verdict of all checks together.
     pub verdict: Verdict,
-    /// Each check.
     pub checks: Vec<CheckResult>,
     /// Rows and label by group.
     pub groups: Vec<Group>,
@@ -144,7 +140,6 @@ impl ImagesAnswer {
 /// A schema that was inferred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InferredSchema {
-    /// The schema as TOML.
     pub toml: String,
     /// The file it was written to; null if it was not written.
     pub path: Option<PathBuf>,
@@ -194,7 +189,6 @@ pub struct SnapshotRestored {
     pub folder: PathBuf,
     /// Number of files.
     pub files: u64,
-    /// Their bytes.
     pub size_bytes: u64,
 }
 
@@ -222,11 +216,9 @@ pub struct SnapshotPushed {
     pub url: String,
     /// Files in it.
     pub files: u64,
-    /// Their bytes.
     pub size_bytes: u64,
     /// Files that had to be sent; the others were there.
     pub files_sent: u64,
-    /// Their bytes.
     pub bytes_sent: u64,
 }
 
@@ -241,15 +233,13 @@ pub struct SnapshotPulled {
     pub is_new: bool,
     /// Files in it.
     pub files: u64,
-    /// Their bytes.
     pub size_bytes: u64,
     /// Files that had to be fetched; the others were here.
     pub files_fetched: u64,
-    /// Their bytes.
     pub bytes_fetched: u64,
 }
 
-/// Snapshots that keep no bytes any more, and what was deleted.
+/// Snapshots whose bytes were deleted, and how many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotExpired {
     /// Whether this was a dry run: nothing was changed.
@@ -258,7 +248,6 @@ pub struct SnapshotExpired {
     pub expired: Vec<String>,
     /// Kept files that no snapshot needs.
     pub files: u64,
-    /// Their bytes.
     pub freed_bytes: u64,
 }
 
@@ -331,7 +320,6 @@ pub struct CleanAnswer {
 /// A column with personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtectedColumn {
-    /// The column.
     pub column: String,
     /// What became of it: masked, hashed or dropped.
     pub how: String,
@@ -352,9 +340,7 @@ pub struct AsOfAnswer {
 /// A table that was split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SplitAnswer {
-    /// The method.
     pub method: SplitMethod,
-    /// The seed.
     pub seed: u64,
     /// Rows read.
     pub rows: u64,
@@ -381,7 +367,6 @@ pub struct SplitAnswer {
 /// A part of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SplitPart {
-    /// Its name.
     pub name: String,
     /// Rows in it.
     pub rows: u64,
@@ -396,7 +381,6 @@ pub struct SplitPart {
 pub struct LabelCount {
     /// The label; empty if it is missing.
     pub label: String,
-    /// Number of rows.
     pub rows: u64,
 }
 

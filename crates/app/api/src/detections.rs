@@ -14,7 +14,6 @@ pub struct Detection {
     pub at: Timestamp,
     /// The detector (`docs/detectors.md`).
     pub detector: Detector,
-    /// Its severity.
     pub severity: DetectionSeverity,
     /// What was done.
     pub policy: DetectionPolicy,

@@ -14,13 +14,11 @@ pub struct AttemptDiagnosis {
     pub launch_id: AttemptId,
     /// The attempt that was diagnosed.
     pub attempt_id: AttemptId,
-    /// Its run.
     pub run_id: RunId,
     /// What was observed.
     pub kind: DiagnosisKind,
     /// The symptom.
     pub why: String,
-    /// The verdict.
     pub verdict: DiagnosisVerdict,
     /// What was found, in a sentence, or why nothing was.
     pub finding: String,

@@ -41,7 +41,6 @@ closed_list!(
 /// Something in a home that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HomeFinding {
-    /// Its kind.
     pub kind: HomeFindingKind,
     /// The attempt, the evaluation, or the path below the home.
     pub subject: String,
@@ -52,11 +51,9 @@ pub struct HomeFinding {
 /// The state of a home and its ledger.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HomeDiagnosis {
-    /// The home.
     pub home: String,
     /// The ledger, without a password.
     pub ledger: String,
-    /// The state of the ledger.
     pub ledger_state: LedgerState,
     /// Number of folders of attempts in the home.
     pub attempt_folder_count: u64,
@@ -73,7 +70,6 @@ pub struct HomeDiagnosis {
 /// What `trackway doctor rebuild` did.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuiltLedger {
-    /// The ledger.
     pub ledger: String,
     /// Its state before.
     pub found: LedgerState,

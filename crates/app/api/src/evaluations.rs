@@ -22,9 +22,7 @@ use trackway_tower::gate::JudgedGate;
 /// What a checkpoint was evaluated with, and the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationReceipt {
-    /// Its id.
     pub evaluation_id: String,
-    /// Its state.
     pub state: EvaluationState,
     /// Why it failed.
     pub failure: Option<String>,
@@ -40,7 +38,6 @@ pub struct EvaluationReceipt {
     pub checkpoint_manifest_sha256: String,
     /// `trackway`, the tool it was imported from, or `gate_test`: of a known-bad model, to test gates; never chosen by default.
     pub origin: String,
-    /// The evaluator.
     pub evaluator: Evaluator,
     /// The name of a further test set; null: that of `[evaluate]` itself.
     pub test_set: Option<String>,
@@ -82,7 +79,6 @@ pub struct EvaluationReceipt {
     pub notes: Vec<String>,
     /// When it began.
     pub started_at: Timestamp,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// SHA-256 over everything that is stored of it, once it has ended.
     pub receipt_sha256: Option<String>,
@@ -152,11 +148,9 @@ impl EvaluationReceipt {
 /// The result on a further test set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestSetResult {
-    /// Its name.
     pub name: String,
     /// The evaluation; null if these weights were not evaluated on it yet.
     pub evaluation_id: Option<String>,
-    /// The state of the evaluation.
     pub state: Option<EvaluationState>,
     /// Rows of predictions.
     pub rows: Option<u64>,
@@ -180,7 +174,6 @@ impl TestSetResult {
 /// The program that evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluator {
-    /// Its name.
     pub name: String,
     /// SHA-256 over the files of its command, the local modules that these import, the settings that they name, and the source files that it opened.
     pub digest: Option<String>,
@@ -233,7 +226,6 @@ pub struct CodeFile {
     pub path: String,
     /// SHA-256 of its bytes.
     pub sha256: String,
-    /// Its size.
     pub size_bytes: u64,
 }
 
@@ -242,7 +234,6 @@ pub struct CodeFile {
 pub struct TaskSet {
     /// As the run file names it.
     pub path: Option<String>,
-    /// Its version.
     pub version: Option<String>,
     /// SHA-256 of its content.
     pub sha256: Option<String>,
@@ -258,9 +249,7 @@ pub struct TaskSet {
 /// A judge model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judge {
-    /// The model.
     pub model: Option<String>,
-    /// The rubric.
     pub rubric: Option<String>,
 }
 
@@ -271,14 +260,12 @@ pub struct RawOutputs {
     pub path: String,
     /// SHA-256 of it.
     pub sha256: Option<String>,
-    /// Its rows.
     pub rows: Option<u64>,
 }
 
 /// One launch of the evaluator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluatorLaunch {
-    /// The launch.
     pub attempt_id: AttemptId,
     /// Why it ended; null while it runs.
     pub termination_reason: Option<TerminationReason>,
@@ -286,7 +273,6 @@ pub struct EvaluatorLaunch {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Wall seconds.
     pub wall_seconds: Option<f64>,
 }
 
@@ -328,7 +314,6 @@ pub struct AssessmentDetails {
     pub matched_classes: Vec<MatchedClass>,
     /// How metrics of classes are averaged.
     pub average: Option<Average>,
-    /// Each class.
     pub classes: Vec<ClassMetrics>,
     /// Rows by label and prediction.
     pub confusion: Option<Confusion>,
@@ -346,7 +331,6 @@ pub struct AssessmentDetails {
 pub struct ImportedEvaluation {
     /// False: it was imported before.
     pub is_new: bool,
-    /// Its receipt.
     #[serde(flatten)]
     pub receipt: EvaluationReceipt,
 }

@@ -28,7 +28,6 @@ use crate::runs::{RunAmendment, RungSummary};
 /// Explains an attempt, or the last attempt of a run: what ran, why it ended, which checkpoint is valid, what to do next.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// The run.
     pub run: ExplainedRun,
     /// The explanation in at most ten lines.
     #[serde(default)]
@@ -106,7 +105,6 @@ pub struct Explanation {
     pub artifacts: Vec<AttemptArtifact>,
     /// Other completed runs with the same config, data and seed.
     pub same_inputs: Vec<SameInputsRun>,
-    /// What it cost.
     pub cost: AttemptCost,
     /// The last lines it printed, stderr before stdout: at most 8 of each and 200 characters of a line, with `…` where more follow.
     pub last_lines: Vec<String>,
@@ -182,7 +180,6 @@ fn passing(detected: &[&Detection]) -> Option<String> {
 pub struct ShortLine {
     /// What it is about: `run`, `cause`, `evidence`, `warning`, `health`, `checkpoint`, `changed`, `cost`, `next`.
     pub name: String,
-    /// The line.
     pub text: String,
 }
 
@@ -260,11 +257,8 @@ impl Explanation {
 /// The run of an explanation.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedRun {
-    /// Its id.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
-    /// Its state.
     pub state: RunState,
     /// The family it is counted with.
     pub model_family: Option<String>,
@@ -276,13 +270,11 @@ pub struct ExplainedRun {
     pub config_sha256: String,
     /// SHA-256 over the hashes of all data sets.
     pub data_sha256: Option<String>,
-    /// The seed.
     pub seed: Option<u64>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// What a person noted about it.
     pub note: Option<String>,
-    /// Since when lists leave it out; null: they show it.
+    /// When it was hidden; null if it is visible.
     pub hidden_at: Option<Timestamp>,
     /// Changes of its name, note and tags and of whether lists show it, oldest first.
     pub amendments: Vec<RunAmendment>,
@@ -291,7 +283,6 @@ pub struct ExplainedRun {
 /// The attempt of an explanation.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedAttempt {
-    /// Its id.
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
@@ -299,7 +290,6 @@ pub struct ExplainedAttempt {
     pub rung: String,
     /// The attempt it follows.
     pub parent_attempt_id: Option<AttemptId>,
-    /// Its state.
     pub state: AttemptState,
     /// The command, secrets removed.
     pub command: Vec<String>,
@@ -317,7 +307,6 @@ pub struct ExplainedAttempt {
     pub container_digest: Option<String>,
     /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The committed step it continued from.
     pub resumed_from_step: Option<Step>,
@@ -325,13 +314,11 @@ pub struct ExplainedAttempt {
     pub resumed_from_manifest_sha256: Option<String>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// The script's own exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Its folder.
     pub folder: String,
     /// What shows that it took what it was given.
     pub inputs: AttemptInputs,
@@ -355,7 +342,6 @@ pub struct AttemptInputs {
     pub rung_rows_total: Option<u64>,
     /// Batches it was to skip after a roll back, as half-open ranges.
     pub skip_batches: Option<String>,
-    /// How many of them it skipped.
     pub skipped_batch_count: Option<u64>,
     /// The run whose weights it started with; null: its own.
     pub warm_start_run_id: Option<RunId>,
@@ -422,9 +408,7 @@ pub struct EvaluatorVersion {
 /// A late fact about an attempt, beside its receipt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Amendment {
-    /// Its id.
     pub amendment_id: String,
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// When it was written.
     pub at: Timestamp,
@@ -436,14 +420,12 @@ pub struct Amendment {
     pub old_text: Option<String>,
     /// The value as it is known now; null: it is not known.
     pub new_text: Option<String>,
-    /// Why.
     pub why: String,
 }
 
 /// An attempt in short.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptSummary {
-    /// Its id.
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
@@ -451,7 +433,6 @@ pub struct AttemptSummary {
     pub rung: String,
     /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// Why it ended; null while it runs.
     pub termination_reason: Option<TerminationReason>,
@@ -463,7 +444,6 @@ pub struct AttemptSummary {
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step, if any.
     /// Null: it succeeded, runs, or reported no step.
@@ -473,7 +453,6 @@ pub struct AttemptSummary {
     /// What of it cannot be compared with the attempt before it.
     #[serde(default)]
     pub unknown: Vec<UnknownChange>,
-    /// Wall seconds.
     pub wall_seconds: Option<f64>,
     /// The rule that named the reason.
     pub rule: Option<String>,
@@ -506,18 +485,15 @@ pub struct ExplainedDataSet {
     pub name: String,
     /// The hash of its content.
     pub data_sha256: String,
-    /// Number of its files.
     pub file_count: u64,
     /// Number of its rows, if the format has rows.
     pub rows: Option<u64>,
-    /// Its size.
     pub size_bytes: u64,
 }
 
 /// Where an attempt ran.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptPlacement {
-    /// The launcher.
     pub launcher: String,
     /// The scheduler's job id, or the process id.
     pub job_id: Option<String>,
@@ -551,7 +527,6 @@ pub struct TimelineEvent {
 /// Why an attempt ended.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Termination {
-    /// The reason.
     pub reason: TerminationReason,
     /// The cause in one sentence.
     pub cause: String,
@@ -620,7 +595,6 @@ pub fn exit_status(exit_code: Option<i32>, signal: Option<i32>) -> Option<String
 /// A reason that is possible too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondaryReason {
-    /// The reason.
     pub reason: TerminationReason,
     /// The rule that names it.
     pub rule: String,
@@ -636,7 +610,6 @@ pub struct SecondaryReason {
 pub struct ResumeProofSummary {
     /// Its id in the table `resume_proofs`.
     pub proof_id: ProofId,
-    /// Its verdict.
     pub verdict: ProofVerdict,
     /// Why, for every verdict but `equal`.
     pub why: Option<String>,
@@ -644,7 +617,6 @@ pub struct ResumeProofSummary {
     pub at: Timestamp,
     /// Steps of each launch.
     pub steps: Step,
-    /// The step of the kill.
     pub killed_at_step: Option<Step>,
     /// The step that the killed launch was resumed from.
     pub resumed_from_step: Option<Step>,
@@ -655,9 +627,7 @@ pub struct ResumeProofSummary {
 /// The decision after an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RetryDecision {
-    /// The number of that attempt.
     pub after_attempt_number: Option<u32>,
-    /// The decision.
     pub decision: Decision,
     /// The rule that decided.
     pub rule: String,
@@ -694,7 +664,6 @@ impl RetryDecision {
 /// A metric of an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MetricSummary {
-    /// Its name.
     pub name: String,
     /// Number of points.
     pub count: u64,
@@ -724,7 +693,6 @@ pub struct MachineSummary {
 /// A value of the machine over an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineValue {
-    /// Its name.
     pub name: String,
     /// The mean over the samples.
     pub mean: Option<f64>,
@@ -732,7 +700,6 @@ pub struct MachineValue {
     pub min: Option<f64>,
     /// The greatest.
     pub max: Option<f64>,
-    /// The last.
     pub last: Option<f64>,
 }
 
@@ -753,7 +720,6 @@ pub struct LoopTime {
 /// A parameter.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptParameter {
-    /// Its name.
     pub name: String,
     /// Its last value.
     pub value: String,
@@ -766,7 +732,6 @@ pub struct AttemptParameter {
 /// A tag.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptTag {
-    /// Its name.
     pub name: String,
     /// Its last value.
     pub value: String,
@@ -779,7 +744,6 @@ pub struct AttemptArtifact {
     pub name: String,
     /// The hash of its content: its name in the attempt's folder `artifacts`.
     pub blake3: String,
-    /// Its size.
     pub size_bytes: u64,
     /// The step it was recorded at, if any.
     pub step: Option<Step>,
@@ -788,9 +752,7 @@ pub struct AttemptArtifact {
 /// Another run with the same config, data and seed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SameInputsRun {
-    /// The run.
     pub run_id: RunId,
-    /// Its state.
     pub state: RunState,
     /// Metrics whose last value differs, at the same step: name, value there, value here.
     pub differing_metrics: Vec<(String, f64, f64)>,
@@ -840,7 +802,6 @@ impl SameInputsRun {
 /// What an attempt and its run cost.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptCost {
-    /// Wall seconds of the attempt.
     pub wall_seconds: Option<f64>,
     /// GPUs allocated × wall seconds.
     pub gpu_seconds: Option<f64>,
@@ -871,7 +832,6 @@ pub struct AttemptCost {
 pub struct CostBeside {
     /// How many evaluations, diagnoses and rehearsals there were.
     pub runs: u64,
-    /// Their wall seconds.
     pub wall_seconds: f64,
     /// GPUs allocated × their wall seconds.
     pub gpu_seconds: f64,
@@ -882,9 +842,7 @@ pub struct CostBeside {
 /// A pre-flight check as the receipt has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedCheck {
-    /// Its name.
     pub name: String,
-    /// Its verdict.
     pub verdict: Verdict,
     /// Whether it forbade the launch.
     pub blocks: bool,

@@ -39,9 +39,7 @@ closed_list!(
 /// A run, exported.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunExport {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// The folder that was written.
     pub folder: String,
@@ -60,9 +58,7 @@ pub struct ExportedFile {
     pub evaluation_id: Option<String>,
     /// Its path below the folder.
     pub path: String,
-    /// Its rows.
     pub rows: u64,
-    /// Its size.
     pub size_bytes: u64,
     /// SHA-256 of it.
     pub sha256: String,

@@ -10,7 +10,6 @@ use trackway_tower::gate::{GateEvidence, JudgedGate};
 pub struct GateReceipt {
     /// SHA-256 of evaluation, weights, baseline, rules, verdicts and evidence.
     pub gate_receipt_id: String,
-    /// The evaluation.
     pub evaluation_id: String,
     /// SHA-256 of the manifest of the weights.
     pub checkpoint_manifest_sha256: String,
@@ -18,7 +17,6 @@ pub struct GateReceipt {
     pub baseline_evaluation_id: Option<String>,
     /// The worst verdict of the gates.
     pub verdict: GateVerdict,
-    /// Each gate.
     pub gates: Vec<JudgedGate>,
     /// Gates that were never verified against a known-bad model: they allow no promotion.
     pub unverified: Vec<String>,
@@ -39,13 +37,10 @@ pub struct GateFixture {
 /// The verdict of one gate on one known-bad model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateTest {
-    /// The gate.
     pub rule: String,
     /// The known-bad model.
     pub fixture: String,
-    /// The verdict.
     pub verdict: GateVerdict,
-    /// Why.
     pub why: String,
 }
 

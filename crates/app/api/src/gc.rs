@@ -13,21 +13,18 @@ pub struct GcReport {
     pub gone: Vec<DeletedRun>,
     /// Runs that are kept although the condition selects them.
     pub kept: Vec<KeptRun>,
-    /// What was moved out of a script's way before a resume, of these runs: it is a user's own, and deleted only with `--quarantine`.
+    /// What was moved out of a script's way before a resume, of these runs: it is a user's own, and deleted only with `--quarantined`.
     pub set_aside: Vec<SetAside>,
     /// Files that belong to no run: incomplete ones that a killed process left, and statistics of data that no later run is
     /// compared with. Only searched without a condition.
     pub leftovers: Vec<Leftover>,
-    /// Bytes that are freed.
     pub freed_bytes: u64,
 }
 
 /// A run whose logs and records are deleted.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DeletedRun {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// Bytes of its attempts' logs, records and Parquet files, of the files of its evaluators, and of the records and copied
     /// checkpoints of its diagnoses.
@@ -37,13 +34,10 @@ pub struct DeletedRun {
 /// Files of a script that were moved out of its way.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// Their folder below the home.
     pub path: String,
-    /// Their size.
     pub size_bytes: u64,
     /// Whether they are deleted, or would be; else they are kept.
     pub goes: bool,
@@ -52,11 +46,8 @@ pub struct SetAside {
 /// A run that is kept.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct KeptRun {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
-    /// Why it is kept.
     pub why: String,
 }
 
@@ -65,7 +56,6 @@ pub struct KeptRun {
 pub struct Leftover {
     /// Its path below the home.
     pub path: String,
-    /// Its size.
     pub size_bytes: u64,
     /// Why it is not in use.
     pub why: String,

@@ -7,7 +7,7 @@ use trackway_core::RunId;
 /// What an import did.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ImportReport {
-    /// The tool: `mlflow`, `wandb`, `tensorboard` or `neptune`.
+    /// The tool: `mlflow`, `wandb` or `tensorboard`.
     pub tool: String,
     /// The runs of the store, in its order.
     pub runs: Vec<ImportedRun>,
@@ -28,7 +28,6 @@ pub struct ImportReport {
 pub struct ImportedRun {
     /// The run in the ledger.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// Its name in the tool, if that has another meaning here; null: the name was kept.
     pub renamed_from: Option<String>,
@@ -36,7 +35,6 @@ pub struct ImportedRun {
     pub origin_id: String,
     /// Whether it is new in the ledger.
     pub is_new: bool,
-    /// Number of its metrics.
     pub metric_count: u64,
     /// Number of their values.
     pub point_count: u64,

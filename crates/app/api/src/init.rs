@@ -11,9 +11,7 @@ use trackway_core::{RunId, closed_list};
 pub struct NewRunFile {
     /// The file that was written.
     pub path: String,
-    /// The name of the run.
     pub name: String,
-    /// The command.
     pub command: Vec<String>,
     /// The framework that the script imports.
     pub framework: Framework,
@@ -38,7 +36,6 @@ pub struct NewRunFile {
 /// A section `[data.NAME]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundDataSet {
-    /// Its name.
     pub name: String,
     /// Its file.
     pub path: String,

@@ -44,7 +44,6 @@ closed_list!(
 pub struct ScoreReport {
     /// The table with the predictions.
     pub out: String,
-    /// Its rows.
     pub rows: u64,
     /// Rows that could not be read and were not scored.
     pub rows_rejected: u64,
@@ -67,7 +66,6 @@ pub struct ScoreReport {
 /// What probing a model showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeReport {
-    /// The probes.
     #[serde(flatten)]
     pub found: ProbeAnswer,
     /// Rows of the table.

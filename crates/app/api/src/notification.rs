@@ -29,7 +29,6 @@ closed_list!(
 pub struct Notification {
     /// Version of the document: 1. It grows only if a field changes its meaning.
     pub version: u32,
-    /// What it is about.
     pub about: NotificationAbout,
     /// When it was made.
     pub at: Timestamp,
@@ -46,11 +45,8 @@ pub struct Notification {
 /// The run of a notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NotifiedRun {
-    /// Its id.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
-    /// Its state.
     pub state: RunState,
     /// The person who answers for it.
     pub owner: Option<String>,
@@ -74,7 +70,6 @@ pub struct NotifiedRun {
 /// What a detector found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NotifiedDetection {
-    /// The detector.
     pub detector: Detector,
     /// How bad it is.
     pub severity: DetectionSeverity,
@@ -89,7 +84,6 @@ pub struct NotifiedDetection {
 pub struct NotifiedGate {
     /// As it is in the run file.
     pub rule: String,
-    /// The verdict.
     pub verdict: GateVerdict,
     /// An explanation with the numbers.
     pub why: String,

@@ -16,7 +16,6 @@ use crate::verify::VerifyReport;
 /// What happened to a run, from evidence only: null means that the evidence does not show it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Postmortem {
-    /// The run.
     pub run: ExplainedRun,
     /// When this was made.
     pub made_at: Timestamp,
@@ -56,7 +55,6 @@ impl Postmortem {
 /// What the failures of a run cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Impact {
-    /// Number of attempts.
     pub attempt_count: u64,
     /// Number of those that did not succeed.
     pub failed_count: u64,
@@ -80,7 +78,6 @@ pub struct Impact {
 /// What attempts spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
-    /// Wall hours.
     pub wall_hours: Option<f64>,
     /// GPUs × wall hours.
     pub gpu_hours: Option<f64>,
@@ -91,7 +88,6 @@ pub struct Spent {
 /// An attempt that did not succeed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FailedAttempt {
-    /// Its id.
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
@@ -99,7 +95,6 @@ pub struct FailedAttempt {
     pub rung: String,
     /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The host names, separated by commas.
     pub hosts: Option<String>,
@@ -109,7 +104,6 @@ pub struct FailedAttempt {
     pub signal: Option<i32>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// Steps that it trained and that do not count.
     pub lost_steps: Option<u64>,
@@ -119,9 +113,7 @@ pub struct FailedAttempt {
     pub recovery_seconds: Option<f64>,
     /// The peak resident memory of its processes.
     pub peak_rss_bytes: Option<u64>,
-    /// The memory of its host.
     pub host_memory_bytes: Option<u64>,
-    /// What it spent.
     pub spent: Spent,
     /// Why it ended, with its evidence, and the other reasons that are possible.
     pub termination: Termination,

@@ -37,7 +37,6 @@ pub struct PreflightReport {
     pub imbalance: Option<ImbalanceReport>,
     /// The device memory that the run needs; null without a model.
     pub memory: Option<MemoryReport>,
-    /// The runs of its rehearsals.
     pub rehearsals: Vec<RunId>,
     /// Distributions for pages; `trackway data profile` has the statistics.
     #[serde(skip)]
@@ -82,7 +81,6 @@ closed_list!(
 pub struct DriftComparison {
     /// Its name in the run file.
     pub data_set: String,
-    /// What it was compared with.
     pub compared_with: DriftReference,
     /// The path of the reference, or the name of the data set there.
     pub reference: String,
@@ -117,16 +115,13 @@ pub struct Quote {
 pub struct SetQuote {
     /// Its name in the run file.
     pub name: String,
-    /// Number of its files.
     pub file_count: usize,
-    /// Their bytes.
     pub size_bytes: u64,
 }
 
 /// One column of all data sets, to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnChart {
-    /// The column.
     pub name: String,
     /// Whether it is the label.
     pub is_label: bool,

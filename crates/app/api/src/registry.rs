@@ -19,13 +19,10 @@ pub struct Model {
     pub created_at: Timestamp,
     /// The number of its newest change.
     pub change_number: u64,
-    /// Number of versions.
     pub version_count: u32,
     /// The version in production.
     pub production_version: Option<Version>,
-    /// Since when.
     pub production_since: Option<Timestamp>,
-    /// The stage of each version.
     pub stages: BTreeMap<Version, ModelStage>,
     /// The version that each alias points to.
     pub aliases: BTreeMap<String, Version>,
@@ -51,7 +48,6 @@ pub struct ModelDetails {
 /// A version of a model: exactly these weights, where they came from, and what is known about them now.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ModelVersion {
-    /// The model.
     pub model: String,
     /// Its number, from 1.
     pub version: Version,
@@ -79,7 +75,6 @@ pub struct ModelVersion {
     pub lineage_sha256: String,
     /// SHA-256 of the run's config.
     pub config_sha256: String,
-    /// The commit of the code.
     pub code_commit: Option<String>,
     /// SHA-256 of the environment's packages or lock file.
     pub environment_sha256: Option<String>,
@@ -91,7 +86,6 @@ pub struct ModelVersion {
     pub signature: Option<Value>,
     /// A description by a person.
     pub description: Option<String>,
-    /// When it was registered.
     pub registered_at: Timestamp,
     /// Who registered it; null: the login is unknown.
     pub registered_by: Option<String>,
@@ -99,7 +93,6 @@ pub struct ModelVersion {
     pub duplicate_of: Option<Version>,
     /// The pin that keeps its checkpoint.
     pub pin: String,
-    /// Its stage.
     pub stage: ModelStage,
     /// The aliases that point to it.
     pub aliases: Vec<String>,
@@ -107,7 +100,6 @@ pub struct ModelVersion {
     pub evaluation_id: Option<String>,
     /// The newest gate receipt of that evaluation.
     pub gate_receipt_id: Option<String>,
-    /// The verdict of the gates.
     pub gates: Option<GateVerdict>,
     /// Its approvals, valid or not.
     pub approvals: Vec<Approval>,
@@ -120,7 +112,6 @@ pub struct ModelVersion {
 pub struct Registration {
     /// Whether it is a new version; false: exactly these weights were registered before, and nothing was added.
     pub is_new: bool,
-    /// The version.
     #[serde(flatten)]
     pub version: ModelVersion,
 }
@@ -128,11 +119,8 @@ pub struct Registration {
 /// The approval of a version with the evidence it had at that time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Its id.
     pub approval_id: String,
-    /// The model.
     pub model: String,
-    /// The version.
     pub version: Version,
     /// SHA-256 of model, version, weights and gate receipt: other evidence needs another approval.
     pub digest: String,
@@ -140,9 +128,7 @@ pub struct Approval {
     pub gate_receipt_id: String,
     /// Who approved it.
     pub approver: String,
-    /// When.
     pub at: Timestamp,
-    /// When it expires.
     pub expires_at: Timestamp,
     /// The reason given by that person.
     pub why: Option<String>,
@@ -151,7 +137,6 @@ pub struct Approval {
 /// A version was approved.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Approved {
-    /// The approval.
     #[serde(flatten)]
     pub approval: Approval,
     /// What still prevents a promotion to production.
@@ -161,9 +146,7 @@ pub struct Approved {
 /// The result of a promotion, a rollback or a change of an alias.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChanged {
-    /// The model.
     pub model: String,
-    /// The version.
     pub version: Option<Version>,
     /// The stage it is in now.
     pub stage: Option<ModelStage>,
@@ -211,11 +194,9 @@ pub struct Deployed {
 /// A change of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChangeEntry {
-    /// The model.
     pub model: String,
     /// Its place in the history of the model, from 1, without gaps.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
     /// What was done.
     pub kind: ModelChange,
@@ -244,15 +225,12 @@ pub struct ModelChangeEntry {
 /// A model at a given time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelAt {
-    /// The model.
     pub model: String,
-    /// The time.
     pub at: Timestamp,
     /// The version that was in production.
     pub production_version: Option<Version>,
     /// SHA-256 of the manifest of that version.
     pub manifest_sha256: Option<String>,
-    /// The stage of each version.
     pub stages: BTreeMap<Version, ModelStage>,
     /// The version that each alias pointed to.
     pub aliases: BTreeMap<String, Version>,

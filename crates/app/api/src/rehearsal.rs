@@ -50,7 +50,6 @@ pub struct RehearsalLaunch {
     /// Variables that entries of the retry plan set, after a launch that ran out of memory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
-    /// The launch.
     pub attempt_id: AttemptId,
     /// Why it ended.
     pub termination_reason: Option<TerminationReason>,
@@ -58,20 +57,16 @@ pub struct RehearsalLaunch {
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
-    /// Wall seconds.
     pub wall_seconds: Option<f64>,
 }
 
 /// The result of a proof of resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// Its id.
     pub proof_id: ProofId,
     /// The name of the run file's run.
     pub name: String,
-    /// The verdict.
     pub verdict: ProofVerdict,
     /// Why, for every verdict but `equal`.
     pub why: Option<String>,
@@ -119,9 +114,7 @@ pub struct Digests {
 /// A file of the training state that differs between two checkpoints of the same step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Its kind.
     pub kind: Kind,
-    /// Its name.
     pub name: String,
     /// How it differs, as text.
     pub what: String,
@@ -148,7 +141,6 @@ pub struct ProofLaunch {
     pub part: ProofPart,
     /// Its run, of kind `prove`.
     pub run_id: RunId,
-    /// The launch.
     pub attempt_id: AttemptId,
     /// Why it ended.
     pub termination_reason: Option<TerminationReason>,
@@ -156,8 +148,6 @@ pub struct ProofLaunch {
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
-    /// Wall seconds.
     pub wall_seconds: Option<f64>,
 }

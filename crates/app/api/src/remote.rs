@@ -46,9 +46,7 @@ pub struct Uploading {
 /// The attempt that was granted the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FencedBy {
-    /// Its epoch.
     pub epoch: u64,
-    /// The attempt.
     pub attempt_id: AttemptId,
 }
 
@@ -65,7 +63,7 @@ impl RemoteStatus {
         let location = &self.location;
         let counts = counts(self.waiting_commits, self.waiting_uploads);
         if let Some(FencedBy { epoch, attempt_id }) = &self.fenced_by {
-            return format!("{attempt_id} was granted the run at {location} (epoch {epoch})");
+            return format!("{attempt_id} now owns the checkpoints of the run at {location} (epoch {epoch})");
         }
         if let Some(since) = &self.out_of_reach_since {
             return format!("waiting for the remote {location} since {since}: {counts}");

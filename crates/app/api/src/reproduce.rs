@@ -7,9 +7,7 @@ use trackway_core::{AttemptId, RunId, closed_list};
 /// A folder that rebuilds an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduction {
-    /// The attempt.
     pub attempt_id: AttemptId,
-    /// Its run.
     pub run_id: RunId,
     /// The folder that was written.
     pub folder: String,
@@ -43,7 +41,6 @@ closed_list!(
 /// An attempt and its reproduction, compared.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReproductionCheck {
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// The run that reproduces it.
     pub run_id: RunId,

@@ -16,13 +16,11 @@ use crate::remote::RemoteStatus;
 /// A run, as lists have it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// The run.
     pub run_id: RunId,
     /// Its name; several runs may share one.
     pub name: String,
     /// What the run is for.
     pub kind: LaunchKind,
-    /// Its state.
     pub state: RunState,
     /// The family it is counted with.
     pub model_family: Option<String>,
@@ -34,9 +32,7 @@ pub struct Run {
     pub config_sha256: String,
     /// SHA-256 over the hashes of all data sets.
     pub data_sha256: Option<String>,
-    /// The seed.
     pub seed: Option<u64>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// When its first attempt began.
     pub started_at: Option<Timestamp>,
@@ -62,7 +58,7 @@ pub struct Run {
     pub note: Option<String>,
     /// Its tags as they are now.
     pub tags: BTreeMap<String, String>,
-    /// Since when lists leave it out; null: they show it.
+    /// When it was hidden; null if it is visible.
     pub hidden_at: Option<Timestamp>,
     /// The values of the names in `--columns`, `--sort` and `--where`, each by its name without quotes; null: the run lacks it.
     pub values: BTreeMap<String, Value>,
@@ -73,9 +69,7 @@ pub struct Run {
 /// A run whose supervisor continues without the terminal.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DetachedRun {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// The attempt that was launched; null: the supervisor attached to one that was running already.
     pub attempt_id: Option<AttemptId>,
@@ -90,15 +84,12 @@ pub struct DetachedRun {
 /// A run after changes of what it is called or how lists show it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AmendedRun {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// What a person noted about it.
     pub note: Option<String>,
-    /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Since when lists leave it out; null: they show it.
+    /// When it was hidden; null if it is visible.
     pub hidden_at: Option<Timestamp>,
     /// The changes that were made now; what was so already is not among them.
     pub changes: Vec<RunAmendment>,
@@ -107,7 +98,6 @@ pub struct AmendedRun {
 /// A change of what a run is called or how lists show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunAmendment {
-    /// Its id.
     pub amendment_id: String,
     /// When it was made.
     pub at: Timestamp,
@@ -128,9 +118,7 @@ pub struct RunAmendment {
 /// How a run ended, or its state when the supervisor detached.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunOutcome {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
     /// Its state; `running` and `waiting` when the supervisor detached.
     pub state: RunState,
@@ -189,7 +177,6 @@ impl RunReport {
 /// How an attempt ended.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptOutcome {
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
@@ -205,11 +192,9 @@ pub struct AttemptOutcome {
     pub signal: Option<i32>,
     /// GPUs allocated × wall seconds.
     pub gpu_seconds: Option<f64>,
-    /// Wall seconds.
     pub wall_seconds: Option<f64>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// The committed step it continued from.
     pub resumed_from_step: Option<Step>,
@@ -218,7 +203,6 @@ pub struct AttemptOutcome {
 /// A rung of a run's ladder, over all its sealed attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RungSummary {
-    /// The run.
     pub run_id: RunId,
     /// The rung, such as `10%`.
     pub rung: String,
@@ -234,7 +218,6 @@ pub struct RungSummary {
     pub last_attempt_id: AttemptId,
     /// The last step that any of them reported.
     pub last_step: Option<Step>,
-    /// Wall seconds of all of them.
     pub wall_seconds: f64,
     /// GPUs allocated × wall seconds, over all of them.
     pub gpu_seconds: f64,
@@ -271,7 +254,6 @@ closed_list!(
 /// A run was asked to stop.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequested {
-    /// The run.
     pub run_id: RunId,
     /// Its live attempt; between two attempts, the last one.
     pub attempt_id: Option<AttemptId>,
@@ -292,7 +274,6 @@ closed_list!(
 /// A run goes back to an earlier checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RolledBack {
-    /// The run.
     pub run_id: RunId,
     /// The attempt that is abandoned.
     pub attempt_id: AttemptId,

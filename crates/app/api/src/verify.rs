@@ -75,11 +75,9 @@ pub struct VerifyReport {
 /// One kind of what is sealed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedKind {
-    /// The kind.
     pub kind: SealedKind,
     /// How many are what was sealed.
     pub hold_count: u64,
-    /// How many differ.
     pub differ_count: u64,
     /// How many are not sealed yet.
     pub open_count: u64,
@@ -90,12 +88,10 @@ pub struct VerifiedKind {
 /// Something that differs from what was sealed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Differing {
-    /// Its kind.
     pub kind: SealedKind,
     /// Its run; null: it has none, or it cannot be read.
     pub run_id: Option<RunId>,
     /// Its id; of a checkpoint its folder, of a file its path below the home.
     pub id: String,
-    /// What differs.
     pub why: String,
 }

@@ -15,11 +15,8 @@ use crate::runs::RungSummary;
 /// A sample of a run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunSample {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
-    /// Its state.
     pub state: RunState,
     /// The newest attempt.
     pub attempt_id: Option<AttemptId>,
@@ -35,7 +32,6 @@ pub struct RunSample {
     pub attempt_state: Option<AttemptState>,
     /// How long it has been running, or ran.
     pub running_seconds: Option<f64>,
-    /// Its progress.
     pub progress: Progress,
     /// The number of steps that the script announced.
     pub total_steps: Option<u64>,
@@ -88,9 +84,7 @@ pub struct LiveCurve {
 /// A retry budget of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    /// Its name.
     pub name: String,
-    /// What is spent.
     pub spent: f64,
     /// What there is in all; null: no limit.
     pub limit: Option<f64>,

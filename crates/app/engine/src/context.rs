@@ -8,6 +8,7 @@ use trackway_core::{Clock, Ids};
 use trackway_data::ReadContext;
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
+use trackway_records::LiveRecords;
 use trackway_redact::Redactor;
 use trackway_system::{Cancel, SystemClock, SystemIds};
 
@@ -59,6 +60,8 @@ pub struct Context {
     /// Where the state is.
     pub home: Home,
     pub(crate) ledger: Ledger,
+    /// The records of attempts that are not sealed, as far as searches read them.
+    pub live_records: LiveRecords,
     pub(crate) patience: Patience,
     pub(crate) launchers: Launchers,
     /// This program, which runs `__shim` and `score`.
@@ -127,6 +130,7 @@ impl Context {
         let ledger = Ledger::open(&home.ledger_location())?;
         let Dependencies { clock, ids, launchers, binary, cancel, read_context, webhook } = dependencies;
         let context = Self {
+            live_records: LiveRecords::of(home.folder()),
             home,
             ledger,
             patience: Patience::default(),

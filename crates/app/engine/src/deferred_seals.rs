@@ -33,7 +33,6 @@ pub struct SetAside {
     pub why: String,
     /// How often it was tried.
     pub try_count: u32,
-    /// When it was tried first.
     pub first_tried_at: Timestamp,
     /// Before this no command tries again, unless it names this very run.
     pub next_try_at: Timestamp,

@@ -1,4 +1,4 @@
-//! Where Trackway keeps its state (DESIGN §3.13).
+//! Where Trackway keeps its state.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -115,7 +115,7 @@ impl Home {
                 self.folder().display()
             );
             AppError::new(ErrorKind::Usage, message).hint(
-                "let its owner, who must be in that group, run the first command with TRACKWAY_HOME_GROUP",
+                "the owner of the home must be in that group and set TRACKWAY_HOME_GROUP on the first command",
             )
         })
     }

@@ -86,7 +86,7 @@ impl Context {
                 return Err(error);
             }
             let pause_micros = self.note_failure();
-            self.tell_once(&error);
+            self.report_once(&error);
             if !self.pause(began_micros, pause_micros) {
                 return Err(
                     error.hint("nothing is lost: the next command continues from the files of the attempt")
@@ -154,7 +154,7 @@ impl Context {
         }
     }
 
-    fn tell_once(&self, error: &AppError) {
+    fn report_once(&self, error: &AppError) {
         let first = !std::mem::replace(&mut self.outage().reported, true);
         if let (true, Some(tell)) = (first, &self.patience.tell) {
             tell(&format!("waiting for the ledger; nothing is lost meanwhile: {error}"));

@@ -10,16 +10,13 @@ pub use trackway_launch::{Stream, TerminalStreams};
 pub enum Notice {
     /// The plan is made and stored.
     RunStarted {
-        /// The run.
         run_id: RunId,
-        /// Its name.
         name: String,
         /// SHA-256 of what decides the result.
         config_sha256: String,
     },
     /// An attempt was handed to the launcher.
     AttemptStarted {
-        /// The attempt.
         attempt_id: AttemptId,
         /// Counted from 1 in the run.
         attempt_number: u32,
@@ -32,7 +29,6 @@ pub enum Notice {
     },
     /// An attempt's receipt is sealed.
     AttemptEnded {
-        /// The attempt.
         attempt_id: AttemptId,
         /// Counted from 1 in the run.
         attempt_number: u32,
@@ -54,7 +50,6 @@ pub enum Notice {
     },
     /// A detector found something.
     Detected {
-        /// The detector.
         detector: Detector,
         /// How bad it is.
         severity: DetectionSeverity,

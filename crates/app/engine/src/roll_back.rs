@@ -8,11 +8,11 @@ use trackway_tower::roll_back::Back;
 
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
-pub use crate::run::changes::Seen;
+pub use crate::run::changes::FaultRange;
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
 use crate::run::home_copy::refuse_in_a_copy;
 use crate::run::roll_back::{go_back, place, place_before, rows, sentence, skipped};
-use crate::run::supervision::Taken;
+use crate::run::supervision::SupervisionClaim;
 use crate::{Context, run};
 
 /// A request of a user.
@@ -22,7 +22,6 @@ pub struct RollBackRequest {
     pub to_step: Option<Step>,
     /// Batches to skip from then on, counted from 0 over all passes through the data.
     pub skip: Option<BatchRange>,
-    /// Why.
     pub why: String,
     /// The user.
     pub person: Option<String>,
@@ -51,7 +50,7 @@ pub fn way_back(
     context: &Context,
     run: &RunRow,
     last: &AttemptRow,
-    seen: &Seen,
+    seen: &FaultRange,
 ) -> Result<Option<WayBack>, AppError> {
     let before = rows(context, run.run_id)?;
     if let Some(done) = before.last().filter(|row| row.attempt_id == last.attempt_id) {
@@ -142,8 +141,8 @@ fn roll_back_at_rest(
     decided: &RollBackDecided,
 ) -> Result<String, AppError> {
     let _supervision = match run::try_supervise(context, run.run_id)? {
-        Taken::Mine(supervision) => supervision,
-        Taken::By(holder) => {
+        SupervisionClaim::Mine(supervision) => supervision,
+        SupervisionClaim::By(holder) => {
             let message = format!("run `{}` waits for its next attempt under {holder}", run.name);
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint(format!("stop it first: trackway stop {}", run.run_id)));

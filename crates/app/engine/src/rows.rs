@@ -9,7 +9,7 @@ use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
-use trackway_launch::{AttemptChannel, FolderChannel, Placement, Seen};
+use trackway_launch::{AttemptChannel, FolderChannel, ObservedAttempt, Placement};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState,
     RungRow,
@@ -167,7 +167,7 @@ impl Context {
     }
 
     /// What its launcher sees of an attempt now.
-    pub(crate) fn observe(&self, placement: &Placement) -> Result<Seen, AppError> {
+    pub(crate) fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, AppError> {
         let launcher = self.launchers.of(placement)?;
         launcher.observe(placement).map_err(|error| AppError::fault("the launcher", &error))
     }

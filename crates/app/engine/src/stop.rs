@@ -12,7 +12,7 @@ use crate::actions::{self, ActionKind, OwnAction};
 use crate::control;
 use crate::error::AppError;
 use crate::json_file::read_if_sound;
-use crate::run::supervision::Taken;
+use crate::run::supervision::SupervisionClaim;
 use crate::run::{self, StoredJob};
 
 /// Requests the end of the live attempt of a run: through the control file and SIGTERM, or at once. A second request is
@@ -59,7 +59,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppError> {
     let path = context.home.layout.run(run.run_id).stop();
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
-    if let Taken::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
+    if let SupervisionClaim::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
         context.set_run_state(run.run_id, RunState::Stopped)?;
         let _ = trackway_files::unlink(&path);
     }

@@ -18,7 +18,6 @@ pub struct AmendRequest {
     pub field: String,
     /// The value as it is known now; `None`: it is not known.
     pub value: Option<String>,
-    /// Why.
     pub why: String,
     /// Who writes it.
     pub author: String,

@@ -18,7 +18,6 @@ pub const NOTE_BYTES_MAX: usize = 16 << 10;
 /// What to change; what is empty stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct RunChanges {
-    /// Its name.
     pub name: Option<Name>,
     /// Its note; an empty one removes it.
     pub note: Option<String>,
@@ -28,9 +27,7 @@ pub struct RunChanges {
     pub untag: Vec<String>,
     /// Whether lists leave it out.
     pub hidden: Option<bool>,
-    /// Why.
     pub why: Option<String>,
-    /// Who changes it.
     pub author: String,
 }
 

@@ -25,13 +25,12 @@ pub use trackway_evaluate::{
 };
 use trackway_sql::{Answer, RowPredicate};
 
-use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::data::table::{ReadObserver, TableRequest, data_error};
 use crate::slices::SlicesOnlooker;
 
 /// A named part of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedPredicate {
-    /// Its name.
     pub name: String,
     /// A condition on the table's columns in SQL.
     pub sql: String,
@@ -48,7 +47,6 @@ pub struct AssessRequest {
     pub table: TableRequest,
     /// All but the slices.
     pub spec: Spec,
-    /// The slices.
     pub slices: Vec<NamedPredicate>,
     /// Predictions of another model for the same rows.
     pub baseline: Option<TableRequest>,
@@ -78,7 +76,7 @@ pub fn assess(
 fn assess_with(
     base: &Path,
     request: &AssessRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
     watch: &SearchObserver<'_>,
 ) -> Result<Assessment, AppError> {
     let frame = read(base, &request.table, "predictions", onlooker)?;
@@ -99,7 +97,12 @@ fn assess_with(
     assess_watched(&frame, &spec, Some(sides), watch).map_err(refused)
 }
 
-fn read(base: &Path, table: &TableRequest, set: &str, onlooker: &Onlooker<'_>) -> Result<Frame, AppError> {
+fn read(
+    base: &Path,
+    table: &TableRequest,
+    set: &str,
+    onlooker: &ReadObserver<'_>,
+) -> Result<Frame, AppError> {
     let mut source = table.open(base, set)?;
     let everything = (usize::MAX, 0);
     let (frame, coverage) =

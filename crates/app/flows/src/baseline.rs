@@ -36,7 +36,6 @@ const PRODUCTION: &str = "production";
 
 /// What is evaluated: a checkpoint of a run, on tasks.
 pub struct Candidate<'a> {
-    /// The run.
     pub run: &'a RunRow,
     /// The manifest of the checkpoint.
     pub manifest_sha256: &'a str,

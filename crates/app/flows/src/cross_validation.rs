@@ -18,7 +18,7 @@ use trackway_ledger::{EvaluationState, RunState};
 use trackway_statistics::fold_mean_interval;
 
 use crate::data::data_error;
-use crate::data::table::Onlooker;
+use crate::data::table::ReadObserver;
 use crate::preflight::{PreflightReporter, Selection};
 use crate::train::{RunRequest, run};
 
@@ -38,7 +38,6 @@ pub struct CrossValidateRequest {
     pub file: PathBuf,
     /// The values of `--set`.
     pub overrides: Vec<String>,
-    /// How many folds.
     pub folds: usize,
     /// What the folds are made by; none: groups where the training set names a `group`, else single rows.
     pub method: Option<SplitMethod>,
@@ -76,7 +75,7 @@ struct Fold {
 pub fn cross_validate(
     context: &Context,
     request: &CrossValidateRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
     reporter: &dyn PreflightReporter,
 ) -> Result<CrossValidation, AppError> {
     if !(FOLDS_MIN..=FOLDS_MAX).contains(&request.folds) {
@@ -239,7 +238,7 @@ fn divided(
     request: &CrossValidateRequest,
     plan: &Plan,
     folder: &Path,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<(CrossValidation, Vec<Fold>), AppError> {
     let (name, spec) = &plan.train;
     let mut source = Source::open(&plan.base, name, spec, &context.read_context).map_err(data_error)?;
@@ -301,7 +300,7 @@ fn written(
     source: &Source,
     folder: &Path,
     parts: &[Option<Part>],
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Fold, AppError> {
     trackway_files::make_folders_of_user(folder)
         .map_err(|error| AppError::file("make the folder", folder, &error))?;

@@ -19,7 +19,7 @@ use trackway_engine::file_digest::file_sha256;
 use trackway_ledger::{EvaluationRow, LedgerError, RunRow};
 use trackway_sql::{QueryLimits, visit_metrics};
 
-use crate::data::table::{Onlooker, data_error, write_error};
+use crate::data::table::{ReadObserver, data_error, write_error};
 use crate::outputs::refuse_filled;
 use crate::query;
 
@@ -33,7 +33,7 @@ pub fn export(
     run_id: RunId,
     out: &Path,
     format: ExportFormat,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<RunExport, AppError> {
     let run = context.run_by_id(run_id)?;
     refuse_filled(out)?;
@@ -74,7 +74,7 @@ struct Export<'e> {
     context: &'e Context,
     folder: &'e Path,
     format: ExportFormat,
-    onlooker: &'e Onlooker<'e>,
+    onlooker: &'e ReadObserver<'e>,
 }
 
 impl Export<'_> {

@@ -14,7 +14,8 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
-use trackway_ledger::{AttemptState, CheckpointRow, EvaluationState, EventRow, RunRow, closed_files};
+use trackway_ledger::{AttemptState, CheckpointRow, EvaluationState, EventRow, RunRow};
+use trackway_records::closed_files;
 use trackway_sql::RunSearch;
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
@@ -43,7 +44,6 @@ pub struct GcRequest {
     pub quarantine: bool,
     /// A condition as in `trackway runs --where`; none: every run.
     pub condition: Option<String>,
-    /// The rule.
     pub rule: RetentionRule,
     /// Only return what would be deleted.
     pub dry_run: bool,

@@ -10,6 +10,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{
     ForeignRun, ForeignStore, ForeignTool, Omission, OmissionKind, Omissions, read_foreign,
 };
+use trackway_records::import_run;
 
 /// Imports every run of another tool's store that was not imported before; `on_run` is called with each. With `strict`, nothing is imported
 /// if something of the store would be left out or changed; the report says what.
@@ -28,7 +29,7 @@ pub fn import(
         let message = format!("there is no `{}`", path.display());
         return Err(AppError::new(ErrorKind::NotFound, message));
     }
-    let store = context.ledger_read(|_| read_foreign(tool, &path))?;
+    let store = read_foreign(tool, &path)?;
     let mut report = reported(context, tool, &store);
     if strict {
         report.changed.extend(store.runs.iter().filter_map(|run| renamed(&path, run)));
@@ -41,7 +42,7 @@ pub fn import(
         remove_secrets(context, &mut foreign);
         let now = context.clock.now();
         let imported = context
-            .ledger_write(|ledger| ledger.import_run(context.home.folder(), tool, &path, &foreign, now))?;
+            .ledger_write(|ledger| import_run(ledger, context.home.folder(), tool, &path, &foreign, now))?;
         let run = ImportedRun {
             run_id: imported.run_id,
             renamed_from: Some(foreign.name).filter(|own| *own != imported.name.as_str()),

@@ -121,7 +121,7 @@ fn fill(
         filling.evaluations(*run_id);
     }
     filling.restore_all(&row_copies::files(&home.layout.registry()));
-    filling.tell_missing()?;
+    filling.report_missing()?;
     let Filling { ledger, receipt_count, other_count, mut failed, mut missing, .. } = filling;
     let location = ledger.location();
     if ledger.is_empty()? {
@@ -297,7 +297,7 @@ impl Filling<'_> {
     }
 
     /// What is named in the files and is not in the ledger.
-    fn tell_missing(&mut self) -> Result<(), trackway_ledger::LedgerError> {
+    fn report_missing(&mut self) -> Result<(), trackway_ledger::LedgerError> {
         let known = self.ledger.known_attempts()?;
         for attempt_id in attempt_folders(self.home) {
             if !known.iter().any(|attempt| attempt.attempt_id == attempt_id) {

@@ -4,7 +4,7 @@ use trackway_core::LaunchKind;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::run::lock::RunLock;
-use trackway_engine::run::supervision::Taken;
+use trackway_engine::run::supervision::SupervisionClaim;
 use trackway_engine::run::{self, has_ended, seal};
 use trackway_ledger::AttemptRow;
 
@@ -44,7 +44,7 @@ pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, 
     let own = open.iter().filter(|attempt| context.home.layout.attempt(attempt.attempt_id).folder().is_dir());
     let sealed = own.filter(|attempt| {
         let _supervision = match locks.is_empty() {
-            true => match run::try_supervise(context, attempt.run_id).map(Taken::mine) {
+            true => match run::try_supervise(context, attempt.run_id).map(SupervisionClaim::mine) {
                 Ok(Some(supervision)) => Some(supervision),
                 _ => return false,
             },

@@ -13,7 +13,7 @@ pub use trackway_evaluate::search::{
     SliceChange, SliceVerdict,
 };
 
-use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::data::table::{ReadObserver, TableRequest, data_error};
 
 /// What is searched, and how.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct SlicesRequest {
 /// Observes the reading, then the search.
 pub struct SlicesOnlooker<'o> {
     /// Called with bytes, while the table is read.
-    pub reading: &'o Onlooker<'o>,
+    pub reading: &'o ReadObserver<'o>,
     /// Called with the number of predicates, and the candidates done and those there are of this number.
     pub searching: &'o (dyn Fn(usize, u64, u64) + Sync),
 }

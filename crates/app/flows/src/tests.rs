@@ -211,7 +211,7 @@ fn a_model_reaches_production_and_goes_back() {
     for part in ["`income` is left to go back to", "version 1 (since 2026-01-03T", "version 2 (2026-01-03T"] {
         assert!(refused.message.contains(part), "{part}: {refused}");
     }
-    assert!(refused.hints[0].ends_with("trackway registry rollback income --to 2"), "{refused:?}");
+    assert!(refused.hints[0].ends_with("trackway registry rollback income --to-version 2"), "{refused:?}");
 
     let view = model_view(&team.context, "income").unwrap();
     assert_eq!(view.production_version, Some(1));

@@ -52,7 +52,7 @@ pub fn run(
     let prepared = rechecked(begin(context, &start, LaunchKind::Train, reporter)?, &request.selection);
     let run_id = prepared.run.run_id;
     let Some(report) = report else {
-        tell_unchecked(context, run_id, &request)?;
+        report_unchecked(context, run_id, &request)?;
         return train(context, prepared, request.injection, reporter);
     };
     record(context, run_id, &report)?;
@@ -64,7 +64,7 @@ pub fn run(
             return Ok(RunReport { preflight: Some(report), ..done });
         }
     };
-    tell_not_launched(context, run_id, state, &report)?;
+    report_not_launched(context, run_id, state, &report)?;
     Ok(RunReport { preflight: Some(report), ..RunReport::of(outcome(context, run_id)?) })
 }
 
@@ -85,12 +85,12 @@ fn check_before_launch(
 }
 
 /// The receipt records that nothing was checked, and on whose request.
-fn tell_unchecked(context: &Context, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
+fn report_unchecked(context: &Context, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
     let Some(why) = &request.selection.skip_all else { return Ok(()) };
     tell(context, run_id, EventKind::PreflightSkipped, format!("launched without pre-flight: {why}"))
 }
 
-fn tell_not_launched(
+fn report_not_launched(
     context: &Context,
     run_id: RunId,
     state: RunState,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_api::compare::{
     ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
 };
-use trackway_core::text::quoted_list;
+use trackway_core::text::first_quoted;
 use trackway_core::{RunId, Rung, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::capture::leaves;
@@ -192,11 +192,9 @@ fn known_names(name: &str, metrics: &[String], evaluated: &[String]) -> String {
     let all: Vec<&String> = first.iter().chain(second).collect();
     let near = nearest(name, all.iter().map(|known| known.as_str()));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let more = all.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     match all.is_empty() {
         true => "they have no metrics".into(),
-        false => format!("{near}They have {}{more}", quoted_list(all.iter().take(NAMED_MAX))),
+        false => format!("{near}They have {}", first_quoted(&all, NAMED_MAX)),
     }
 }
 

@@ -4,9 +4,7 @@ use maud::{Markup, html};
 use trackway_api::models::ProbeReport;
 use trackway_core::text::{counted, metric};
 use trackway_data::personal::masked_cut;
-use trackway_evaluate::debug::{
-    Counterfactual, Curve, Dependence, HighRow, Importance, Leverage, Perturbation, Sensitivity,
-};
+use trackway_evaluate::debug::{Curve, Dependence, Importance, Perturbation, Sensitivity};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};
@@ -31,7 +29,6 @@ pub fn probe(subject: &str, report: &ProbeReport, about: &About) -> Page {
             ". The model scored " (counted(found.scored_rows, "row")) "."
         }
     };
-    let counterfactuals = found.counterfactuals.as_deref().unwrap_or_default();
     let body = html! {
         @if let Some(it) = &found.residuals { (section("Residuals", &residuals::residuals(it))) }
         @if !found.importance.is_empty() { (section("Importance", &importance(&found.importance))) }
@@ -41,8 +38,6 @@ pub fn probe(subject: &str, report: &ProbeReport, about: &About) -> Page {
             (section("Small steps", &small_steps(it)))
             (section("Slopes", &slopes(it)))
         }
-        @if !counterfactuals.is_empty() { (section("Smallest changes", &smallest_changes(counterfactuals))) }
-        @if let Some(it) = &found.leverage { (section("High-leverage rows", &leverage(it))) }
     };
     page(&format!("Probe of {subject}"), about, &lead, &body)
 }
@@ -183,53 +178,4 @@ fn slopes(sensitivity: &Sensitivity) -> Markup {
             }
         }),
     )
-}
-
-fn smallest_changes(counterfactuals: &[Counterfactual]) -> Markup {
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
-    explained(
-        "Counterfactuals: the fewest features, and the smallest changes to them, that flip the prediction of a row.",
-        &columns("Row: | Predicted | Then | Changes"),
-        counterfactuals.iter().map(|it| {
-            html! {
-                td.n { (it.row) }
-                td { (it.before) }
-                td { (it.after.as_deref().unwrap_or("no change found")) }
-                td {
-                    @for (index, (name, from, to)) in it.changes.iter().enumerate() {
-                        @if index > 0 { " · " }
-                        code { (name) } " " (value(from)) " → " (value(to))
-                    }
-                }
-            }
-        }),
-    )
-}
-
-fn leverage(leverage: &Leverage) -> Markup {
-    let sentence = format!(
-        "{}, mean leverage {}; {} above three times the mean. A row with a Cook's distance near 1 or above strongly influences the \
-         fit by itself.",
-        counted(leverage.parameters, "parameter"),
-        metric(leverage.mean),
-        counted(leverage.high, "row"),
-    );
-    let row = |it: &HighRow| {
-        html! {
-            td.n { (it.row) }
-            td.n { (metric(it.leverage)) }
-            td.n { (known(it.studentized)) }
-            td.n { (known(it.cook)) }
-            td {
-                @for (index, (name, value)) in it.values.iter().enumerate() {
-                    @if index > 0 { " · " }
-                    code { (name) } " " (value.as_deref().unwrap_or("missing"))
-                }
-            }
-        }
-    };
-    html! {
-        (explained(&sentence, &columns("Row: | Leverage: | Studentized residual: | Cook's distance: | Unusual in"), leverage.rows.iter().map(row)))
-        @if !leverage.skipped.is_empty() { p.dim { "Leverage is without " (leverage.skipped.join(", ")) "." } }
-    }
 }

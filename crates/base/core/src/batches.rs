@@ -12,7 +12,6 @@ pub const SKIPPED_RANGES_MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchRange {
-    /// The first batch.
     pub first: u64,
     /// The batch after the last one; above `first`.
     pub end: u64,

@@ -77,7 +77,6 @@ closed_list!(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Firing {
-    /// The detector.
     pub detector: Detector,
     /// How bad it is.
     pub severity: DetectionSeverity,

@@ -48,7 +48,6 @@ pub struct HealthReport {
 /// What is known of the weights in a checkpoint, and what a person decided about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
-    /// The state of the checkpoint.
     pub state: CheckpointState,
     /// The health of the attempt that wrote it; none: it is not known, or the receipt is older.
     pub health: Option<Health>,

@@ -118,7 +118,7 @@ macro_rules! schema_of_words {
 }
 
 closed_list!(
-    /// Why an attempt ended. The list is closed (REQUIREMENTS A3); `docs/termination-reasons.md` explains each.
+    /// Why an attempt ended. The list is closed; `docs/termination-reasons.md` explains each.
     TerminationReason, "termination reason", {
         /// Ended by itself with exit code 0.
         Completed = "completed",
@@ -278,7 +278,7 @@ impl TerminationReason {
 mod tests {
     use super::*;
 
-    /// Proves that the taxonomy is the one REQUIREMENTS A3 lists, and that every value is read back as itself.
+    /// Proves that the taxonomy has these reasons and no others, and that every value is read back as itself.
     #[test]
     fn the_taxonomy_is_closed_and_round_trips() {
         assert_eq!(TerminationReason::ALL.len(), 23);

@@ -10,7 +10,6 @@ use crate::Timestamp;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignOff {
-    /// The column.
     pub column: String,
     /// The kinds, as checks name them: `email`, `phone`, `payment_card`, `iban`, `national_id`, `ip_address`. Every
     /// kind must be named; there is no value for all.
@@ -26,7 +25,6 @@ pub struct SignOff {
 
 /// What is wrong with a sign-off: it does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SignOffError {
     #[error("the sign-off for `{column}` by {approved_by} ended on {until}")]
     Ended { column: String, approved_by: String, until: String },

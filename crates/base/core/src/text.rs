@@ -105,10 +105,17 @@ pub fn quoted_list<T: Display>(words: impl IntoIterator<Item = T>) -> String {
 /// The first of the words as such a list, and how many there are more: `` `a`, `b` and 3 more ``.
 #[must_use]
 pub fn first_quoted<T: Display>(words: &[T], count_max: usize) -> String {
-    let first = quoted_list(words.iter().take(count_max));
-    match words.len().saturating_sub(count_max) {
-        0 => first,
-        more => format!("{first} and {more} more"),
+    first_few(words.iter().map(|word| format!("`{word}`")), count_max)
+}
+
+/// The first of the words with commas between them, and how many there are more: `a, b and 3 more`.
+#[must_use]
+pub fn first_few<T: Display>(words: impl IntoIterator<Item = T>, count_max: usize) -> String {
+    let mut words = words.into_iter();
+    let first: Vec<String> = words.by_ref().take(count_max).map(|word| word.to_string()).collect();
+    match words.count() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 
@@ -226,6 +233,15 @@ mod tests {
         assert_eq!(hex(&[0, 10, 255]), "000aff");
         let fields = ["a", "", " a", "a,b", "a\"b", "a;b"].map(|text| csv_field(text, ',').into_owned());
         assert_eq!(fields, ["a", "\"\"", "\" a\"", "\"a,b\"", "\"a\"\"b\"", "a;b"]);
+    }
+
+    /// Proves that only so many words are listed, with the number of the others.
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(first_few(["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(first_few(["a", "b"], 2), "a, b");
+        assert_eq!(first_few([0.5; 0], 2), "");
+        assert_eq!(first_quoted(&["a", "b", "c"], 1), "`a` and 2 more");
     }
 
     /// Proves that metrics keep their order of magnitude.

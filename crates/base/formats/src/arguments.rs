@@ -43,9 +43,7 @@ pub const TOTAL_STEPS: [&str; 8] = [
 /// A parameter that is known before its script says anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// [`ORIGIN_COMMAND_LINE`] or [`ORIGIN_GIVEN`].
     pub origin: &'static str,

@@ -23,7 +23,6 @@ pub const MAX_FILE_NAME_BYTES: usize = 200;
 
 /// Why bytes are no manifest. All of these mean: do not load this checkpoint.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ManifestError {
     #[error("the manifest has {size_bytes} bytes; at most {MAX_MANIFEST_BYTES} are read")]
     TooLarge { size_bytes: usize },
@@ -71,7 +70,6 @@ pub struct ManifestFile {
     pub name: String,
     /// What it holds.
     pub kind: Kind,
-    /// Its size.
     pub size_bytes: u64,
     /// The BLAKE3 of its bytes, in lower-case hex.
     pub blake3: String,
@@ -107,9 +105,7 @@ impl ManifestFile {
 /// What a checkpoint consists of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`MANIFEST_VERSION`].
     pub version: u32,
-    /// The run.
     pub run_id: RunId,
     /// The attempt that wrote it.
     pub attempt_id: AttemptId,

@@ -39,10 +39,10 @@ pub struct CheckpointOrigin {
     /// What showed that the attempt wrote it; none in what earlier versions committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<ShownBy>,
-    /// The step that the script had recorded or printed when it was written; the two may count different things, such as updates and epochs.
+    /// The last step that the script can have recorded or printed when it was written: up to 16 ms later, since what is printed is read a little
+    /// later. The two may count different things, such as updates and epochs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached_step: Option<u64>,
-    /// Its files.
     pub files: Vec<OriginFile>,
 }
 

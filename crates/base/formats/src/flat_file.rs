@@ -12,7 +12,6 @@ pub(crate) struct FlatFile {
     pub is: &'static str,
     /// What a key of it is called.
     pub key: &'static str,
-    /// Every key.
     pub keys: &'static [&'static str],
 }
 

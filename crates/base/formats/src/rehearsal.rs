@@ -55,7 +55,6 @@ pub enum Fact {
     Settings(Settings),
     /// Memory and time.
     Resources(Resources),
-    /// The state that was saved.
     Saved(StateDigests),
     /// The state that a second launch began with.
     Resumed(StateDigests),
@@ -146,7 +145,6 @@ fn parse(about: &str, facts: &str) -> Option<Fact> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Loader {
-    /// The class of the loader.
     pub class: String,
     /// Items of a batch.
     pub batch_size: Option<u64>,
@@ -204,9 +202,7 @@ pub struct TensorFacts {
     pub name: String,
     /// Its dtype, such as `float32`.
     pub dtype: String,
-    /// Its shape.
     pub shape: Vec<u64>,
-    /// Mean.
     pub mean: Option<f64>,
     /// Standard deviation.
     pub stddev: Option<f64>,
@@ -265,7 +261,6 @@ impl TensorFacts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Group {
-    /// How many tensors.
     pub tensors: u64,
     /// How many numbers they hold together.
     pub elements: u64,
@@ -316,9 +311,7 @@ impl Group {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// Their classes.
     pub classes: Vec<String>,
-    /// All of their parameters.
     pub parameters: Group,
     /// Those that require no gradient.
     pub frozen: Group,
@@ -338,13 +331,11 @@ pub struct Model {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Labels {
-    /// Their dtype.
     pub dtype: String,
     /// How many there are in the repeated batches.
     pub count: u64,
     /// Different ones.
     pub distinct: u64,
-    /// Least.
     pub min: Option<f64>,
     /// Greatest.
     pub max: Option<f64>,
@@ -425,7 +416,6 @@ pub struct Updates {
     pub norm_at_update: Option<f64>,
     /// The greatest change of one update against the size of the parameters, both as norms over all of them.
     pub update_ratio: Option<f64>,
-    /// The learning rate of the first update.
     pub first_learning_rate: Option<f64>,
     /// The greatest learning rate.
     pub learning_rate: Option<f64>,
@@ -483,7 +473,6 @@ pub struct StateDigests {
     pub step: u64,
     /// Of each module, by name.
     pub models: BTreeMap<String, String>,
-    /// Of the state of each optimizer.
     pub optimizers: BTreeMap<String, String>,
     /// The components that the script names.
     pub components: Vec<String>,

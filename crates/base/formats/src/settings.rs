@@ -19,9 +19,7 @@ pub const KEYS: [&str; 8] =
 /// A value and the line of the file on which it is, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written<T> {
-    /// The value.
     pub value: T,
-    /// Its line.
     pub line: usize,
 }
 

@@ -33,17 +33,13 @@ const OBJECT_TYPE: &str = "_type";
 pub struct WandbRun {
     /// The run's id, unique in its project.
     pub run_id: String,
-    /// The project.
     pub project: String,
     /// The name people see.
     pub name: String,
-    /// The group.
     pub group: String,
-    /// The host.
     pub host: String,
     /// The commit of the working directory.
     pub git_commit: String,
-    /// Labels.
     pub labels: Vec<String>,
     /// When it began: seconds since 1970 UTC.
     pub started_seconds: Option<f64>,
@@ -79,7 +75,6 @@ pub struct WandbDamage {
 /// One call of `log`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WandbRow {
-    /// The step.
     pub step: MetricStep,
     /// When: seconds since 1970 UTC.
     pub seconds: Option<f64>,

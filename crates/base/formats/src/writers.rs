@@ -30,7 +30,6 @@ closed_list!(
 /// What was seen of the writers beside an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WritersRecord {
-    /// [`WRITERS_VERSION`].
     pub version: u32,
     /// Until when the processes of the machine were looked at, in nanoseconds since 1970; none if they cannot be.
     pub looked_until_ns: Option<i64>,
@@ -56,13 +55,11 @@ pub struct OwnCheckpoint {
 pub struct OwnFile {
     /// Its path below the checkpoint; empty for one that is one file.
     pub path: String,
-    /// Its device.
     pub device: u64,
     /// Its number on the device.
     pub inode: u64,
     /// When it was made, in nanoseconds since 1970; none where the file system does not say.
     pub born_ns: Option<i64>,
-    /// Its size.
     pub size_bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,

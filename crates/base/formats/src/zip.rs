@@ -1,5 +1,8 @@
 //! The directory of a ZIP archive (APPNOTE.TXT 6.3.10), and each entry against its local header. Only what checkpoints and logs need:
 //! one volume.
+//!
+//! The crate `zip` (7.4) is not used: it reserves memory for as many entries as an archive claims to have. A sparse file that takes 4 KiB of the disk
+//! ends the process with a request for 29 GB, and checkpoints are looked at by the shim that keeps a run alive.
 
 /// The bytes of an archive.
 pub trait Pieces {
@@ -44,7 +47,6 @@ pub struct ZipEntry {
     pub method: u16,
     /// The checksum of the unpacked bytes.
     pub crc32: u32,
-    /// Its packed bytes.
     pub packed_bytes: u64,
     /// Its unpacked bytes.
     pub size_bytes: u64,

@@ -41,7 +41,6 @@ pub struct SaveCosts {
 /// Observed failures: ends that lost what was not committed, and from which a resume continues.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FailureHistory {
-    /// How many.
     pub failures: u64,
     /// In how many seconds of training.
     pub observed_seconds: f64,
@@ -97,7 +96,6 @@ pub struct Cadence {
 /// The advice: what was measured, and what follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CadenceAdvice {
-    /// What saves cost.
     pub costs: SaveCosts,
     /// Seconds one save costs: stall, and slowdown × seconds in the background.
     pub save_cost_seconds: f64,

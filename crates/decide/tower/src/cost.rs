@@ -1,4 +1,4 @@
-//! What a run will cost (REQUIREMENTS H3): devices × rate × hours, storage and transfer; and what failures add.
+//! What a run will cost: devices × rate × hours, storage and transfer; and what failures add.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How uneven the classes of a label are, and what to do about it (REQUIREMENTS D6).
+//! How uneven the classes of a label are, and what to do about it.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,6 @@ pub const FOCAL_GAMMA: f64 = 2.0;
 /// One class, as measured and as it should be weighed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClassBalance {
-    /// Its name.
     pub name: String,
     /// Rows that bear it.
     pub rows: u64,

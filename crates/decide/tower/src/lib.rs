@@ -5,6 +5,7 @@
 //! whether more training is worth it ([`early_stop`]), and whether a rung is good enough for the next ([`ladder`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
+mod pattern;
 pub mod scan;
 pub mod signatures;
 
@@ -41,8 +42,8 @@ pub mod retention;
 pub mod roll_back;
 mod runbook;
 pub use runbook::{
-    Line, Need, Ranked, Seen, Sign, Symptom, before_resume, joined, likely, meaning, next_actions, ranked,
-    runbook_section, symptom_of_detector,
+    Line, Need, Ranked, SeenSigns, Sign, Symptom, before_resume, joined, likely, meaning, next_actions,
+    ranked, runbook_section, symptom_of_detector,
 };
 pub mod ladder;
 pub mod trust;

@@ -14,7 +14,6 @@ const OWN_SIGNALS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// An ended attempt as this rule sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadAttempt {
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// The step it resumed from; none: from the beginning.
     pub resumed_from_step: Option<Step>,
@@ -22,7 +21,6 @@ pub struct LoadAttempt {
     pub resumed_from: Option<String>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// Why it ended.
     pub reason: Reason,

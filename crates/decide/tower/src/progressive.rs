@@ -44,9 +44,7 @@ pub struct ProgressiveEstimate {
     pub band: Interval,
     /// Number of values in that window.
     pub value_count: u64,
-    /// Its first step.
     pub first_step: Step,
-    /// Its last step.
     pub last_step: Step,
     /// The decrease of the mean between the last two complete windows; null before there are two.
     pub fall: Option<Fall>,

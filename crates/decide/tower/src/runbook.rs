@@ -26,9 +26,7 @@ pub enum Sign {
     LoaderChanged,
     /// It computed in fp16, or scaled its loss.
     Halves,
-    /// The data changed.
     DataChanged,
-    /// A package changed.
     PackageChanged,
 }
 
@@ -85,12 +83,11 @@ impl Line {
 }
 
 /// Signs with what was seen of each.
-pub type Seen = [(Sign, String)];
+pub type SeenSigns = [(Sign, String)];
 
 /// A line with what was seen that speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranked<'s> {
-    /// The line.
     pub line: Line,
     /// The strongest sign for it.
     pub sign: Option<&'s (Sign, String)>,
@@ -107,7 +104,7 @@ impl std::fmt::Display for Ranked<'_> {
 
 /// The lines for which all is there: those that a sign speaks for first, by its strength, the others as they were.
 #[must_use]
-pub fn ranked<'s>(lines: &[Line], seen: &'s Seen, is_there: impl Fn(Need) -> bool) -> Vec<Ranked<'s>> {
+pub fn ranked<'s>(lines: &[Line], seen: &'s SeenSigns, is_there: impl Fn(Need) -> bool) -> Vec<Ranked<'s>> {
     let fitting = lines.iter().filter(|line| line.need.is_none_or(&is_there));
     let mut ranked: Vec<Ranked<'s>> = fitting
         .map(|line| {
@@ -121,7 +118,7 @@ pub fn ranked<'s>(lines: &[Line], seen: &'s Seen, is_there: impl Fn(Need) -> boo
 
 /// Likely causes as one text. Of several without a sign it is said that nothing was seen for one.
 #[must_use]
-pub fn likely(causes: &[Line], seen: &Seen) -> String {
+pub fn likely(causes: &[Line], seen: &SeenSigns) -> String {
     let ranked = ranked(causes, seen, |_| true);
     let (shown, others): (Vec<&Ranked<'_>>, Vec<&Ranked<'_>>) =
         ranked.iter().partition(|it| it.sign.is_some());

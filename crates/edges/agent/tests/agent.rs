@@ -1,6 +1,6 @@
 //! The agent as the shim of a real script. `TRACKWAY_TEST_AGENT` names the binary of `make agent`, which must be static and small;
 //! without it the debug binary is tested.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn a_script_leaves_its_exit_record() {
 #[test]
 fn the_static_binary_is_static_and_small() {
     let Some(agent) = static_agent() else {
-        println!("skipped: TRACKWAY_TEST_AGENT names no binary (make agent builds one and runs this test)");
+        trackway_skip::skip!("TRACKWAY_TEST_AGENT names no binary (`make agent` builds and tests one)");
         return;
     };
     let said = Command::new("ldd").arg(&agent).output().expect("ldd");

@@ -13,21 +13,25 @@ mod cross_validate;
 mod data;
 mod diagnose;
 mod eval;
+#[cfg(test)]
+mod grammar_tests;
 mod groups;
 mod init;
 mod memory;
 mod metrics;
+#[cfg(test)]
+mod page_tests;
 mod preflight;
 mod probe;
 mod registry;
 mod rehearse;
-mod renamed;
 mod score;
 mod shell;
 mod slices;
 #[cfg(test)]
 mod tests;
 mod tracking;
+mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +41,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use trackway_core::BatchRange;
 
+use crate::exit::CODES;
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use cross_validate::CrossValidateArgs;
@@ -57,7 +62,6 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
-pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
 pub use slices::SlicesArgs;
@@ -65,27 +69,30 @@ pub use tracking::{
     AmendArgs, AmendRunArgs, BlessArgs, CompareArgs, ImportArgs, RunExportArgs, RunsAction, RunsArgs,
     RunsGcArgs,
 };
+pub use values::{Bytes, DeletionArgs, Seconds};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
 #[command(name = "trackway", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(after_help = "Examples:
-  trackway init train.py                write a run file for a script
-  trackway run trackway.toml            run a training job from its run file
-  trackway run -- python train.py       no run file: receipt, logs and metrics for any command
-  trackway explain last                 why did it end, and what to do next
-
-Exit codes:
-  0  done                                   4  the run ended without completing
-  1  internal error                         5  a gate failed, or nothing was proved
-  2  invalid usage or run file              6  not found
-  3  blocked before launch                  7  integrity check failed: a hash, a fence or a receipt")]
+#[command(after_help = after_help())]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// Examples of the program, and what its exit codes mean.
+fn after_help() -> String {
+    let codes = CODES.map(|(code, meaning)| format!("\n  {code}  {meaning}"));
+    format!("{EXAMPLES}\n\nExit codes:{}", codes.concat())
+}
+
+const EXAMPLES: &str = "Examples:
+  trackway init train.py                write a run file for a script
+  trackway run trackway.toml            run a training job from its run file
+  trackway run -- python train.py       no run file: receipt, logs and metrics for any command
+  trackway explain last                 why did it end, and what to do next";
 
 /// Heading of the options that every command has.
 const GLOBAL: &str = "Global options";
@@ -94,7 +101,7 @@ const GLOBAL: &str = "Global options";
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(long, short = 'j', global = true, help_heading = GLOBAL)]
     pub json: bool,
     /// Show personal data and secrets in data values, not masked
     #[arg(long, global = true, help_heading = GLOBAL)]
@@ -161,7 +168,7 @@ pub enum Command {
     /// Manage model versions: register, promote through gates, roll back
     #[command(subcommand)]
     Registry(Box<RegistryCommand>),
-    /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
+    /// Import runs of MLflow, Weights & Biases or TensorBoard
     Import(ImportArgs),
     /// Diagnose the home and its ledger; rebuild a lost ledger
     Doctor(DoctorArgs),
@@ -213,7 +220,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub exit_with_child: bool,
     /// Exit with 5 if the run completes with this health or a worse one
-    #[arg(long, value_name = "HEALTH", value_enum, conflicts_with = "exit_with_child")]
+    #[arg(long, value_name = "LEVEL", value_enum, conflicts_with = "exit_with_child")]
     pub fail_on: Option<FailOnHealth>,
     /// Return when the first attempt is launched; the supervisor continues without the terminal, with its retries
     #[arg(long, conflicts_with = "exit_with_child")]
@@ -265,7 +272,7 @@ pub enum FailOnHealth {
 It trains N steps twice, then N steps with a SIGKILL in the middle and a resume, and compares the contents of the \
 checkpoints of step N. The script must call `checkpoint_due` and `should_stop` of its recorder.
 
-Exit codes: 0 equal; 7 different; 5 nothing was proved: nondeterministic, not_proved, not_applicable")]
+Exit codes: 0 equal; 7 different; 4 nothing was proved: nondeterministic, not_proved, not_applicable")]
 pub struct ProveArgs {
     /// Run file
     #[arg(value_name = "FILE")]
@@ -277,8 +284,8 @@ pub struct ProveArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Time limit for the first call of the script to its recorder
-    #[arg(long, value_name = "SECONDS", default_value_t = trackway_flows::prove::HANDSHAKE_SECONDS)]
-    pub handshake_seconds: f64,
+    #[arg(long, value_name = "DURATION", default_value_t = Seconds(trackway_flows::prove::HANDSHAKE_SECONDS))]
+    pub handshake_timeout: Seconds,
 }
 
 #[derive(Debug, Args)]
@@ -318,11 +325,11 @@ pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(required_unless_present = "all")]
     pub run: Option<String>,
-    /// Every run of this home that waits for its next attempt, or lost its supervisor; each without the terminal, as at boot
+    /// Resume every run of this home that waits for its next attempt or lost its supervisor, each detached, as at boot
     #[arg(long, conflicts_with_all = ["run", "unsafe_why", "fail_on", "detached"])]
     pub all: bool,
     /// Exit with 5 if the run completes with this health or a worse one
-    #[arg(long, value_name = "HEALTH", value_enum)]
+    #[arg(long, value_name = "LEVEL", value_enum)]
     pub fail_on: Option<FailOnHealth>,
     /// Return when an attempt is running; the supervisor continues without the terminal, with its retries
     #[arg(long)]
@@ -343,7 +350,7 @@ pub struct UnsafeArgs {
     /// Use a checkpoint although it is unsafe: NaN or infinite values, or a training that diverged
     #[arg(long = "unsafe", requires = "unsafe_why")]
     pub accepts_unsafe: bool,
-    /// Why it is used all the same; recorded
+    /// Reason for using it, recorded
     #[arg(id = "unsafe_why", long = "why", value_name = "TEXT", requires = "accepts_unsafe")]
     pub unsafe_why: Option<String>,
 }
@@ -436,7 +443,7 @@ pub struct PostmortemArgs {
     #[arg(default_value = "last")]
     pub run: String,
     /// Write the Markdown to a file instead of printing it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'o', value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Write a self-contained HTML report
     #[arg(long, value_name = "FILE")]
@@ -449,8 +456,8 @@ pub struct PostmortemArgs {
   trackway verify --all --json
 
 Exit codes:
-  0  nothing differs from what was sealed
-  7  something does; each difference is named")]
+  0  everything is as it was sealed
+  7  something differs; every difference is listed")]
 pub struct VerifyArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(default_value = "last", conflicts_with = "all")]
@@ -468,14 +475,14 @@ pub struct VerifyArgs {
 
 Exit codes of --check:
   0  equal to the last bit
-  5  nothing in common that could be compared
+  4  nothing in common that could be compared
   7  different")]
 pub struct ReproduceArgs {
     /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
     #[arg(default_value = "last")]
     pub attempt: String,
     /// The folder to write; it must be new or empty
-    #[arg(long, value_name = "DIR", required_unless_present = "check")]
+    #[arg(long, short = 'o', value_name = "DIR", required_unless_present = "check")]
     pub out: Option<PathBuf>,
     /// Compare what was run in this folder with the original
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
@@ -523,7 +530,7 @@ pub struct RunRollbackArgs {
 #[command(after_help = "Examples:
   trackway sql \"select termination_reason, count(*) from training_attempts group by 1\"
   trackway sql \"select step, value from effective_metrics where name = 'loss' order by step\" --csv
-  trackway sql \"select * from metrics\" --parquet metrics.parquet")]
+  trackway sql \"select * from metrics\" --out metrics.parquet")]
 pub struct SqlArgs {
     /// A SELECT statement over the tables of the ledger and `metrics`
     pub query: String,
@@ -531,14 +538,14 @@ pub struct SqlArgs {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
     /// Write a Parquet file instead of printing
-    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
-    pub parquet: Option<PathBuf>,
+    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "csv")]
+    pub out: Option<PathBuf>,
     /// Time limit of the query
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
-    pub timeout: u32,
+    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    pub timeout: Seconds,
     /// Memory for sorts, joins and aggregations before they spill to disk; a query that uses twice as much is cancelled
-    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..))]
-    pub memory_limit: u32,
+    #[arg(long, value_name = "BYTES", default_value = "512MiB")]
+    pub memory_limit: Bytes,
 }
 
 #[derive(Debug, Args)]

@@ -1,23 +1,34 @@
-//! Errors and exit codes of the command line (DESIGN §8).
+//! Errors and exit codes of the command line.
 
 use trackway_core::Timestamp;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_formats::runfile::parse_duration;
 
 /// A fault of the machine or of Trackway.
 pub const FAULT: u8 = 1;
 /// Wrong usage.
 pub const USAGE: u8 = 2;
-/// Something was found that must not be trained on, or forbids the launch.
+/// Checks, a freeze or a budget refuse a launch, or an input that must not be used.
 pub const BLOCKED: u8 = 3;
-/// The run ended without completing.
+/// The run did not complete, or the command has no result.
 pub const NOT_COMPLETED: u8 = 4;
-/// A rule refused what would come next.
-pub const REFUSED: u8 = 5;
-/// There is no such thing.
+/// What was judged is not good enough: a gate, a rung, the health of a run, a promotion.
+pub const INSUFFICIENT: u8 = 5;
+/// What was named does not exist.
 pub const NOT_FOUND: u8 = 6;
-/// Something is not what was committed or sealed.
+/// Something is not what was approved, committed or sealed.
 pub const INTEGRITY: u8 = 7;
+
+/// Every exit code and what it means, as `trackway --help` and docs/cli-conventions.md list them.
+pub const CODES: [(u8, &str); 8] = [
+    (0, "done"),
+    (FAULT, "a fault of the machine or of Trackway"),
+    (USAGE, "invalid usage or run file"),
+    (BLOCKED, "refused before a launch: checks, freeze, budget"),
+    (NOT_COMPLETED, "the run did not complete, or the command has no result"),
+    (INSUFFICIENT, "completed, but what was judged is not good enough: gate, health, promotion"),
+    (NOT_FOUND, "not found"),
+    (INTEGRITY, "what is here is not what was approved or hashed"),
+];
 
 /// The exit code of a command, or why it failed.
 pub type Exit = Result<u8, Failure>;
@@ -49,20 +60,11 @@ impl Failure {
     }
 }
 
-/// A duration as it was typed, in seconds; a wrong one is answered with `examples`.
-///
-/// # Errors
-/// It is none.
-pub fn seconds(text: &str, examples: &str) -> Result<f64, Failure> {
-    let wrong = || Failure::usage(format!("invalid duration `{text}`"), format!("expected e.g. {examples}"));
-    parse_duration(text).ok_or_else(wrong)
-}
-
 /// A timestamp as it was typed; a wrong one is answered with an example.
 ///
 /// # Errors
-/// It is none.
-pub fn moment(text: &str, example: &str) -> Result<Timestamp, Failure> {
+/// The text is not a timestamp.
+pub fn parse_time(text: &str, example: &str) -> Result<Timestamp, Failure> {
     let wrong = |_| Failure::usage(format!("invalid timestamp `{text}`"), format!("expected e.g. {example}"));
     text.parse().map_err(wrong)
 }

@@ -34,13 +34,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             let printer = Printer::new(false);
-            match args::new_spelling(std::env::args_os()) {
-                Some((old, new)) => printer.error(
-                    &format!("there is no command `trackway {old}`"),
-                    &[format!("`trackway {old}` is now `trackway {new}`")],
-                ),
-                None => printer.usage_error(&error.to_string()),
-            }
+            printer.usage_error(&error.to_string());
             if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
                 printer.note("a shell can name such a file by a pattern: trackway run -- sh -c 'python train.py data-*.csv'");
             }
@@ -205,12 +199,12 @@ fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Exit {
     let request = commands::run::request(run)?;
     if run.detach {
         let answer = commands::detach::start(std::env::args_os().skip(1), printer);
-        tell_home(settings, settings.home(run.file.as_deref()).folder(), printer);
+        report_home(settings, settings.home(run.file.as_deref()).folder(), printer);
         return answer;
     }
     let context = open(settings, run.file.as_deref(), true, printer)?;
     let answer = commands::run::run(&context, request, run, printer);
-    tell_home(settings, context.home.folder(), printer);
+    report_home(settings, context.home.folder(), printer);
     answer
 }
 
@@ -283,7 +277,7 @@ fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) ->
 }
 
 /// Other commands look for the home from here upwards; where they would not find this one, its path is shown.
-fn tell_home(settings: &Settings, home: &Path, printer: Printer) {
+fn report_home(settings: &Settings, home: &Path, printer: Printer) {
     let found = std::path::absolute(settings.home_folder(None)).unwrap_or_default();
     if found != home {
         printer.note(format!("from here, other commands find this run with --home {}", home.display()));

@@ -72,9 +72,7 @@ pub struct Settings {
 
 /// Everything that may set something.
 pub struct Given<'g> {
-    /// `--home`.
     pub home: Option<&'g Path>,
-    /// `--ledger`.
     pub ledger: Option<&'g str>,
     /// The value of a variable of the environment.
     pub environment: &'g dyn Fn(&str) -> Option<OsString>,

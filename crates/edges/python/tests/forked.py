@@ -19,7 +19,7 @@ def launch(folder, name, world_size, environment, work):
                     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_RANK": str(rank)}
                 (folder / f"{name}-{rank}.json").write_text(json.dumps(work(rank)))
                 code = 0
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - the child ends with `os._exit`, whatever happened
                 traceback.print_exc()
             finally:
                 sys.stderr.flush()

@@ -7,11 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import need
+from conftest import is_required, need
 
-torch = need("torch")
-lightning = need("pytorch_lightning")
-transformers = need("transformers")
+need("torch")
+need("transformers")
 need("accelerate")
 
 LIGHTNING = """
@@ -75,7 +74,7 @@ def curves_of(folder, script, *arguments):
     """Runs a script, and gives the steps of each metric with the source of its values."""
     program = shutil.which("trackway")
     if program is None:
-        if os.environ.get("TRACKWAY_TEST_FRAMEWORKS") == "1":
+        if is_required("trackway"):
             raise AssertionError("`trackway` is not in PATH")
         pytest.skip("`trackway` is not in PATH")
     (folder / "train.py").write_text(script)
@@ -95,6 +94,7 @@ def curves_of(folder, script, *arguments):
 def test_lightning_with_rich_has_its_whole_curve(tmp_path):
     """Proves that Lightning with its bar of `rich`, which draws one frame where there is no terminal, has a value for each
     of its steps, as without a bar."""
+    need("pytorch_lightning")
     need("rich")
     for bar in ("rich", "none"):
         folder = tmp_path / bar

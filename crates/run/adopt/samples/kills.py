@@ -27,7 +27,7 @@ ADOPT = {
 }
 # So many of a training's own checkpoints are shown to be its own, by an ordinary user too.
 SHARE_MIN = 0.99
-CRASH_LOOP = "(rule `C6.crash_loop`)"
+CRASH_LOOP = "(rule `budget.crash_loop`)"
 # Ends for which nothing was killed. (A launcher of ranks whose rank was killed ends with a code.)
 OF_THE_SCRIPT = ("code_error", "checkpoint_error", "data_error", "evaluator_error")
 # Frameworks whose own resume is not exact, without Trackway too.

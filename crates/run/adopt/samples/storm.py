@@ -189,7 +189,7 @@ def main():
             exported = folder / "exported" / run
             if not any(event["name"] == run for event in adopted):
                 continue
-            for words in (("register", f"m-{run}", "--run", run), ("export", f"m-{run}", "1", str(exported))):
+            for words in (("register", f"m-{run}", "--run", run), ("export", f"m-{run}", "1", "--out", str(exported))):
                 ended = subprocess.run([trackway, "registry", *words], cwd=folder, env=environment, capture_output=True, text=True)
                 if ended.returncode:
                     wrong.append(f"registry {words}: {ended.stderr[-300:]}")

@@ -27,7 +27,7 @@ use crate::owner::{Evidence, Owner, beyond, owner, owner_of_all};
 use crate::parts::{Compared, compared};
 use crate::patterns::holds_a_training;
 use crate::places::Place;
-use crate::sightings::{Seen, WrittenFile};
+use crate::sightings::{WriterEvidence, WrittenFile};
 use crate::steps::{SOON_NS, TICK_NS};
 use crate::weights::same_tensors;
 
@@ -388,6 +388,7 @@ impl Adopter {
                     let named = named_in_tick(&candidate.name, earliest, reached);
                     named.or_else(|| self.regular_step(modified_ns, facts)).or(reached)
                 });
+                let reached = (facts.step_when_written)(modified_ns.saturating_add(SOON_NS - TICK_NS));
                 let one =
                     Complete { candidate, recognised, parts, because, step, step_origin, reached, shown_by };
                 Some(Found::Complete(Box::new(one)))
@@ -439,7 +440,7 @@ impl Adopter {
         let step = recognised.step.filter(|_| self.steps_agree);
         let beyond = step.and_then(|step| beyond(step, reached, facts.step_slack));
         let judge = |files: &[WrittenFile]| {
-            let Seen { kernel, open, company, less } = (facts.writers)(files, since_ns);
+            let WriterEvidence { kernel, open, company, less } = (facts.writers)(files, since_ns);
             owner(&Evidence { reported, kernel, open, company, less, beyond, is_named })
         };
         let mut written = candidate.written();

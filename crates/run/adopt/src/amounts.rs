@@ -37,7 +37,6 @@ pub(crate) enum Sufficient {
     Yes,
     /// It wrote less.
     No(Less),
-    /// It is not known how much.
     NotKnown,
     /// The next look may show it.
     NotYet,

@@ -24,7 +24,6 @@ const TRACKERS: [&str; 3] = [DEEPSPEED_TRACKER, MEGATRON_TRACKER, "last_checkpoi
 /// A path that a pattern names, with its files. Nothing of them was read.
 #[derive(Debug)]
 pub struct Candidate {
-    /// The path.
     pub path: PathBuf,
     /// Its name, with which the paths of the listing begin, as [`trackway_formats::path_text`] has it.
     pub name: String,
@@ -41,7 +40,6 @@ pub struct Candidate {
 pub struct Content {
     /// Reads the files of the listing.
     pub source: Folder,
-    /// What it is.
     pub recognised: Recognised,
     /// Why it is under a temporary name, if it is.
     pub unfinished: Option<String>,

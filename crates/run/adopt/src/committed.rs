@@ -29,7 +29,6 @@ const COMPARED_BYTES: usize = 1 << 20;
 /// A commit, and the files that were copied for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// Its step.
     pub step: Step,
     /// The SHA-256 of its manifest.
     pub manifest_sha256: String,

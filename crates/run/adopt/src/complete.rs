@@ -40,7 +40,7 @@ pub(crate) struct Complete {
     pub because: Because,
     pub step: Step,
     pub step_origin: &'static str,
-    /// The step that was recorded or printed when it was written.
+    /// The last step that can have been printed before it was written: what is printed may be read some milliseconds later.
     pub reached: Option<Step>,
     pub shown_by: ShownBy,
 }

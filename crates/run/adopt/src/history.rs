@@ -11,7 +11,7 @@ use crate::families::Families;
 use crate::own::{is_same, own_files};
 use crate::owner::{Company, Owner, Writers};
 use crate::patterns::Patterns;
-use crate::sightings::{Seen, WrittenFile, company_in, lived_until};
+use crate::sightings::{WriterEvidence, WrittenFile, company_in, lived_until};
 
 /// Why a state that no record has is not the run's.
 const NOT_RECORDED: &str = "no attempt of this run was seen to write it";
@@ -30,7 +30,7 @@ pub struct Past {
 impl Past {
     /// What its record says of files that were not committed while it ran.
     #[must_use]
-    pub fn seen(&self, files: &[WrittenFile]) -> Seen {
+    pub fn seen(&self, files: &[WrittenFile]) -> WriterEvidence {
         let lived_until_ns = lived_until(&self.record, self.alive_until_ns);
         let mut recorded = self.record.own.iter().flat_map(|own| &own.files);
         let is_own = recorded.any(|own| {
@@ -46,7 +46,7 @@ impl Past {
             Company::Alone | Company::NotYet => Company::NotKnown(NOT_RECORDED.into()),
             known => known,
         };
-        Seen { kernel: Writers::default(), open, company, less: None }
+        WriterEvidence { kernel: Writers::default(), open, company, less: None }
     }
 
     /// Whether it was alone when something with these times was written, in nanoseconds since 1970.

@@ -43,7 +43,7 @@ mod tests {
         });
         match yielded.join().unwrap() {
             idle if idle == i64::from(libc::SCHED_IDLE) => assert_eq!(class(), before),
-            class => println!("skipped: the kernel leaves the thread in class {class}"),
+            class => trackway_skip::skip!("the kernel leaves the thread in class {class}"),
         }
     }
 }

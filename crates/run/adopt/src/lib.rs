@@ -49,6 +49,6 @@ pub use patterns::{PatternError, Patterns};
 pub use places::Place;
 pub use restore::{Cleared, Clearing, MovedAside, RestoreError, Restored, origin_of};
 pub use saves::Saves;
-pub use sightings::{How, Seen, Sightings, Who, WrittenFile};
+pub use sightings::{How, Sightings, Who, WriterEvidence, WrittenFile};
 pub use steps::{DECIDED_NS, Steps};
 pub use weights::same_tensors;

@@ -9,7 +9,7 @@ use trackway_layouts::Because;
 
 use crate::patterns::Patterns;
 use crate::saves::Saves;
-use crate::sightings::{Seen, WrittenFile};
+use crate::sightings::{WriterEvidence, WrittenFile};
 
 /// Whose checkpoints are adopted, and where they go.
 #[derive(Debug, Clone)]
@@ -18,9 +18,7 @@ pub struct AdopterSpec {
     pub patterns: Patterns,
     /// The root of the run's checkpoints.
     pub checkpoint_root: PathBuf,
-    /// The run.
     pub run_id: RunId,
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// The epoch of its commits.
     pub epoch: u64,
@@ -37,7 +35,7 @@ pub type IsOpen<'f> = dyn Fn(&[(u64, u64)]) -> Option<bool> + 'f;
 pub type StepWhenWritten<'f> = dyn Fn(i64) -> Option<Step> + 'f;
 
 /// What was seen of the writers of files, of which earlier sightings than a time in nanoseconds since 1970 are of an earlier state.
-pub type WritersOf<'f> = dyn Fn(&[WrittenFile], i64) -> Seen + 'f;
+pub type WritersOf<'f> = dyn Fn(&[WrittenFile], i64) -> WriterEvidence + 'f;
 
 /// What the adopter cannot see in the files.
 pub struct Facts<'f> {
@@ -62,7 +60,6 @@ pub struct Facts<'f> {
 /// A checkpoint that was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adopted {
-    /// The commit.
     pub commit: Commit,
     /// Where the script wrote it.
     pub path: String,
@@ -81,7 +78,6 @@ pub struct Adopted {
 /// A path that is not shown to be the attempt's: neither committed nor moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotOwn {
-    /// The path.
     pub path: String,
     /// Its step, where the files say it.
     pub step: Option<Step>,
@@ -94,9 +90,7 @@ pub struct NotOwn {
 /// A path that was not committed, and will not be in its present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAdopted {
-    /// The path.
     pub path: String,
-    /// Why.
     pub why: String,
 }
 

@@ -64,10 +64,7 @@ pub enum Owner {
         by: ShownBy,
     },
     /// Another one wrote it.
-    Other {
-        /// Which.
-        who: String,
-    },
+    Other { who: String },
     /// It is not known who wrote it.
     Unknown {
         /// Why not.

@@ -16,7 +16,6 @@ pub const CANDIDATES_MAX: usize = 1000;
 /// A pattern that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {
-    /// The pattern.
     pub pattern: String,
     /// What is wrong with it.
     pub why: String,

@@ -21,7 +21,6 @@ use crate::places::Place;
 
 /// Why a checkpoint was not put back.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum RestoreError {
     #[error("it was not written by the script itself")]
     NotAdopted,
@@ -70,7 +69,6 @@ pub struct Restored {
 /// What became of what could mislead a script.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// What was moved.
     pub moved: Vec<MovedAside>,
     /// Paths that could not be read, and were left as they are, each with why.
     pub unread: Vec<(String, String)>,

@@ -78,7 +78,7 @@ impl WrittenFile {
 
 /// What was seen of a checkpoint's writers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct WriterEvidence {
     /// Whom the kernel named.
     pub kernel: Writers,
     /// Who had its files open.
@@ -295,7 +295,7 @@ impl Sightings {
     /// What is known of the writers of these files. `since_ns`: what was seen before then is of an earlier state of them. `is_last`: there will be no
     /// further look.
     #[must_use]
-    pub fn of(&self, files: &[WrittenFile], since_ns: i64, is_last: bool) -> Seen {
+    pub fn of(&self, files: &[WrittenFile], since_ns: i64, is_last: bool) -> WriterEvidence {
         let (mut kernel, mut open) = (Writers::default(), Writers::default());
         for file in files {
             let from_ns = file.seen_since(since_ns).saturating_sub(TICK_NS);
@@ -312,10 +312,10 @@ impl Sightings {
         let (company, sufficient) = (self.company(files, is_last), self.sufficient(files, since_ns, is_last));
         match (company, sufficient) {
             (Company::Alone, Sufficient::NotYet) if !is_last => {
-                Seen { kernel, open, company: Company::NotYet, less: None }
+                WriterEvidence { kernel, open, company: Company::NotYet, less: None }
             }
-            (company, Sufficient::No(less)) => Seen { kernel, open, company, less: Some(less) },
-            (company, _) => Seen { kernel, open, company, less: None },
+            (company, Sufficient::No(less)) => WriterEvidence { kernel, open, company, less: Some(less) },
+            (company, _) => WriterEvidence { kernel, open, company, less: None },
         }
     }
 

@@ -9,7 +9,8 @@ const STEPS_MAX: usize = 65_536;
 /// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show, where a second has 250
 /// ticks. Steps that follow each other faster are not distinguished by it.
 pub(crate) const TICK_NS: i64 = 4_000_000;
-/// A step that is recorded within this time of a save may be the one that was saved.
+/// A step that is recorded within this time of a save may be the one that was saved, or have been printed before it: a busy machine reads what is
+/// printed some milliseconds later.
 pub(crate) const SOON_NS: i64 = 16_000_000;
 /// So long after a file was written to all steps are recorded that decide which one it is of, in nanoseconds.
 pub const DECIDED_NS: i64 = SOON_NS + TICK_NS;

@@ -20,7 +20,8 @@ use trackway_checkpoint::{CheckpointRoot, CheckpointView, Kind};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 
 use crate::{
-    Adopter, AdopterSpec, Clearing, Company, Facts, History, Look, Past, Patterns, Saves, Seen, Writers,
+    Adopter, AdopterSpec, Clearing, Company, Facts, History, Look, Past, Patterns, Saves, WriterEvidence,
+    Writers,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -41,15 +42,15 @@ struct World {
     interrupted_after: u32,
     saves: Saves,
     /// What is seen of the writers of every file.
-    seen: Seen,
+    seen: WriterEvidence,
     /// What the attempts so far wrote.
     past: Past,
 }
 
 /// The kernel names the attempt as the writer.
-fn own() -> Seen {
+fn own() -> WriterEvidence {
     let kernel = Writers { own: true, ..Writers::default() };
-    Seen { kernel, open: Writers::default(), company: Company::Alone, less: None }
+    WriterEvidence { kernel, open: Writers::default(), company: Company::Alone, less: None }
 }
 
 impl World {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trackway_core::Clock;
 use trackway_redact::Redactor;
 
-use crate::{GrowingFile, LaunchSpec, Launcher, Observation, Placement, Seen, StopMode, Stream};
+use crate::{GrowingFile, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, StopMode, Stream};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
@@ -72,7 +72,7 @@ impl Suite<'_> {
         }
     }
 
-    fn observe(&self, placement: &Placement) -> Seen {
+    fn observe(&self, placement: &Placement) -> ObservedAttempt {
         self.launcher.observe(placement).expect("conformance: observe works")
     }
 
@@ -265,9 +265,9 @@ impl Suite<'_> {
         loop {
             assert!(self.clock.monotonic_micros() < until, "conformance: not seen again after a minute");
             match self.launcher.wait(&placement, Duration::from_millis(50)) {
-                Ok(Seen { state: Observation::Running(_), .. }) if hidden > 0 => break,
-                Ok(Seen { state: Observation::Running(_), .. }) => {}
-                Ok(Seen { state: Observation::CannotTell { why, is_lasting }, .. }) => {
+                Ok(ObservedAttempt { state: Observation::Running(_), .. }) if hidden > 0 => break,
+                Ok(ObservedAttempt { state: Observation::Running(_), .. }) => {}
+                Ok(ObservedAttempt { state: Observation::CannotTell { why, is_lasting }, .. }) => {
                     assert!(!why.is_empty() && !is_lasting, "conformance: it may pass: {why}");
                     hidden += 1;
                 }

@@ -31,7 +31,6 @@ closed_list!(
 pub struct Container {
     /// What starts it.
     pub engine: Engine,
-    /// The path of its program.
     pub program: PathBuf,
     /// `repository@sha256:…`
     pub image: String,

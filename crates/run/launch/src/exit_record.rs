@@ -17,7 +17,6 @@ pub const EXIT_VERSION: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExitRecord {
-    /// [`EXIT_VERSION`].
     pub version: u32,
     /// The main process exited by itself with this code. 137 reported by a shell stays 137.
     pub exit_code: Option<i32>,
@@ -86,11 +85,9 @@ pub struct SpawnError {
 /// A signal that the shim sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalSent {
-    /// When.
     pub at: Timestamp,
     /// The signal's number.
     pub signal: i32,
-    /// Why.
     pub why: SignalReason,
 }
 
@@ -100,7 +97,6 @@ pub struct SignalSent {
 pub enum SignalReason {
     /// The shim got it and passed it on.
     Forwarded,
-    /// A stop was requested.
     StopRequested,
     /// The end was requested at once, or for the second time.
     KillRequested,

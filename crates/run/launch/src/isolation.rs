@@ -184,7 +184,7 @@ mod tests {
             except: Some(work.join("state")),
         };
         if let Some(problem) = isolation.problem() {
-            println!("skipped: {problem}");
+            trackway_skip::skip!("{problem}");
             return;
         }
         let run = |script: &str| {

@@ -15,7 +15,7 @@ use crate::{AttemptChannel, ExitRecord, LaunchSpec, StackDump};
 /// The contract, which [`crate::conformance`] checks:
 /// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
 /// - Silence is never death. [`Observation::Gone`] is proof; without a way to look, it is [`Observation::CannotTell`].
-/// - Every answer has the time at which it was true: [`Seen::seen_at`] is when the launcher looked, also if it answers
+/// - Every answer has the time at which it was true: [`ObservedAttempt::seen_at`] is when the launcher looked, also if it answers
 ///   from a cache.
 /// - The end of an attempt is returned by every call; once a launcher has returned it, also while its engine does not
 ///   answer.
@@ -43,14 +43,14 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::ForeignPlacement`]; everything that merely could not be found out is
     /// [`Observation::CannotTell`].
-    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError>;
+    fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, LaunchError>;
 
     /// Like [`Launcher::observe`], but waits for the end, at most so long. May return early with another observation
     /// than the end; callers loop.
     ///
     /// # Errors
     /// As for [`Launcher::observe`].
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError>;
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<ObservedAttempt, LaunchError>;
 
     /// How long an answer is good enough: a supervisor polls one attempt no more often than this. If an engine is
     /// polled, one poll serves the questions about all attempts.
@@ -92,7 +92,7 @@ pub trait Launcher: Send + Sync {
 }
 
 /// Where an attempt was put, which never changes again. Plain data: it goes into the ledger and comes back in another process.
-/// The machines it got are in [`Seen`]: an engine may not know them yet.
+/// The machines it got are in [`ObservedAttempt`]: an engine may not know them yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
     /// [`Launcher::name`] of the launcher that made it.
@@ -108,7 +108,7 @@ pub struct Placement {
 
 /// One look at an attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct ObservedAttempt {
     /// What is known about it.
     pub state: Observation,
     /// When the launcher looked, by the wall clock of the process that looked; an answer from a cache keeps its time.
@@ -123,7 +123,7 @@ pub struct Seen {
     pub devices: Vec<String>,
 }
 
-impl Seen {
+impl ObservedAttempt {
     /// Whether nothing will change any more.
     #[must_use]
     pub fn is_final(&self) -> bool {
@@ -236,7 +236,6 @@ impl LaunchError {
 
 /// What can go wrong with launchers, in terms true for each of them.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum LaunchError {
     #[error("cannot launch attempt `{attempt}`: {why}")]
     Refused { attempt: String, why: String },

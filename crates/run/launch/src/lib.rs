@@ -30,7 +30,7 @@ pub use files::JSON_BYTES_MAX;
 pub use gpu::{Gpu, GpuDriver};
 pub use isolation::Isolation;
 pub use launcher::{
-    EngineState, Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+    EngineState, Instance, LaunchError, Launcher, Observation, ObservedAttempt, Placement, Running, StopMode,
 };
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use local_offer::LocalOffer;

@@ -28,7 +28,7 @@ use crate::process::{
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
     AttemptChannel, EngineRequest, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
-    Observation, Placement, Running, Seen, StackDump, StopMode, StoredLaunch, stacks,
+    Observation, ObservedAttempt, Placement, Running, StackDump, StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -157,13 +157,13 @@ impl Launcher for LocalLauncher {
         find(directory)
     }
 
-    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
+    fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, LaunchError> {
         let place = place_of(placement)?;
         let seen_at = SystemClock.now();
         let state = look(&place)
             .unwrap_or_else(|error| Observation::CannotTell { why: error.to_string(), is_lasting: false });
         let ProcessIdentity { pid, start_ticks } = place.shim;
-        Ok(Seen {
+        Ok(ObservedAttempt {
             state,
             seen_at,
             engine_state: None,
@@ -173,7 +173,7 @@ impl Launcher for LocalLauncher {
         })
     }
 
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<ObservedAttempt, LaunchError> {
         let place = place_of(placement)?;
         match here(&place).and_then(|here| if here { PidFd::open(place.shim) } else { Ok(None) }) {
             Ok(Some(shim)) => {

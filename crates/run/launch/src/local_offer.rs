@@ -14,7 +14,6 @@ pub struct LocalOffer {
     pub host: String,
     /// Processors that this process may use.
     pub cpus: Option<u32>,
-    /// Its memory.
     pub memory_bytes: Option<u64>,
     /// Free space on the disk of the attempt's folder.
     pub disk_bytes: Option<u64>,

@@ -48,7 +48,6 @@ pub struct Resources {
 /// Accelerators of one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuRequest {
-    /// How many.
     pub count: u32,
     /// The engine's name of their kind, such as `h200`.
     pub kind: Option<String>,
@@ -78,11 +77,8 @@ pub struct EngineTemplate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TemplateFormat {
-    /// JSON.
     Json,
-    /// TOML.
     Toml,
-    /// YAML.
     Yaml,
 }
 

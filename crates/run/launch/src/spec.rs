@@ -88,7 +88,6 @@ pub struct ContinuesFrom {
 /// What is stored of a launch as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchDetails {
-    /// The run.
     pub run_id: RunId,
     /// The attempt. Launching the same attempt twice finds the first launch.
     pub attempt_id: AttemptId,

@@ -21,7 +21,8 @@ use trackway_system::SystemClock;
 use crate::conformance::Faults;
 use crate::{
     AttemptChannel, EXIT_VERSION, EngineRequest, EngineState, ExitRecord, FolderChannel, Instance,
-    LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
+    LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, Running, SpawnError,
+    StopMode,
 };
 
 const NAME: &str = "fake";
@@ -316,7 +317,7 @@ fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
 pub struct FakeLauncher {
     engine: FakeEngine,
     name: &'static str,
-    ends: Mutex<BTreeMap<String, Seen>>,
+    ends: Mutex<BTreeMap<String, ObservedAttempt>>,
     poll_interval: Duration,
 }
 
@@ -362,9 +363,13 @@ impl FakeLauncher {
     }
 }
 
-fn dated((state, engine_state): (Observation, Option<EngineState>), key: &str, seen_at: Timestamp) -> Seen {
+fn dated(
+    (state, engine_state): (Observation, Option<EngineState>),
+    key: &str,
+    seen_at: Timestamp,
+) -> ObservedAttempt {
     let has_started = matches!(state, Observation::Running(_) | Observation::Exited(_));
-    Seen {
+    ObservedAttempt {
         state,
         seen_at,
         engine_state,
@@ -397,7 +402,7 @@ impl Launcher for FakeLauncher {
         Ok(state.jobs.get(&key).map(|job| self.placement_of(key.clone(), job.number, &job.spec)))
     }
 
-    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
+    fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, LaunchError> {
         let key = self.place_of(placement)?.job;
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(end) = ends.get(&key) {
@@ -411,7 +416,7 @@ impl Launcher for FakeLauncher {
         Ok(seen)
     }
 
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<ObservedAttempt, LaunchError> {
         self.engine.settle(&self.place_of(placement)?.job);
         self.engine.0.clock.sleep(timeout.min(self.poll_interval));
         self.observe(placement)

@@ -38,18 +38,18 @@ impl Recorder {
         let slot = inner.slot();
         let job = match open(path) {
             Ok(file) => Job { name: name.to_owned(), path: path.to_owned(), file, step },
-            Err(error) => return tell_failed(slot, name, step, &format!("{}: {error}", path.display())),
+            Err(error) => return report_failed(slot, name, step, &format!("{}: {error}", path.display())),
         };
         let mut keeper = slot.keeper.get();
         if keeper.is_none() {
             match start_keeper(&inner) {
                 Ok(new) => *keeper = Some(new),
-                Err(why) => return tell_failed(slot, name, step, &why),
+                Err(why) => return report_failed(slot, name, step, &why),
             }
         }
         let Some(keeper) = keeper.as_ref() else { return };
         if let Err(why) = keeper.take(job) {
-            tell_failed(slot, name, step, &why);
+            report_failed(slot, name, step, &why);
         }
     }
 }
@@ -70,7 +70,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     File::open(path).map(Some)
 }
 
-fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
+fn report_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
     slot.tell(EventKind::ArtifactFailed, step, &[("name", name), ("why", why)]);
 }
 
@@ -94,11 +94,11 @@ impl Inner {
             let name = format!("{name}/{place}");
             match File::open(path_below) {
                 Ok(file) => self.keep_file(folder, &name, file, step),
-                Err(error) => tell_failed(self.slot(), &name, step, &error.to_string()),
+                Err(error) => report_failed(self.slot(), &name, step, &error.to_string()),
             }
         }
         if let Err(error) = listed {
-            tell_failed(self.slot(), &name, step, &error.to_string());
+            report_failed(self.slot(), &name, step, &error.to_string());
         }
     }
 
@@ -109,7 +109,7 @@ impl Inner {
                 let fields = [("name", name), ("blake3", hash.as_str()), ("size_bytes", size.as_str())];
                 self.slot().tell(EventKind::Artifact, step, &fields);
             }
-            Err(error) => tell_failed(self.slot(), name, step, &error.to_string()),
+            Err(error) => report_failed(self.slot(), name, step, &error.to_string()),
         }
     }
 

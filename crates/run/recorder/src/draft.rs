@@ -57,7 +57,7 @@ impl Recorder {
             begun
         })?;
         let Some(draft) = begun else {
-            inner.tell_skipped(slot, step);
+            inner.report_skipped(slot, step);
             slot.go_on_unsaved(step);
             slot.decline(step);
             return Ok(None);
@@ -175,7 +175,7 @@ impl Inner {
         saved
     }
 
-    fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
+    fn report_skipped(&self, slot: &ProcessSlot, step: Step) {
         slot.asks.busy.fetch_add(1, Ordering::Relaxed);
         if once(&slot.reported.skipped) {
             let why = "the previous checkpoint is still being written";

@@ -84,13 +84,13 @@ impl Recorder {
         let settings = Settings::from_environment();
         let run = Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM);
         run.shake_hands(sdk);
-        run.tell_rank();
-        run.tell_unreadable();
+        run.report_rank();
+        run.report_unreadable();
         run
     }
 
     /// Records the number of this rank if there are several, so that their records can be distinguished.
-    pub(crate) fn tell_rank(&self) {
+    pub(crate) fn report_rank(&self) {
         if let Some(group) = self.inner.as_ref().and_then(|inner| inner.settings.group.clone())
             && let Ok(group) = group
         {
@@ -100,7 +100,7 @@ impl Recorder {
     }
 
     /// Records that ranges of batches cannot be read and are not skipped.
-    fn tell_unreadable(&self) {
+    fn report_unreadable(&self) {
         let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
         if let Some(why) = why {
             self.tell(EventKind::SkipBatchesUnreadable, None, &[("variable", SKIP_BATCHES), ("why", &why)]);
@@ -481,7 +481,7 @@ impl CountRows for Recorder {
 
     fn count_rows(&self, fraction: f64, rows: u64, rows_total: u64) {
         if let Some(inner) = &self.inner {
-            tell_rung_cut(&mut inner.slot().segment.get(), fraction, "indexes", rows, rows_total);
+            report_rung_cut(&mut inner.slot().segment.get(), fraction, "indexes", rows, rows_total);
         }
     }
 }
@@ -650,7 +650,7 @@ impl Inner {
         let asked = slot.rung_keys.swap(0, Ordering::Relaxed);
         if asked > 0 {
             let kept = slot.rung_keys_kept.swap(0, Ordering::Relaxed);
-            tell_rung_cut(&mut segment, DataRung::from_environment().fraction(), "keys", kept, asked);
+            report_rung_cut(&mut segment, DataRung::from_environment().fraction(), "keys", kept, asked);
         }
         for id in stops {
             segment.control_ack(id, ControlOutcome::Done, None);
@@ -659,7 +659,7 @@ impl Inner {
     }
 }
 
-fn tell_rung_cut(segment: &mut SegmentWriter, fraction: f64, by: &str, rows: u64, rows_total: u64) {
+fn report_rung_cut(segment: &mut SegmentWriter, fraction: f64, by: &str, rows: u64, rows_total: u64) {
     let (rung, rows, total) = (fraction.to_string(), rows.to_string(), rows_total.to_string());
     let fields = [("rung", rung.as_str()), ("rows", &rows), ("rows_total", &total), ("by", by)];
     segment.event(EventKind::RungCut.as_str(), None, &fields);

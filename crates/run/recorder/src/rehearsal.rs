@@ -79,7 +79,6 @@ impl Inner {
 /// One parameter before and after an update.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParameterUpdate<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Its numbers before.
     pub before: &'a [f32],

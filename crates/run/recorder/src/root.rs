@@ -5,7 +5,6 @@ use trackway_checkpoint::{
 
 /// A checkpoint root as this process writes to it.
 pub(crate) enum Root {
-    /// Alone.
     Alone(CheckpointRoot),
     /// With other ranks.
     Together(RankedRoot),

@@ -239,11 +239,11 @@ impl SegmentWriter {
         let is_first = *values == 0;
         *values += count as u64;
         if is_first {
-            self.tell_nameless();
+            self.report_nameless();
         }
     }
 
-    fn tell_nameless(&mut self) {
+    fn report_nameless(&mut self) {
         let Some((name, values)) = self.nameless.clone() else { return };
         let (names_max, values) = (METRIC_NAMES_MAX.to_string(), values.to_string());
         let fields = [("names_max", names_max.as_str()), ("name", &name), ("values", &values)];
@@ -293,7 +293,7 @@ impl SegmentWriter {
 
     /// Ends the segment in order. A later call begins another one.
     pub fn finish(&mut self) {
-        self.tell_nameless();
+        self.report_nameless();
         self.close_segment();
     }
 

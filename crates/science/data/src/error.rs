@@ -9,7 +9,6 @@ use crate::limits::LINKS_VARIABLE;
 /// retry except [`DataError::Changed`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum DataError {
     #[error("data `{set}`: `{path}` does not exist{}", did_you_mean(.nearest.as_deref()))]
     Missing { set: String, path: String, nearest: Option<String> },

@@ -50,7 +50,6 @@ const EVEN_DISTANCE_MAX: f64 = 1.95;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdentifierEvidence {
-    /// Its name.
     Name,
     /// UUIDs, hashes, or strings of one form with consecutive digits.
     Form,

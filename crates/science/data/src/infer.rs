@@ -105,7 +105,6 @@ pub(crate) enum Form {
     Text,
     /// Bytes.
     Binary,
-    /// A list.
     List,
     /// A nested object.
     Object,

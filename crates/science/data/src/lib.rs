@@ -48,6 +48,7 @@ pub mod snapshot;
 pub mod split;
 mod state;
 mod times;
+pub mod unicode_form;
 pub mod write;
 
 pub use trackway_formats::runfile::{DataFormat, DataSpec, DecimalMark};

@@ -39,7 +39,6 @@ pub struct DataFile {
     pub path: String,
     /// Relative to the set's folder: what belongs to the set's identity.
     pub name: String,
-    /// Its size.
     pub size_bytes: u64,
     /// BLAKE3 of its bytes, 64 hexadecimal digits.
     pub blake3: String,

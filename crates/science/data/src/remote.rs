@@ -21,7 +21,6 @@ pub trait ByteSource: Send + Sync {
 pub struct RemoteFile {
     /// Its whole URL, such as `s3://bucket/data/part-1.parquet`.
     pub url: String,
-    /// Its size.
     pub size_bytes: u64,
     /// What changes with its content: a version or an entity tag.
     pub version: String,

@@ -24,7 +24,6 @@ use crate::snapshot::ProfileKeeper;
 pub struct Resolver<'r> {
     /// The run file's folder; relative paths start here.
     pub base: &'r Path,
-    /// How they are read.
     pub context: &'r ReadContext,
     /// Results for files that did not change; `None` reads everything.
     pub cache: Option<&'r HashCache>,

@@ -337,7 +337,7 @@ fn the_adult_files_are_read_as_published() {
         .unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared").into());
     let file = Path::new(&shared).join("data/adult-train.csv");
     if !file.exists() {
-        eprintln!("skipped: no Adult data in TRACKWAY_SHARED");
+        trackway_skip::skip!("no Adult data in TRACKWAY_SHARED");
         return;
     }
     let spec = DataSpec { missing: vec!["?".into()], ..spec(file.to_str().unwrap()) };

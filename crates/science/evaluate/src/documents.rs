@@ -12,7 +12,6 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}`:{line}:{column}: {why}")]
 pub struct ReportError {
-    /// The file.
     pub file: String,
     /// From 1.
     pub line: usize,

@@ -7,7 +7,6 @@ use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
 /// Why a table cannot be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum AssessError {
     #[error("there is no column `{name}`; there are {known}")]
     NoColumn { name: String, known: String },

@@ -16,7 +16,6 @@ const CONFIDENCE: f64 = 0.95;
 /// A batch that was answered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchTime {
-    /// Its rows.
     pub rows: usize,
     /// From when it was sent until its last answer was there.
     pub seconds: f64,

@@ -8,7 +8,7 @@ use crate::metrics::rows::{Classes, Content, Items, values_of};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{DETECTIONS_MAX, NDCG_PLACES};
 use crate::spec::Spec;
-use crate::spellings::folded;
+use crate::spellings::{folded, in_several_forms};
 
 /// With fewer groups, intervals that draw groups are too narrow.
 const GROUPS_FEW: usize = 20;
@@ -98,7 +98,7 @@ pub fn notes(
     notes
 }
 
-/// Texts that differ from what was expected in case, blanks around them or the form of a number only.
+/// Texts that differ from what was expected in case, Unicode form, blanks around them or the form of a number only.
 fn nearly_exact(frame: &Frame, columns: &Columns) -> Option<String> {
     let (label, prediction) = columns.label.as_deref().zip(columns.prediction.as_deref())?;
     let texts = |name: &str| Some(values_of(&frame.columns()[frame.index_of(name)?]));
@@ -112,13 +112,14 @@ fn nearly_exact(frame: &Frame, columns: &Columns) -> Option<String> {
         if count == 1 { "1 prediction differs".to_owned() } else { format!("{count} predictions differ") };
     (count > 0).then(|| {
         let are = are(count);
-        format!("{differ} from what is expected in case, surrounding blanks or zeros behind a point only, and {are} counted as wrong")
+        format!("{differ} from what is expected in case, Unicode form, surrounding blanks or zeros behind a point only, and {are} counted as wrong")
     })
 }
 
 /// What classes were guessed from, and which of their metrics cannot be computed.
 fn of_classes(rows: &Classes, items: &Items, columns: &Columns, spec: &Spec) -> Vec<String> {
     let mut notes = rows.agreement.notes();
+    notes.extend(in_several_forms(&rows.names));
     if let (Some(positive), None) = (items.positive_class(), &spec.positive) {
         notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
     }

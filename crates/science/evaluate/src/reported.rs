@@ -36,13 +36,10 @@ pub struct ReportedMetrics {
 pub struct ReportedEvaluation {
     /// The evaluator's own name and version.
     pub evaluator: Option<ReportedEvaluator>,
-    /// The version of the tasks.
     pub task_set_version: Option<String>,
     /// How answers were drawn.
     pub decoding: BTreeMap<String, Json>,
-    /// Who judged.
     pub judge: Option<ReportedJudge>,
-    /// The seed.
     pub seed: Option<u64>,
     /// For the reader.
     pub notes: Vec<String>,
@@ -52,9 +49,7 @@ pub struct ReportedEvaluation {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedEvaluator {
-    /// Its name.
     pub name: String,
-    /// Its version.
     #[serde(default)]
     pub version: Option<String>,
 }
@@ -63,7 +58,6 @@ pub struct ReportedEvaluator {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedJudge {
-    /// The model.
     pub model: String,
     /// The rubric's version.
     #[serde(default)]

@@ -2,11 +2,14 @@
 //!
 //! One exporter writes `true` and another one `1`, one reads ` yes` and another one `yes`. Where no predicted class is a label,
 //! and each is exactly one label written differently, they are matched, which is reported. Where some are labels already, only blanks
-//! around a class and zeros behind a whole number are: `a` and `A` may be two classes then.
+//! around a class, zeros behind a whole number and Unicode forms of one text are: `a` and `A` may be two classes then.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use trackway_core::text::first_quoted;
+use trackway_data::unicode_form::{composed, form_shown};
 
 /// Classes of each side that a message shows.
 const SHOWN_MAX: usize = 5;
@@ -63,8 +66,10 @@ impl Agreement {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let pairs = |pairs: &[MatchedClass]| {
-            let shown =
-                pairs.iter().take(SHOWN_MAX).map(|it| format!("`{}` is `{}`", it.prediction, it.label));
+            let pair = |it: &MatchedClass| {
+                format!("`{}` is `{}`", form_shown(&it.prediction), form_shown(&it.label))
+            };
+            let shown = pairs.iter().take(SHOWN_MAX).map(pair);
             let more = pairs.len().saturating_sub(SHOWN_MAX);
             let more = (more > 0).then(|| format!("and {more} more"));
             shown.chain(more).collect::<Vec<_>>().join(", ")
@@ -91,14 +96,27 @@ impl Agreement {
 pub fn shown(classes: &[String]) -> String {
     let mut sorted: Vec<&String> = classes.iter().collect();
     sorted.sort();
-    let listed: Vec<String> = sorted.iter().take(SHOWN_MAX).map(|class| format!("`{class}`")).collect();
-    match classes.len().saturating_sub(SHOWN_MAX) {
-        0 => listed.join(", "),
-        more => format!("{} and {more} more", listed.join(", ")),
-    }
+    first_quoted(&sorted, SHOWN_MAX)
 }
 
-/// Some predictions are labels: the others are matched where only blanks or zeros differ.
+/// A note for each text that several classes are, in different Unicode forms. They look the same and are different classes.
+#[must_use]
+pub fn in_several_forms(classes: &[String]) -> Vec<String> {
+    let mut by_text: BTreeMap<Cow<'_, str>, BTreeSet<&str>> = BTreeMap::new();
+    classes.iter().for_each(|class| {
+        by_text.entry(composed(class)).or_default().insert(class);
+    });
+    let note = |forms: BTreeSet<&str>| {
+        let names: Vec<String> = forms.into_iter().map(|form| format!("`{}`", form_shown(form))).collect();
+        format!(
+            "{} are one text in several Unicode forms and were counted as several classes: write one form",
+            names.join(" and ")
+        )
+    };
+    by_text.into_values().filter(|forms| forms.len() > 1).take(SHOWN_MAX).map(note).collect()
+}
+
+/// Some predictions are labels: the others are matched where only blanks, zeros or the Unicode form differ.
 fn partly(labels: &BTreeSet<&str>, predictions: &BTreeSet<&str>, unknown: &BTreeSet<&str>) -> Agreement {
     let mut found = Agreement::default();
     let free: BTreeSet<&str> = labels.difference(predictions).copied().collect();
@@ -164,8 +182,9 @@ fn by_form<'c>(classes: &BTreeSet<&'c str>, form: Form) -> BTreeMap<String, Vec<
     by_form
 }
 
-/// Without blanks around it, and a whole number without zeros behind its point. A number with zeros before it is a code.
+/// In composed letters, without blanks around it, and a whole number without zeros behind its point. A number with zeros before it is a code.
 fn plain(class: &str) -> String {
+    let class = composed(class);
     let class = class.trim();
     let digits = class.strip_prefix('-').unwrap_or(class);
     let (whole, zeros) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -218,7 +237,7 @@ mod tests {
             pairs.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect()
         };
         type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a [(&'a str, &'a str)], bool);
-        let cases: [Case<'_>; 16] = [
+        let cases: [Case<'_>; 17] = [
             (&["a", "b"], &["b", "a"], &[], false),
             (&["a", "b"], &["b"], &[], false),
             (&["true", "false"], &["1", "0"], &[("0", "false"), ("1", "true")], false),
@@ -234,6 +253,7 @@ mod tests {
             (&["A", "a"], &["A ", " a"], &[(" a", "a"), ("A ", "A")], false),
             (&["yes", "no"], &["YES", "Yes"], &[], true),
             (&["01", "02"], &["1", "2"], &[], true),
+            (&["caf\u{e9}", "bar"], &["cafe\u{301}"], &[("cafe\u{301}", "caf\u{e9}")], false),
             (
                 &["9007199254740993", "9007199254740992"],
                 &["9007199254740993.0"],
@@ -245,6 +265,20 @@ mod tests {
             let found = of(labels, predictions);
             assert_eq!((found.0, found.2), (pairs(matched), is_disjoint), "{labels:?} {predictions:?}");
         }
+    }
+
+    /// Proves that classes which are one text in two Unicode forms are named, with the form of each, and that others are not; and that a
+    /// prediction in the other form is the label where another one is a label too.
+    #[test]
+    fn unicode_forms_are_named() {
+        let classes = ["cafe\u{301}", "caf\u{e9}", "cafe"].map(str::to_owned);
+        let notes = in_several_forms(&classes);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].starts_with("`cafe\\u{301}` and `caf\u{e9}` are one text"), "{notes:?}");
+        assert!(in_several_forms(&classes[1..]).is_empty());
+        let found = agreement(&classes[1..], &[classes[0].clone(), classes[2].clone()]);
+        assert_eq!((found.matched.len(), found.label_of("cafe\u{301}")), (1, Some("caf\u{e9}")));
+        assert!(found.notes()[0].contains("`cafe\\u{301}` is `caf\u{e9}`"), "{:?}", found.notes());
     }
 
     /// Proves that where some predictions are labels only blanks and zeros are matched, that letters of another case, points and

@@ -7,7 +7,6 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 pub struct Group {
     /// How many numbers; at least 2.
     pub count: f64,
-    /// Their mean.
     pub mean: f64,
     /// Their variance (divided by count − 1).
     pub variance: f64,

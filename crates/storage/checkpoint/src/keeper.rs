@@ -25,7 +25,7 @@ type FileMark = (u64, u64, i64, i64);
 
 /// What is deleted.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Let {
+pub(crate) struct RetentionDone {
     pub plan: RetentionPlan,
     /// Numbers whose files were removed.
     pub removed: Vec<u64>,
@@ -45,8 +45,8 @@ impl Keeper {
         policy: &Retention,
         now: Timestamp,
         age: Option<Age>,
-    ) -> Result<Let, CheckpointError> {
-        let mut done = Let::default();
+    ) -> Result<RetentionDone, CheckpointError> {
+        let mut done = RetentionDone::default();
         view.refresh()?;
         loop {
             done.plan = plan(view.history(), policy, now, age);
@@ -78,7 +78,7 @@ impl Keeper {
         policy: &Retention,
         now: Timestamp,
         age: Option<Age>,
-        done: &mut Let,
+        done: &mut RetentionDone,
     ) -> Result<(), CheckpointError> {
         let left = leftovers(view.history(), age);
         let (gone, there): (Vec<u64>, Vec<u64>) = left.into_iter().partition(|number| is_gone(view, *number));

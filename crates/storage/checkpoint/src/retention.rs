@@ -42,7 +42,6 @@ pub struct Best {
     pub metric: String,
     /// Whether more is better.
     pub more_is_better: bool,
-    /// How many.
     pub count: usize,
 }
 

@@ -28,9 +28,7 @@ use crate::writer::{CheckpointWriter, write_durably};
 pub struct Commit {
     /// The number of the commit in the log.
     pub number: u64,
-    /// The run.
     pub run_id: RunId,
-    /// The attempt.
     pub attempt_id: AttemptId,
     /// The step whose end it holds.
     pub step: Step,

@@ -191,7 +191,7 @@ fn check_after_crash(world: &World, acknowledged: Step, situation: &str) {
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 60, "{situation}");
 }
 
-/// Proves B2: a kill, a torn write or a power cut at any single operation, over claiming, resuming, three saves and
+/// Proves that a kill, a torn write or a power cut at any single operation, over claiming, resuming, three saves and
 /// retention, on an empty root and on one with checkpoints, never yields a commit that does not verify and never
 /// loses one that was acknowledged.
 #[test]
@@ -254,7 +254,7 @@ fn a_full_disk_costs_one_save() {
     }
 }
 
-/// Proves B4: whatever byte of the newest checkpoint changes (its files, its manifest, its commit), a resume takes the
+/// Proves that, whatever byte of the newest checkpoint changes (its files, its manifest, its commit), a resume takes the
 /// one before and reports why; so does a missing or shortened file.
 #[test]
 fn any_flipped_byte_falls_back_one() {
@@ -349,7 +349,7 @@ fn a_resume_may_keep_what_it_read() {
     assert_eq!(world.view().resume_read().unwrap().unwrap().0.step, 15);
 }
 
-/// Proves B3 while both write: after the claim of a higher epoch no commit of the lower one is made, its writer gets an
+/// Proves exclusion while both write: after the claim of a higher epoch no commit of the lower one is made, its writer gets an
 /// error that it must stop, and neither the same epoch nor a lower one can be claimed by another attempt.
 #[test]
 fn a_zombie_is_fenced() {

@@ -20,7 +20,6 @@ pub struct Entry {
     pub size: u64,
     /// When its content changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// The inode.
     pub inode: u64,
     /// The device that the inode is of.
     pub device: u64,
@@ -59,7 +58,6 @@ pub struct Listing {
 
 /// Why a folder could not be listed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ListError {
     #[error("`{}` has more than {} files and folders: name the checkpoints below it, not the whole folder", .0.display(), .1)]
     TooManyFiles(PathBuf, usize),

@@ -46,7 +46,6 @@ const EXTENSIONS: [&str; 10] =
 /// The part that a name says, and what else is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartName {
-    /// The part.
     pub part: Part,
     /// Whether a word of the name says so; a name without one may be that of the model.
     pub is_named: bool,

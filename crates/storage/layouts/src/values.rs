@@ -147,8 +147,8 @@ fn places(source: &dyn Source, file: &Entry) -> Option<Places> {
 }
 
 /// What the numbers of a tensor are like, up to a part with a NaN; none: it cannot be read.
-fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<Seen> {
-    let mut seen = Seen::default();
+fn look(source: &dyn Source, file: &Entry, place: &Place, budget_bytes: &mut u64) -> Option<TensorScan> {
+    let mut seen = TensorScan::default();
     // A tensor that is lost is most often so from its first number on.
     let (mut at, mut chunk_bytes) = (0, FIRST_CHUNK_BYTES);
     while at < place.length {
@@ -184,7 +184,7 @@ macro_rules! scan {
 
 /// What the numbers of a tensor are like.
 #[derive(Default)]
-struct Seen {
+struct TensorScan {
     nan_count: u64,
     has_inf: bool,
     has_negative_inf: bool,
@@ -194,7 +194,7 @@ struct Seen {
     differs: bool,
 }
 
-impl Seen {
+impl TensorScan {
     fn take(&mut self, float: Float, bytes: &[u8]) {
         let width = float.width();
         let (exponent, _) = float.masks();

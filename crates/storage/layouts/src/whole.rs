@@ -13,7 +13,6 @@ use crate::source::Source;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "whole")]
 pub enum Wholeness {
-    /// It is whole.
     Whole {
         /// What proves it.
         by: By,

@@ -1,6 +1,6 @@
 //! The library against what real frameworks wrote (`samples/make.py`). Skipped unless `TRACKWAY_LAYOUT_SAMPLES` names their folder.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic and print")]
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use trackway_layouts::{
 fn samples() -> Option<PathBuf> {
     let folder = std::env::var_os("TRACKWAY_LAYOUT_SAMPLES").map(PathBuf::from);
     if folder.is_none() {
-        println!("skipped: TRACKWAY_LAYOUT_SAMPLES does not name a folder of samples/make.py");
+        trackway_skip::skip!("TRACKWAY_LAYOUT_SAMPLES does not name a folder of samples/make.py");
     }
     folder
 }

@@ -23,7 +23,6 @@ pub enum ErrorKind {
 
 /// An error of the ledger: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum LedgerError {
     #[error(
         "the ledger `{location}` has been locked by another process for {waited_seconds:.0} s: wait until it is done, or find it with `fuser {location}` and end it, then try again"
@@ -86,7 +85,7 @@ impl LedgerError {
     }
 
     /// Makes failures of the file system from what was done to which file.
-    pub(crate) fn file(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
+    pub fn file(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::File { doing, path: path.clone(), source }
     }

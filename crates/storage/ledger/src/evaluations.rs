@@ -20,7 +20,6 @@ pub struct EvaluationEnd {
     pub evaluation: EvaluationRow,
     /// Its metrics, of all rows and of slices.
     pub metrics: Vec<EvaluationMetricRow>,
-    /// Its slices.
     pub slices: Vec<EvaluationSliceRow>,
     /// The receipt of its gates; none yet.
     pub gate_receipt: Option<GateReceiptRow>,

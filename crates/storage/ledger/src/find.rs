@@ -72,13 +72,10 @@ pub struct AttemptFilter {
 /// Training attempts that ended alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndCount {
-    /// Why they ended.
     pub reason: TerminationReason,
     /// Whose matter it was.
     pub domain: Option<Domain>,
-    /// How many.
     pub attempt_count: u64,
-    /// Wall seconds of all of them.
     pub wall_seconds: f64,
 }
 

@@ -51,9 +51,7 @@ struct KeptRow {
 /// An attempt in a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAttempt {
-    /// The attempt.
     pub attempt_id: AttemptId,
-    /// Its run.
     pub run_id: RunId,
     /// Its folder, as it was when it was launched.
     pub log_directory: String,

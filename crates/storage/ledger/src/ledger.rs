@@ -16,7 +16,7 @@ use crate::records::{
     DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, LAUNCHES, PreflightCheckRow,
     ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow,
 };
-use crate::text::Door;
+use crate::text::TextFilter;
 use crate::value::{Field, Record, Value};
 
 /// How long a writer waits for others, of which there are as many as runs that start at once, unless [`OpenOptions`] sets it.
@@ -75,7 +75,7 @@ impl Ledger {
     /// As [`Ledger::open`].
     pub fn open_with(location: &str, options: &OpenOptions) -> Result<Self, LedgerError> {
         let is_postgres = location.starts_with("postgres://") || location.starts_with("postgresql://");
-        let door = Door::new(Arc::clone(&options.redactor));
+        let door = TextFilter::new(Arc::clone(&options.redactor));
         let (at, millis) = (location.to_owned(), options.busy_timeout_millis);
         let connect: Connect = Box::new(move || {
             if is_postgres {
@@ -394,7 +394,6 @@ pub struct AttemptProgress {
     pub first_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
-    /// The last step it committed.
     pub last_committed_step: Option<Step>,
     /// When the training process was last heard of.
     pub heartbeat_at: Option<Timestamp>,

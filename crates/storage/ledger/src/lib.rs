@@ -3,7 +3,6 @@
 //! - [`Ledger`] opens and migrates a ledger and reads and writes its rows as plain structs. Every call of it may fail with a
 //!   fault of the database; the calls name the errors that they have besides.
 //! - [`Ledger::seal_attempt`] turns an attempt's row into a receipt that the database itself no longer lets change.
-//! - [`close_records`] turns the flight record of an attempt into one Parquet file, its summaries and its events.
 //! - [`scan`] is what a query engine reads a ledger by; `trackway-sql` is one.
 //! - [`conformance`] is the suite that every backend passes.
 //!
@@ -15,7 +14,6 @@
 mod backend;
 mod catalogue;
 mod clauses;
-mod close;
 pub mod conformance;
 mod error;
 mod evaluations;
@@ -38,13 +36,12 @@ mod verify;
 
 pub use backend::without_password;
 pub use catalogue::document;
-pub use close::{ClosedRecords, ValuesAtSteps, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 pub use find::{AttemptFilter, EndCount, RunFilter};
 pub use import::{
-    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, Omission, OmissionKind,
-    Omissions, read_foreign,
+    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Omission, OmissionKind, Omissions,
+    read_foreign,
 };
 pub use kept::{KeptRows, KnownAttempt, Restored};
 pub use leases::{Holder, LeaseAnswer};
@@ -59,7 +56,7 @@ pub use records::{
     SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
 };
 pub use resolve::Found;
-pub use seal::{AttemptSeal, Sealed};
+pub use seal::{AttemptSeal, NAMED_ROWS_MAX, Sealed};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};
 pub use verify::{CheckedReceipt, CheckpointPage, Page, UnreadableRow, unproved};

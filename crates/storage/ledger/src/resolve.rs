@@ -23,9 +23,7 @@ const EVALUATION_PART_MIN: usize = 4;
 /// The meaning of a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// A run.
     Run(Box<RunRow>),
-    /// An attempt.
     Attempt(Box<AttemptRow>),
 }
 

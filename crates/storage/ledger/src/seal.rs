@@ -51,6 +51,9 @@ pub enum Sealed {
     Before,
 }
 
+/// Parameters, tags and artifacts of an attempt that the ledger keeps, each of them at most.
+pub const NAMED_ROWS_MAX: usize = 10_000;
+
 /// Columns about how a row was sealed or watched, not about what happened.
 const NOT_IN_RECEIPT: &[&str] = &["state", "sealed_at", "receipt_sha256", "heartbeat_at"];
 
@@ -150,7 +153,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when the run or the attempt exists; nothing is stored then.
-    pub(crate) fn insert_sealed(
+    pub fn insert_sealed(
         &self,
         run: &RunRow,
         planned: &AttemptRow,

@@ -58,11 +58,11 @@ impl StoredText {
 
 /// What every text of a ledger passes. Made when the ledger is opened.
 #[derive(Debug, Clone)]
-pub(crate) struct Door {
+pub(crate) struct TextFilter {
     redactor: Arc<Redactor>,
 }
 
-impl Door {
+impl TextFilter {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor }
     }
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    fn door() -> Door {
-        Door::new(Arc::new(Redactor::from_environment([("LAB_PASSWORD", "correct-horse")])))
+    fn door() -> TextFilter {
+        TextFilter::new(Arc::new(Redactor::from_environment([("LAB_PASSWORD", "correct-horse")])))
     }
 }

@@ -72,13 +72,11 @@ pub enum Value<T = String> {
     Null,
     /// A string, or JSON as a string.
     Text(T),
-    /// An integer.
     Integer(i64),
     /// A float, never NaN.
     Real(f64),
     /// True or false.
     Boolean(bool),
-    /// A timestamp.
     Timestamp(Timestamp),
 }
 
@@ -284,7 +282,6 @@ pub(crate) use words;
 /// One column of a table, as the catalogue and `docs/ledger.md` show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: ColumnKind,
@@ -297,7 +294,6 @@ pub struct Column {
 /// One table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
     /// What a row of it is.
     pub doc: &'static str,

@@ -23,9 +23,7 @@ const PAGE_RECEIPTS: usize = 500;
 /// A receipt, recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckedReceipt {
-    /// The attempt.
     pub attempt_id: AttemptId,
-    /// Its run.
     pub run_id: RunId,
     /// Whether it hashes to what was sealed; `None`: it is not sealed yet.
     pub holds: Option<bool>,
@@ -38,7 +36,6 @@ pub struct UnreadableRow {
     pub id: String,
     /// Its run, where that can be read.
     pub run_id: Option<RunId>,
-    /// Why.
     pub why: String,
 }
 
@@ -65,7 +62,6 @@ pub(crate) enum Proof {
     Log,
     /// The copies that the home keeps of them.
     Copies(Stays),
-    /// Nothing.
     Nothing,
 }
 

@@ -3,11 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[allow(dead_code, reason = "the tests of the binary use the rest")]
-#[allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helper")]
+#[allow(clippy::unwrap_used, reason = "a test's helper")]
 mod postgres_cluster;
 mod postgres_tls;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,12 +14,9 @@ use std::sync::LazyLock;
 use serde_json::json;
 use tempfile::TempDir;
 use trackway_core::name::{Name, Named};
-use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
-use trackway_formats::runfile::RunSection;
+use trackway_core::{RunId, SequentialIds, Timestamp};
 use trackway_ledger::conformance;
-use trackway_ledger::{
-    AttemptRow, AttemptState, ErrorKind, Ledger, OpenOptions, RunRow, close_records, document,
-};
+use trackway_ledger::{ErrorKind, Ledger, OpenOptions, RunRow, document};
 
 use postgres_cluster::PostgresCluster;
 
@@ -118,17 +114,6 @@ fn what_cannot_be_opened_says_why() {
     }
 }
 
-/// Proves that an attempt that left no record can be closed, and that nothing is made for it.
-#[test]
-fn a_missing_record_hinders_nothing() {
-    let home = TempDir::new().unwrap();
-    let ledger = Ledger::open(home.path().join("ledger.db").to_str().unwrap()).unwrap();
-    let attempt = attempt_of(&store_run(&ledger, "empty"), 1);
-    let closed = close_records(home.path(), &attempt, &RunSection::default(), &BTreeSet::new()).unwrap();
-    assert_eq!((closed.segments.len(), closed.parquet_path, closed.last_step), (0, None, None));
-    assert!(!home.path().join("records").exists());
-}
-
 static IDS: LazyLock<SequentialIds> = LazyLock::new(SequentialIds::default);
 
 fn store_run(ledger: &Ledger, name: &str) -> RunRow {
@@ -141,11 +126,4 @@ fn store_run(ledger: &Ledger, name: &str) -> RunRow {
     );
     ledger.insert_run(&run, &[]).unwrap();
     run
-}
-
-fn attempt_of(run: &RunRow, number: u32) -> AttemptRow {
-    let mut attempt = AttemptRow::planned(AttemptId::new(&*IDS), number, LaunchKind::Train, run);
-    attempt.started_at = Some(Timestamp::from_micros(1));
-    attempt.state = AttemptState::Running;
-    attempt
 }

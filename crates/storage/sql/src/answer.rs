@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 use trackway_core::Timestamp;
 use trackway_core::text::csv_field;
 use trackway_ledger::LedgerError;
-use trackway_ledger::scan::{parquet_properties, write_whole};
+use trackway_records::{parquet_properties, write_whole};
 
 /// The answer of a query: columns of Arrow data, in batches.
 #[derive(Debug, Clone)]

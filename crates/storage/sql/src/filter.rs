@@ -5,9 +5,7 @@ use trackway_ledger::scan::{ColumnKind, Value, marks};
 /// A filter that both databases understand.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filter<'c> {
-    /// The column.
     pub(crate) column: &'c str,
-    /// The test.
     pub(crate) test: Test,
 }
 

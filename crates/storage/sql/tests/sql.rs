@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[allow(dead_code, reason = "the tests of the binary use the rest")]
-#[allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helper")]
+#[allow(clippy::unwrap_used, reason = "a test's helper")]
 #[path = "../../ledger/tests/postgres_cluster/mod.rs"]
 mod postgres_cluster;
 
@@ -19,8 +19,9 @@ use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, TerminationReas
 use trackway_formats::record::{Encoder, Event, Origin, Param, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_formats::runfile::RunSection;
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, Ledger, RunRow, close_records, conformance as ledger_conformance,
+    AttemptRow, AttemptSeal, AttemptState, Ledger, RunRow, conformance as ledger_conformance,
 };
+use trackway_records::{ClosedRecords, close_records};
 use trackway_sql::conformance::{self, WEEKLY_REASONS};
 use trackway_sql::sql;
 
@@ -191,11 +192,7 @@ fn attempt_of(run: &RunRow, number: u32) -> AttemptRow {
     attempt
 }
 
-fn seal_with(
-    ledger: &Ledger,
-    mut attempt: AttemptRow,
-    closed: &trackway_ledger::ClosedRecords,
-) -> AttemptRow {
+fn seal_with(ledger: &Ledger, mut attempt: AttemptRow, closed: &ClosedRecords) -> AttemptRow {
     attempt.termination_reason = Some(TerminationReason::Completed);
     attempt.last_step = closed.last_step;
     let mut seal = AttemptSeal::of(attempt.clone());

@@ -23,7 +23,6 @@ const HASH_BYTES: usize = 64;
 pub struct Entry<B> {
     /// The format's version.
     pub version: u32,
-    /// Its number.
     pub number: u64,
     /// Unique to this entry: a process that finds its ULID here knows that its create won.
     pub ulid: String,

@@ -24,7 +24,6 @@ pub enum ErrorKind {
 
 /// What went wrong with a storage or its log.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum StoreError {
     #[error("cannot {action} {location}: {source}")]
     Backend {

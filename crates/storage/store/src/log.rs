@@ -39,7 +39,6 @@ pub enum Item<B> {
     Entry(Entry<B>),
     /// The number is taken, and its content is lost.
     Damaged {
-        /// The number.
         number: u64,
         /// Why it is not an entry.
         why: String,

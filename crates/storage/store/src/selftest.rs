@@ -35,7 +35,6 @@ pub enum Outcome {
     },
     /// Not known: the storage did not answer, or refused.
     NotTested {
-        /// Why.
         why: String,
         /// What the caller should do.
         #[serde(skip)]

@@ -30,7 +30,6 @@ pub enum ContainerSource {
 pub struct Container {
     /// `sha256:…`
     pub digest: Option<String>,
-    /// The source of it.
     pub source: Option<ContainerSource>,
     /// Why it is not known.
     pub why_missing: Option<String>,

@@ -17,7 +17,6 @@ pub(super) const BINARY: &str = "GIT binary patch\n";
 /// What a diff says of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchedFile {
-    /// All of it.
     pub text: String,
     /// Its lines that were added and removed; none for a binary file.
     pub lines: LineCount,

@@ -68,9 +68,7 @@ for name in sorted(found):
 pub enum LockKind {
     /// The packages of a Python interpreter.
     PythonPackages,
-    /// A `Cargo.lock`.
     CargoLock,
-    /// A `uv.lock`.
     UvLock,
 }
 
@@ -83,7 +81,6 @@ pub struct EnvironmentLock {
     pub sha256: Option<String>,
     /// How many packages; known for Python and Cargo.
     pub package_count: Option<u64>,
-    /// The version of Python.
     pub python_version: Option<String>,
     /// The interpreter or the lock file.
     pub path: Option<String>,
@@ -99,7 +96,6 @@ pub struct EnvironmentLock {
 /// A list of packages or a lock file, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPackages {
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// Whether there were secrets in it.
     pub has_secrets: bool,

@@ -58,7 +58,6 @@ pub struct Folder {
 /// A file in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderFile {
-    /// Its path.
     pub path: PathBuf,
     /// Its size, in bytes.
     pub size_bytes: u64,

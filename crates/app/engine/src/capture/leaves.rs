@@ -13,6 +13,14 @@ pub fn leaves(value: &Value) -> BTreeMap<String, String> {
     found
 }
 
+/// Those of them that have a value: a key without one is as one that is not there.
+#[must_use]
+pub fn given_leaves(value: &Value) -> BTreeMap<String, String> {
+    let mut found = leaves(value);
+    found.retain(|_, value| value != "null");
+    found
+}
+
 fn collect(value: &Value, key: String, found: &mut BTreeMap<String, String>) {
     match value {
         // An empty table is not shown: the keys it gets or loses are.
@@ -53,5 +61,6 @@ mod tests {
             ("run.seed", "null"),
         ];
         assert_eq!(found, expected);
+        assert!(!given_leaves(&document).contains_key("run.seed"));
     }
 }

@@ -43,7 +43,7 @@ pub use git::{
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;
-pub use leaves::leaves;
+pub use leaves::{given_leaves, leaves};
 pub use named_files::NamedFile;
 pub use outputs::is_of_output;
 pub use plain::{extension_is, is_plain, plain_settings};
@@ -89,7 +89,6 @@ pub struct Capture {
     pub container: Container,
     /// The machine.
     pub host: Host,
-    /// Its GPUs.
     pub gpus: GpuInventory,
     /// The owner if the run file has none: git's `user.name`, else `USER`.
     pub owner_default: Option<String>,

@@ -13,7 +13,6 @@ const SCRIPT_EXTENSIONS: [&str; 2] = ["py", "sh"];
 /// The script of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
-    /// Its path.
     pub path: PathBuf,
     /// BLAKE3 of its bytes; none if it cannot be read as a regular file or is too large.
     pub blake3: Option<String>,

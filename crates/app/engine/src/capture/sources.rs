@@ -48,7 +48,6 @@ pub const KEPT_LIST_FILE: &str = "kept.json";
 pub struct AttemptSource {
     /// The commit that was checked out.
     pub commit: Option<String>,
-    /// Its branch.
     pub branch: Option<String>,
     /// The root of the repository.
     pub root: Option<PathBuf>,
@@ -68,7 +67,6 @@ pub struct AttemptSource {
     pub environment_sha256: Option<String>,
     /// The interpreter, or the lock file.
     pub environment_path: Option<PathBuf>,
-    /// The version of Python.
     pub python_version: Option<String>,
     /// What is not kept, and why.
     pub left_out: Vec<String>,

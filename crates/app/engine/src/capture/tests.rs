@@ -281,7 +281,7 @@ fn python_packages_are_those_that_importlib_sees() {
     let mut world = World::new();
     let check = "import importlib.metadata as m, re\nfor d in m.distributions():\n print(re.sub(r'[-_.]+', '-', d.metadata['Name']).lower() + '==' + d.version)";
     let Ok(listed) = Command::new("python3").args(["-I", "-c", check]).output() else {
-        eprintln!("skipped: no python3");
+        trackway_skip::skip!("no python3");
         return;
     };
     let listed = String::from_utf8(listed.stdout).unwrap();

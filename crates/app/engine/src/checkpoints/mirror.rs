@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use trackway_adopt::models_beside;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
 use trackway_core::{AttemptId, CheckpointState, Clock as _, Step, Timestamp, with_fields_of};
-use trackway_ledger::{AttemptRow, CheckpointRow, RunRow, ValuesAtSteps};
+use trackway_ledger::{AttemptRow, CheckpointRow, RunRow};
+use trackway_records::ValuesAtSteps;
 
 use super::view;
 use crate::Context;
@@ -16,7 +17,6 @@ use crate::error::{AppError, ErrorKind};
 /// The checkpoints of a rung, in the order of its log.
 #[derive(Debug, Default)]
 pub(crate) struct RungCheckpoints {
-    /// Their rows.
     pub rows: Vec<CheckpointRow>,
     /// The models among them that the script cannot continue from, by their folders.
     pub models: BTreeSet<String>,

@@ -35,7 +35,6 @@ const SHOWN_MAX: usize = 3;
 pub(super) struct Adoption {
     /// Which checkpoints that the script writes itself are committed.
     pub adopt: Adopt,
-    /// What it continues from.
     pub continues_from: Option<ContinuesFrom>,
     /// Words that are added to the command.
     pub args: Vec<OsString>,

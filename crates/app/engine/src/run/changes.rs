@@ -77,7 +77,6 @@ pub struct RollBackDecided {
 /// The request; the first one of an attempt counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
-    /// When.
     pub at: Timestamp,
     /// By whom and for what.
     pub by: AskedBy,
@@ -95,7 +94,7 @@ pub enum AskedBy {
         detector: Detector,
         /// Where.
         #[serde(flatten)]
-        seen: Seen,
+        seen: FaultRange,
     },
     /// A user, with this reason.
     Person {
@@ -110,7 +109,7 @@ pub enum AskedBy {
 
 /// Where in an attempt something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct FaultRange {
     /// The step at which it began.
     pub first_step: Step,
     /// The step at which it was certain.

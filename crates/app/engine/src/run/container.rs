@@ -38,7 +38,7 @@ pub fn is_started(section: Option<&ContainerSection>, capture: &Capture) -> bool
 /// The container of a training attempt, once its image is there and checked; none if Trackway starts none.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] where no engine is found or the image cannot be had; [`ErrorKind::Integrity`] where it is another one.
+/// [`ErrorKind::Usage`] where no engine is found or the image cannot be pulled; [`ErrorKind::Integrity`] where it is another one.
 pub(super) fn container(
     context: &Context,
     prepared: &Prepared,
@@ -144,7 +144,7 @@ fn check_image(section: &ContainerSection, program: &Path, reporter: &dyn Report
         inspect()
     });
     let digests = digests.map_err(|why| {
-        let message = format!("not launched: the image `{}` cannot be had: {why}", section.image);
+        let message = format!("not launched: cannot pull the image `{}`: {why}", section.image);
         AppError::new(ErrorKind::Usage, message)
             .hint("check `container.image`, and log in to its registry if it needs that")
     })?;

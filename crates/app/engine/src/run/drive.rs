@@ -11,9 +11,8 @@ use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::shim::printed_course;
-use trackway_launch::{Observation, Seen, Terminal, TerminalStreams, input_waits};
+use trackway_launch::{Observation, ObservedAttempt, Terminal, TerminalStreams, input_waits};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
-use trackway_tower::LogScanner;
 use trackway_tower::decide::{DecisionRule, Spent};
 
 use super::adopted;
@@ -48,7 +47,7 @@ use crate::run::{self, ladder};
 use trackway_api::runs::RunOutcome;
 
 /// What the loop does next.
-enum Next {
+enum LoopStep {
     /// Launch another attempt with these changes.
     Launch(Box<Changes>),
     /// Watch this one.
@@ -70,17 +69,15 @@ pub fn drive(
     let rung = ladder::rung_now(context, &prepared.run)?;
     let mut sending = Sending::start(prepared.remote.as_ref(), rung);
     let mut detecting = detecting_of(&prepared.job, rung);
-    // The first receipt would wait for it.
-    std::thread::Builder::new().name("signatures".into()).spawn(LogScanner::compile).ok();
     let mut capturing: Option<JoinHandle<Capture>> = None;
     let mut asked_for = true;
     let mut input = Input::Waits;
     let mut next = first_step(context, &prepared, reporter)?;
     loop {
         let launched = match next {
-            Next::Rest => break,
-            Next::Watch(launched) => *launched,
-            Next::Launch(changes) => {
+            LoopStep::Rest => break,
+            LoopStep::Watch(launched) => *launched,
+            LoopStep::Launch(changes) => {
                 let previous = context.attempts_of(run_id)?.pop();
                 let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
                 sending = sending.at(rung, reporter);
@@ -110,7 +107,7 @@ pub fn drive(
             rehearsal: None,
         };
         match watch(context, &prepared, &launched, asked_fault, looks, reporter)? {
-            Ended::Attempt => tell_unreached(context, &launched, asked_fault, reporter),
+            Ended::Attempt => report_unreached(context, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.note(format!(
                     "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
@@ -205,7 +202,7 @@ fn report_sealed(
 ) -> Result<(), AppError> {
     let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
     if !launched.resume_reported.get() {
-        tell_other_resume(&launched.row, &sealed.row, &events, reporter);
+        report_other_resume(&launched.row, &sealed.row, &events, reporter);
     }
     adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
     report_end(sealed, reporter);
@@ -354,16 +351,16 @@ pub fn rehearse(
 }
 
 /// Where a resumed run is: with a live attempt, with a decision to carry out, or before its first one.
-fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
+fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<LoopStep, AppError> {
     let Some(last) = context.attempts_of(prepared.run.run_id)?.pop() else {
-        return Ok(Next::Launch(Box::default()));
+        return Ok(LoopStep::Launch(Box::default()));
     };
     if last.state == AttemptState::Sealed {
         let decision = seal::decision_of(context, &last)?;
         // A stopped run that a user resumes continues where it stopped.
         let stopped = decision.decision == Decision::Stop;
         return if stopped {
-            Ok(Next::Launch(Box::default()))
+            Ok(LoopStep::Launch(Box::default()))
         } else {
             after(context, prepared, &decision, reporter)
         };
@@ -389,7 +386,7 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
         noted: Cell::new(true),
         resume_reported: Cell::new(false),
     };
-    Ok(Next::Watch(Box::new(launched)))
+    Ok(LoopStep::Watch(Box::new(launched)))
 }
 
 /// What an attempt is watched with, beside its limits.
@@ -446,7 +443,7 @@ fn watch(
     let mut reported = false;
     let mut noted_drops = false;
     let mut mirrored = None;
-    let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
+    let mut touch = |record: &LiveRecord, seen: Option<&ObservedAttempt>| {
         if let Some(files) = &stacks_in {
             // How many there are is said with what they show.
             let _ = stacks::take(launcher, &launched.placement, files, &record.last_steps);
@@ -491,7 +488,7 @@ fn resume_watch(context: &Context, plan: &Plan, row: &AttemptRow) -> Result<Opti
 }
 
 /// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.
-fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&Seen>) -> AttemptProgress {
+fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&ObservedAttempt>) -> AttemptProgress {
     let news =
         |names: &[String], noted: &Option<String>| listed(names).filter(|now| noted.as_ref() != Some(now));
     let facts = &record.facts;
@@ -558,7 +555,12 @@ fn seal_patiently(context: &Context, launched: &Launched) -> Result<Sealed, AppE
 }
 
 /// A fault that was never injected is reported: it proved nothing.
-fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injection>, reporter: &dyn Reporter) {
+fn report_unreached(
+    context: &Context,
+    launched: &Launched,
+    asked: Option<Injection>,
+    reporter: &dyn Reporter,
+) {
     let Some(injection) = asked else { return };
     let done = actions::read(&context.home.layout.attempt(launched.row.attempt_id)).unwrap_or_default();
     let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
@@ -569,7 +571,7 @@ fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injectio
 
 /// The log of checkpoints may show less at the launch than the script finds: an entry that was removed is written again when the
 /// script opens its root.
-fn tell_other_resume(
+fn report_other_resume(
     launched: &AttemptRow,
     sealed: &AttemptRow,
     events: &[EventRow],
@@ -605,7 +607,7 @@ fn after(
     prepared: &Prepared,
     decision: &RetryRow,
     reporter: &dyn Reporter,
-) -> Result<Next, AppError> {
+) -> Result<LoopStep, AppError> {
     let launches = decision.decision != Decision::Stop;
     reporter.notice(&Notice::Decided {
         rule: decision.rule.clone(),
@@ -613,7 +615,7 @@ fn after(
         delay_seconds: decision.delay_seconds.filter(|_| launches),
     });
     if !launches {
-        return Ok(Next::Rest);
+        return Ok(LoopStep::Rest);
     }
     let asked = context.home.layout.run(prepared.run.run_id).stop();
     if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
@@ -623,12 +625,12 @@ fn after(
         if is_preempted {
             reporter
                 .note("preempted: `trackway resume --all` continues it, on this machine or another".into());
-            return Ok(Next::Rest);
+            return Ok(LoopStep::Rest);
         }
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.note("stopped while waiting for the next attempt".into());
-        return Ok(Next::Rest);
+        return Ok(LoopStep::Rest);
     }
-    Ok(Next::Launch(Box::new(Changes::of(decision)?)))
+    Ok(LoopStep::Launch(Box::new(Changes::of(decision)?)))
 }

@@ -44,7 +44,6 @@ pub struct Evaluator {
 /// What evaluates the checkpoints of a run, as its run file has it.
 #[derive(Debug, Clone, Copy)]
 pub enum EvaluatorCode<'c> {
-    /// The command.
     Command {
         /// Its argument vector.
         argv: &'c [String],

@@ -29,7 +29,6 @@ pub enum Moment {
     StepAfterCommit {
         /// The step it reports.
         step: Step,
-        /// The step that is committed.
         committed: Step,
     },
 }

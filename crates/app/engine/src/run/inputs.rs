@@ -61,7 +61,7 @@ impl<'p> LaunchInputs<'p> {
             Ok((data_sha256, sets, snapshots)) => {
                 (now.data_sha256, now.sets, now.snapshots) = (data_sha256, sets, snapshots);
                 let changed = now.data_sha256 != previous.data_sha256;
-                changed.then(|| "its data is not what it was; the receipt has what it is now".to_owned())
+                changed.then(|| "its data changed; the receipt has the current hash".to_owned())
             }
             Err(error) => {
                 let why = error.message;

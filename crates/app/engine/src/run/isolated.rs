@@ -24,8 +24,10 @@ pub(super) fn isolation(
     }
     let plan = &prepared.job.plan;
     if is_started(plan.container.as_ref(), &prepared.capture) {
-        let message =
-            format!("not launched: `[container]` is for trainings, and a {} is none", prepared.run.kind);
+        let message = format!(
+            "not launched: `[container]` applies to training runs only, and this is a {}",
+            prepared.run.kind
+        );
         return Err(AppError::new(ErrorKind::Usage, message)
             .hint("run `trackway` inside the image for it; there the container is not started again"));
     }
@@ -48,7 +50,7 @@ pub(super) fn isolation(
             "not launched: the script would write its checkpoints where the real run looks for them: {problem}"
         );
         return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or do without the rehearsal")
+            .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or skip the rehearsal: --skip rehearsal --why REASON")
             .hint("set `checkpoint.adopt = []` if the script saves through Trackway alone"));
     }
     reporter.note(format!("what the script writes to its working directory will stay there: {problem}"));

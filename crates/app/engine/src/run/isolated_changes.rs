@@ -11,7 +11,6 @@ use crate::Context;
 
 /// The folder of what the launches of a run wrote to its working directory. It goes with the value: nothing of it is needed afterwards.
 pub struct IsolatedChanges {
-    /// The folder.
     folder: PathBuf,
     /// What shows that the folder above is that of a run.
     sign: String,

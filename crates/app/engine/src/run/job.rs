@@ -65,7 +65,6 @@ pub struct Job {
 pub struct StoredJob {
     /// Of this format.
     pub version: u32,
-    /// The run.
     pub run_id: RunId,
     /// The plan without secrets.
     pub plan: Plan,
@@ -77,7 +76,6 @@ pub struct StoredJob {
     pub data_sha256: Option<String>,
     /// The folder that relative paths start from.
     pub base: PathBuf,
-    /// The run file.
     pub run_file: Option<PathBuf>,
     /// The values of `--set`, without secrets.
     pub overrides: Vec<String>,

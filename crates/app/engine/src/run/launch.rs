@@ -16,8 +16,8 @@ use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, can
 use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
 use trackway_launch::shim::steps_are;
 use trackway_launch::{
-    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
-    Terminal,
+    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, ObservedAttempt, Placement,
+    START_MILLIS_MAX, Terminal,
 };
 use trackway_ledger::{
     AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, KeptRows, RunRow,
@@ -51,7 +51,6 @@ const SKIP_BATCHES: &str = Variable::SkipBatches.as_str();
 
 /// An attempt that was launched.
 pub struct Launched {
-    /// Its row.
     pub row: AttemptRow,
     /// Where it is.
     pub placement: Placement,
@@ -147,7 +146,7 @@ pub fn launch_next(
         let mut replay = Replay::of(context, &prepared.run, previous)?;
         let marked = trust::mark_ended(context, &prepared.run, previous, is_new, &mut replay.losses)?;
         marked.into_iter().for_each(|text| reporter.note(text));
-        tell_step_back(context, prepared, reporter);
+        report_step_back(context, prepared, reporter);
     } else {
         begin_rung(context, &row)?;
     }
@@ -357,7 +356,7 @@ pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
 }
 
 /// What an attempt was given, in the columns of its row; what is not known leaves them as they are.
-pub fn note_seen(row: &mut AttemptRow, seen: &Seen) {
+pub fn note_seen(row: &mut AttemptRow, seen: &ObservedAttempt) {
     row.hosts = listed(&seen.hosts).or(row.hosts.take());
     row.devices = listed(&seen.devices).or(row.devices.take());
 }
@@ -477,7 +476,7 @@ fn resume_target(
 
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
 /// fails the attempt is launched all the same: it may yet do better.
-fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) {
+fn report_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) {
     match step_back(context, &prepared.run) {
         Ok(None) => {}
         Ok(Some(text)) => reporter.note(text),

@@ -7,8 +7,8 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::arguments::TOTAL_STEPS;
 use trackway_formats::record::{
-    AVAILABLE_BYTES, CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin,
-    OriginOfEach, PROGRESSIVE_LOSS, RESIDENT_BYTES, SegmentReader,
+    AVAILABLE_BYTES, CheckpointChange, ControlOutcome, Event, Frame, GrowingSegment, Located, Metrics,
+    NameTable, Origin, OriginOfEach, PROGRESSIVE_LOSS, RESIDENT_BYTES,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_tower::detect::{DataCursor, MemorySample};
@@ -104,22 +104,21 @@ pub struct CheckpointRead {
     pub by_attempt: bool,
     /// Whether a script that continues from it prints its steps from the first one again.
     pub counts_again: bool,
-    /// When.
     pub at: Timestamp,
 }
 
 /// What a look finds, for observers.
 #[derive(Debug)]
-pub enum Sight<'a> {
+pub enum RecordUpdate<'a> {
     /// Values of metrics.
-    Values(&'a Seen<'a>),
+    Values(&'a RecordedValues<'a>),
     /// A sample of the memory of the run's processes.
     Memory(MemorySample),
 }
 
 /// Values of metrics, for observers.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct RecordedValues<'a> {
     /// Which segment of the record they are in, counted as they were found.
     pub segment: usize,
     /// The rank of the process that recorded them; 0 if it did not report it.
@@ -137,8 +136,7 @@ struct Followed {
     number: usize,
     pid: u32,
     origin: Option<Origin>,
-    reader: SegmentReader,
-    names: NameTable,
+    growing: GrowingSegment,
     read_bytes: u64,
     broken: bool,
 }
@@ -180,7 +178,7 @@ impl LiveRecord {
     }
 
     /// The same, and shows what was added.
-    pub fn look_at(&mut self, see: &mut dyn FnMut(Sight<'_>)) {
+    pub fn look_at(&mut self, see: &mut dyn FnMut(RecordUpdate<'_>)) {
         // What cannot be listed now is at the next look.
         let names = self.channel.segments().unwrap_or_default();
         for name in names.into_iter().take(SEGMENTS_MAX) {
@@ -189,13 +187,14 @@ impl LiveRecord {
                 .segments
                 .entry(name.clone())
                 .or_insert_with(|| Followed { number, ..Followed::default() });
-            if followed.read_more(&*self.channel, &name).is_err() {
-                continue;
+            // What cannot be read now is at the next look.
+            let frames = followed.read_more(&*self.channel, &name).unwrap_or_default();
+            let names = &followed.growing.part().names;
+            if let (None, Some(header)) = (followed.origin, &followed.growing.part().header) {
+                (followed.pid, followed.origin) = (header.pid, Some(header.origin));
+                self.facts.begin(header.origin);
             }
-            while let Some(frame) = followed.next_frame() {
-                if let Frame::Header(header) = &frame {
-                    (followed.pid, followed.origin) = (header.pid, Some(header.origin));
-                }
+            for Located { frame, .. } in frames {
                 // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
                     if let Frame::Event(event) = &frame
@@ -204,13 +203,13 @@ impl LiveRecord {
                         self.facts.reads.extend(read_of(event));
                     }
                     if let Frame::Metrics(metrics) = &frame {
-                        self.machine = sample_of(metrics, &followed.names);
+                        self.machine = sample_of(metrics, names);
                         let sample = memory_sample(metrics.step, self.facts.last_step, &self.machine);
-                        sample.into_iter().for_each(|sample| see(Sight::Memory(sample)));
+                        sample.into_iter().for_each(|sample| see(RecordUpdate::Memory(sample)));
                     }
                     continue;
                 }
-                self.facts.take(&frame, is_of_training(&frame, &followed.names));
+                self.facts.take(&frame, is_of_training(&frame, names));
                 if let (Some(step), Some(rank)) = (step_of(&frame), self.ranks.get(&followed.pid)) {
                     let last = self.last_steps.entry(*rank).or_default();
                     *last = step.max(*last);
@@ -225,8 +224,7 @@ impl LiveRecord {
                     }
                     Frame::Metrics(mut metrics) => {
                         let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
-                        let (origin, names) = (followed.origin, &followed.names);
-                        let replaced = choose(&mut self.origins, &mut metrics, names, origin);
+                        let replaced = choose(&mut self.origins, &mut metrics, names, followed.origin);
                         replaced.iter().for_each(|name| self.curves.forget(name));
                         if let Some(losses) = &mut self.losses {
                             replaced.iter().for_each(|name| losses.forget(name));
@@ -235,7 +233,7 @@ impl LiveRecord {
                             }
                         }
                         for (id, value) in &metrics.values {
-                            let name = followed.names.name_or_placeholder(*id);
+                            let name = names.name_or_placeholder(*id);
                             self.curves.take(&name, metrics.step, *value);
                             if let Some(progressive) = &mut self.progressive
                                 && *name == *PROGRESSIVE_LOSS
@@ -244,12 +242,12 @@ impl LiveRecord {
                                 progressive.take(metrics.step, *value);
                             }
                         }
-                        see(Sight::Values(&Seen {
+                        see(RecordUpdate::Values(&RecordedValues {
                             segment: followed.number,
                             rank,
                             metrics: &metrics,
                             replaced: &replaced,
-                            names: &followed.names,
+                            names,
                         }));
                     }
                     _ => {}
@@ -298,42 +296,37 @@ fn choose(
 }
 
 impl Followed {
-    fn read_more(&mut self, channel: &dyn AttemptChannel, name: &str) -> std::io::Result<()> {
+    /// The frames that were added.
+    fn read_more(&mut self, channel: &dyn AttemptChannel, name: &str) -> std::io::Result<Vec<Located>> {
         if self.broken {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let bytes = channel.read(GrowingFile::Segment(name), self.read_bytes, LOOK_BYTES_MAX)?;
         self.read_bytes += bytes.len() as u64;
-        self.reader.push(&bytes);
-        Ok(())
-    }
-
-    fn next_frame(&mut self) -> Option<Frame> {
-        loop {
-            match self.reader.next_item() {
-                Ok(Some(Item::Frame(located))) => {
-                    if let Frame::NameDefinition(definition) = &located.frame {
-                        self.names.learn(definition);
-                    }
-                    return Some(located.frame);
-                }
-                Ok(Some(Item::Damage(_))) => {}
-                Ok(None) => return None,
-                // A segment of a newer version is reported when the record is closed; following it is pointless.
-                Err(_) => {
-                    self.broken = true;
-                    return None;
-                }
-            }
-        }
+        let Ok(part) = self.growing.push(&bytes) else {
+            // A segment of a newer version is reported when the record is closed; following it is pointless.
+            self.broken = true;
+            return Ok(Vec::new());
+        };
+        let frames = std::mem::take(&mut part.frames);
+        self.growing.release();
+        Ok(frames)
     }
 }
 
 impl RecordFacts {
+    /// A process began a segment.
+    fn begin(&mut self, origin: Origin) {
+        // Samples of the machine are not a sign of life of the script.
+        if origin != Origin::Telemetry {
+            self.frame_count += 1;
+        }
+        self.handshake_seen |= origin == Origin::Sdk;
+    }
+
     fn take(&mut self, frame: &Frame, is_of_training: bool) {
         self.frame_count += 1;
         match frame {
-            Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
             Frame::Metrics(metrics) if !is_of_training => self.alive(metrics.at, Some(metrics.step)),
             Frame::Metrics(metrics) => self.made(metrics.at, metrics.step),
             Frame::EarlyMetrics(metrics) => self.alive(metrics.at, None),
@@ -504,7 +497,7 @@ mod tests {
         let (mut seen, mut replaced) = (Vec::new(), Vec::new());
         let mut look = |record: &mut LiveRecord| {
             record.look_at(&mut |sight| {
-                let Sight::Values(values) = sight else { return };
+                let RecordUpdate::Values(values) = sight else { return };
                 replaced.extend_from_slice(values.replaced);
                 for (id, value) in &values.metrics.values {
                     seen.push((values.names.name_or_placeholder(*id).to_string(), *value));
@@ -555,7 +548,7 @@ mod tests {
             let mut record = LiveRecord::of(Arc::new(FolderChannel::new(folder.path())));
             let mut samples = Vec::new();
             record.look_at(&mut |sight| {
-                if let Sight::Memory(sample) = sight {
+                if let RecordUpdate::Memory(sample) = sight {
                     samples
                         .push((sample.seconds, sample.step, sample.resident_bytes, sample.available_bytes));
                 }

@@ -25,7 +25,6 @@ struct Import {
 /// What scripts use of the files here. Sorted; without the scripts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LocalFiles {
-    /// The files of modules.
     pub modules: BTreeSet<PathBuf>,
     /// Files of settings that the scripts or these modules name.
     pub settings: BTreeSet<PathBuf>,

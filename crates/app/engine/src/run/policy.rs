@@ -23,7 +23,6 @@ use crate::reporter::Unheard;
 
 /// A decision, ready to be stored.
 pub struct Decided {
-    /// The row.
     pub retry: RetryRow,
     /// The state of the run after it.
     pub run_state: RunState,

@@ -23,7 +23,7 @@ use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
-use super::supervision::{Supervision, Taken};
+use super::supervision::{Supervision, SupervisionClaim};
 use crate::Context;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
@@ -57,7 +57,6 @@ pub struct Prepared {
 /// What changed since the data blocked a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// As a sentence.
     pub sentence: String,
     /// The hash of all data now.
     pub data_sha256: Option<String>,
@@ -206,10 +205,10 @@ pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppErr
     std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
 }
 
-pub(super) fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
+pub(super) fn supervised(taken: SupervisionClaim, run: &RunRow) -> Result<Supervision, AppError> {
     match taken {
-        Taken::Mine(supervision) => Ok(supervision.renewed()),
-        Taken::By(holder) => {
+        SupervisionClaim::Mine(supervision) => Ok(supervision.renewed()),
+        SupervisionClaim::By(holder) => {
             let message = format!("run `{}` already has a supervisor: {holder}", run.name);
             Err(AppError::new(ErrorKind::Usage, message)
                 .hint(format!("follow it with: trackway watch {}", run.run_id)))
@@ -293,7 +292,7 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
     Ok(())
 }
 
-/// C4: what the data stopped is not launched again until the data, what it is checked against, the code, a file that the command or the
+/// What the data stopped is not launched again until the data, what it is checked against, the code, a file that the command or the
 /// evidence names, or another one of its folders changes. Another seed or learning rate in the run file changes none of them, and neither does a document.
 fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppError> {
     let Start { job, capture, data_sha256, contract_sha256, manifests, .. } = start;

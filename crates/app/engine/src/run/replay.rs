@@ -11,7 +11,7 @@ use trackway_tower::health::Curves;
 use trackway_tower::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 use super::detect::Detecting;
-use super::live_record::{LiveRecord, Sight};
+use super::live_record::{LiveRecord, RecordUpdate};
 use super::majority::majority_of;
 use super::trust::{begins, losses_of};
 use crate::Context;
@@ -24,11 +24,9 @@ use crate::stored::stored_plan;
 pub(crate) struct Replay {
     /// Its losses, complete.
     pub losses: LossRecord,
-    /// Its curves.
     pub curves: Curves,
     /// What its detectors found and what was not over at the end.
     pub standing: Vec<Firing>,
-    /// The last step of it.
     pub last_step: Option<Step>,
 }
 
@@ -75,8 +73,8 @@ fn look(curves: &Curves, on_all_data: bool, losses: &mut LossRecord) {
     }
 }
 
-fn take(curves: &mut Curves, sight: &Sight<'_>) {
-    let Sight::Values(seen) = sight else { return };
+fn take(curves: &mut Curves, sight: &RecordUpdate<'_>) {
+    let RecordUpdate::Values(seen) = sight else { return };
     seen.replaced.iter().for_each(|name| curves.forget(name));
     for (id, value) in &seen.metrics.values {
         curves.take(seen.rank, &seen.names.name_or_placeholder(*id), seen.metrics.step, *value);

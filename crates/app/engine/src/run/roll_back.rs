@@ -13,7 +13,7 @@ use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
 use trackway_tower::decide::{self, DecisionRule};
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
-use super::changes::{Asked, AskedBy, Changes, RollBackDecided, Seen};
+use super::changes::{Asked, AskedBy, Changes, FaultRange, RollBackDecided};
 use super::remote::{Patience, RemotePlan};
 use crate::Context;
 use crate::checkpoints::view;
@@ -66,7 +66,7 @@ pub fn place_before(
     context: &Context,
     run: &RunRow,
     left: &AttemptRow,
-    seen: &Seen,
+    seen: &FaultRange,
     margin_steps: u64,
 ) -> Result<Result<Back, String>, AppError> {
     let mut before = rows(context, run.run_id)?;

@@ -55,7 +55,7 @@ pub(super) fn refuse_shared(
         let named = patterns.names_with(&others);
         if (named.is_some() || patterns.shares_folder_with(&others)) && is_live(context, &run)? {
             let Some(pattern) = named else {
-                tell_shared(&run, &patterns, reporter);
+                report_shared(&run, &patterns, reporter);
                 continue;
             };
             return Err(refused(&run, pattern));
@@ -88,7 +88,7 @@ fn is_live(context: &Context, run: &RunRow) -> Result<bool, AppError> {
     Ok(seen.is_some_and(|seen| !seen.is_final()))
 }
 
-fn tell_shared(run: &RunRow, patterns: &Patterns, reporter: &dyn Reporter) {
+fn report_shared(run: &RunRow, patterns: &Patterns, reporter: &dyn Reporter) {
     let how = if patterns.is_detecting() { "looks for checkpoints" } else { "names checkpoints" };
     reporter.note(format!(
         "run `{}` ({}) is live and has its checkpoints in a folder in which this run {how}: each of them commits only what it is shown to have written",

@@ -11,8 +11,8 @@ use trackway_formats::SaveReason;
 use trackway_formats::control::Command;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
-    AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
-    Terminal,
+    AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, ObservedAttempt, Placement, Running,
+    StopMode, Terminal,
 };
 use trackway_system::Cancel;
 use trackway_tower::trust::LossRecord;
@@ -23,7 +23,7 @@ use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::live_record::LiveRecord;
 use super::resume_watch::ResumeWatch;
-use super::sight::{Next, Sight};
+use super::sight::{AfterLook, LookHistory};
 use super::stacks;
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
@@ -43,7 +43,6 @@ const STOP_AGAIN_MICROS: i64 = 5_000_000;
 pub struct Watched<'a> {
     /// Where it is.
     pub placement: &'a Placement,
-    /// Its files.
     pub files: AttemptLayout,
     /// The way to what it writes, and to its script.
     pub channel: Arc<dyn AttemptChannel>,
@@ -108,7 +107,7 @@ pub enum Ended {
 
 /// Called now and then with the live record and the last observation of the attempt; a failure is reported and does not
 /// end the supervision.
-pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, Option<&Seen>);
+pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, Option<&ObservedAttempt>);
 
 /// The detectors, and where what they find is written.
 pub struct Detection<'a> {
@@ -122,11 +121,11 @@ struct Supervisor<'a> {
     watched: Watched<'a>,
     record: LiveRecord,
     detection: Option<Detection<'a>>,
-    sight: Sight,
+    sight: LookHistory,
     /// When the launcher is polled next, and never before.
     ask_micros: i64,
     /// What the last look showed that showed the attempt.
-    seen: Option<Seen>,
+    seen: Option<ObservedAttempt>,
     /// Why the attempt cannot be seen now; it can.
     hidden: Option<String>,
     rate: Rate,
@@ -246,7 +245,7 @@ impl<'a> Supervisor<'a> {
         record.losses.clone_from(&watched.losses);
         Self {
             record,
-            sight: Sight::new(interval_seconds, watched.patience_seconds, now_micros),
+            sight: LookHistory::new(interval_seconds, watched.patience_seconds, now_micros),
             began_micros: now_micros - (watched.running_seconds * 1e6) as i64,
             watched,
             detection,
@@ -266,7 +265,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most, and no time where there is more to do at once.
-    fn ask(&mut self, more: bool) -> Option<Result<Seen, LaunchError>> {
+    fn ask(&mut self, more: bool) -> Option<Result<ObservedAttempt, LaunchError>> {
         let turn = if more { Duration::ZERO } else { TURN };
         let now_micros = self.watched.clock.monotonic_micros();
         let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
@@ -279,12 +278,12 @@ impl<'a> Supervisor<'a> {
     }
 
     /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to poll again.
-    fn take(&mut self, answer: Result<Seen, LaunchError>, now_micros: i64) -> Option<Ended> {
+    fn take(&mut self, answer: Result<ObservedAttempt, LaunchError>, now_micros: i64) -> Option<Ended> {
         let mut pause_seconds = self.watched.launcher.poll_interval().as_secs_f64();
         match self.sight.take(answer.as_ref(), now_micros, self.watched.clock.now()) {
-            Next::End => return Some(Ended::Attempt),
-            Next::GiveUp { why } => return Some(Ended::OutOfSight(why)),
-            Next::LookAgain { why, pause_seconds: longer, is_first } => {
+            AfterLook::End => return Some(Ended::Attempt),
+            AfterLook::GiveUp { why } => return Some(Ended::OutOfSight(why)),
+            AfterLook::LookAgain { why, pause_seconds: longer, is_first } => {
                 if is_first {
                     self.watched
                         .reporter
@@ -293,7 +292,7 @@ impl<'a> Supervisor<'a> {
                 self.hidden = Some(why);
                 pause_seconds = longer;
             }
-            Next::Watch { back_after_seconds } => {
+            AfterLook::Watch { back_after_seconds } => {
                 if let Some(seconds) = back_after_seconds {
                     self.watched.reporter.note(format!("the attempt is observed again after {seconds:.0} s"));
                 }
@@ -313,7 +312,7 @@ impl<'a> Supervisor<'a> {
         match state {
             // What waits for its turn uses none of its time yet.
             Observation::Pending { .. } => self.began_micros = now_micros,
-            Observation::Running(running) => self.tell_leftovers(running),
+            Observation::Running(running) => self.report_leftovers(running),
             _ => {}
         }
         if let Some((mode, tried_micros)) = self.undelivered
@@ -401,7 +400,7 @@ impl<'a> Supervisor<'a> {
             DetectionPolicy::Checkpoint => {
                 let request = Command::CheckpointNow(SaveReason::Anomaly);
                 let asked = control::request(&*self.watched.channel, request, &why, self.watched.clock.now());
-                self.tell_failure("write the control file", asked.err());
+                self.report_failure("write the control file", asked.err());
             }
             DetectionPolicy::Stop | DetectionPolicy::RollBack if self.stopping => {}
             // A state full of NaN must not become the checkpoint that is resumed from.
@@ -418,12 +417,12 @@ impl<'a> Supervisor<'a> {
         let batch_at = |step| self.record.facts.cursor.at(step).map(|place| place.batch);
         let Firing { detector, first_step, step, .. } = *firing;
         let (first_batch, last_batch) = (batch_at(first_step), batch_at(step));
-        let seen = changes::Seen { first_step, step, first_batch, last_batch };
+        let seen = changes::FaultRange { first_step, step, first_batch, last_batch };
         let by = AskedBy::Detector { detector, seen };
         let asked = Asked { at: self.watched.clock.now(), by, why: why.into() };
         match asked.write(&self.watched.files) {
             Ok(()) => self.kill(finding.stop_kind(), why),
-            failed => self.tell_failure("request a rollback, so that the attempt continues", failed.err()),
+            failed => self.report_failure("request a rollback, so that the attempt continues", failed.err()),
         }
     }
 
@@ -434,7 +433,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// What a script that ended well left behind and holds its output is waited for while it works; the user is informed.
-    fn tell_leftovers(&mut self, running: &Running) {
+    fn report_leftovers(&mut self, running: &Running) {
         if running.main_ended_at.is_some() && !self.leftovers_reported {
             self.leftovers_reported = true;
             let text = "the script exited with code 0; waiting for child processes that still hold its output, while they work";
@@ -509,7 +508,7 @@ impl<'a> Supervisor<'a> {
         if kind != ActionKind::InjectedTerm {
             let asked =
                 control::request(&*self.watched.channel, Command::Stop, why, self.watched.clock.now());
-            self.tell_failure("write the control file", asked.err());
+            self.report_failure("write the control file", asked.err());
         }
         let grace_seconds = self.watched.grace_seconds;
         // Ctrl-C reaches a script as if it ran alone; one with Trackway's recorder saves at SIGTERM, and Ctrl-C would end it within a step.
@@ -531,7 +530,7 @@ impl<'a> Supervisor<'a> {
         self.stopping = true;
         let action = OwnAction { kind, at: self.watched.clock.now(), kill_sent, why: why.into() };
         let written = actions::append(&self.watched.files, &action);
-        self.tell_failure("write down the action", written.err());
+        self.report_failure("write down the action", written.err());
         self.watched.reporter.note(format!("ending the attempt: {why}"));
     }
 
@@ -547,7 +546,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn tell_failure(&self, what: &str, error: Option<std::io::Error>) {
+    fn report_failure(&self, what: &str, error: Option<std::io::Error>) {
         if let Some(error) = error {
             self.watched.reporter.note(format!("could not {what}: {error}"));
         }

@@ -44,14 +44,14 @@ struct Renewal {
 }
 
 /// An attempt to supervise a run.
-pub enum Taken {
+pub enum SupervisionClaim {
     /// This process does.
     Mine(Supervision),
     /// Another one does; a description of it.
     By(String),
 }
 
-impl Taken {
+impl SupervisionClaim {
     /// The supervision; none when another process has it.
     pub fn mine(self) -> Option<Supervision> {
         match self {
@@ -62,20 +62,20 @@ impl Taken {
 }
 
 /// Becomes the supervisor of a run in the ledger, unless another process is.
-pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
+pub fn try_supervise(context: &Context, run_id: RunId) -> Result<SupervisionClaim, AppError> {
     let files = context.home.layout.run(run_id);
     let failed = |error| AppError::file("lock", files.folder(), &error);
     match RunLock::try_take(&files).map_err(failed)? {
         Some(lock) => supervise_with(context, run_id, lock),
-        None => Ok(Taken::By("another process on this machine".into())),
+        None => Ok(SupervisionClaim::By("another process on this machine".into())),
     }
 }
 
 /// The same, with time for a command that only looks whether the run has ended: it holds the lock briefly.
-pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
+pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<SupervisionClaim, AppError> {
     for _ in 0..LOOKS_WAITED_FOR {
-        if let Taken::Mine(supervision) = try_supervise(context, run_id)? {
-            return Ok(Taken::Mine(supervision));
+        if let SupervisionClaim::Mine(supervision) = try_supervise(context, run_id)? {
+            return Ok(SupervisionClaim::Mine(supervision));
         }
         context.clock.sleep(LOOK_TURN);
     }
@@ -83,7 +83,7 @@ pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Taken,
 }
 
 /// The same with the lock of the run's folder in hand.
-pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<Taken, AppError> {
+pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<SupervisionClaim, AppError> {
     let files = context.home.layout.run(run_id);
     let machine = MachineIdentity::current()
         .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
@@ -95,16 +95,16 @@ pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result
     };
     let answer = context.ledger_write(|ledger| ledger.acquire_lease(run_id, &holder, lease_seconds()))?;
     Ok(match answer {
-        LeaseAnswer::Granted { .. } => Taken::Mine(Supervision {
+        LeaseAnswer::Granted { .. } => SupervisionClaim::Mine(Supervision {
             run_id,
             ledger: context.ledger.clone(),
             renewal: None,
             lost_to: Arc::default(),
             _lock: lock,
         }),
-        LeaseAnswer::HeldBy { holder, seconds_left } => {
-            Taken::By(format!("{holder}; unless it renews its lease, that ends in {seconds_left:.0} s"))
-        }
+        LeaseAnswer::HeldBy { holder, seconds_left } => SupervisionClaim::By(format!(
+            "{holder}; unless it renews its lease, that ends in {seconds_left:.0} s"
+        )),
     })
 }
 

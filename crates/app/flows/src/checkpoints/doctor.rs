@@ -83,7 +83,10 @@ impl Checkpoints {
         if commits > lost {
             let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
             let safe = "they are on this disk, and are handed over in order";
-            let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
+            let action = format!(
+                "the supervisor of the run does this; if it is gone: trackway resume {}",
+                self.subject
+            );
             findings.push(finding(RootSeverity::Note, "remote_behind", message, safe, &action));
         }
         if lost > 0 {
@@ -93,7 +96,7 @@ impl Checkpoints {
             );
             let safe = "they are never resumed from; their files are kept until they expire";
             let action =
-                format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
+                format!("copy them if you need them, then: trackway checkpoint gc {} --yes", self.subject);
             findings.push(finding(RootSeverity::Note, "lost_work", message, safe, &action));
         }
         findings

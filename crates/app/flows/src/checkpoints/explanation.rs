@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPin, CheckpointPlace};
 use trackway_checkpoint::{CheckpointInfo, CheckpointState, CheckpointView, Kind, Manifest, PinInfo};
 use trackway_core::Step;
-use trackway_core::text::bytes;
+use trackway_core::text::{bytes, first_few};
 use trackway_engine::error::AppError;
 
 use super::policy::in_words;
@@ -274,11 +274,8 @@ fn measured(manifest: &Manifest) -> Option<String> {
     if manifest.metrics.is_empty() {
         return None;
     }
-    let values = manifest.metrics.iter().take(METRICS_MAX).map(|(name, value)| format!("{name} {value:.4}"));
-    let values: Vec<_> = values.collect();
-    let more = manifest.metrics.len().saturating_sub(METRICS_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("Its metrics are {}{more}.", values.join(", ")))
+    let values = manifest.metrics.iter().map(|(name, value)| format!("{name} {value:.4}"));
+    Some(format!("Its metrics are {}.", first_few(values, METRICS_MAX)))
 }
 
 fn inputs(manifest: &Manifest) -> String {

@@ -35,13 +35,11 @@ pub enum CheckpointRef {
 /// A checkpoint that was chosen to be read.
 #[derive(Debug, Clone)]
 pub struct Chosen {
-    /// Its step.
     pub step: Step,
     /// The attempt that wrote it.
     pub attempt_id: AttemptId,
     /// SHA-256 of its manifest.
     pub manifest_sha256: String,
-    /// Its state when it was chosen.
     pub state: CheckpointState,
     /// Where its files are below a root.
     prefix: String,

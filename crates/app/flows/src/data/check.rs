@@ -15,7 +15,7 @@ use trackway_data::integrity::{
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// The checks of one table, in the order in which they are reported.
 pub const TABLE_CHECKS: [&str; 7] = [
@@ -69,7 +69,11 @@ pub fn read_sign_offs(path: &Path) -> Result<Vec<SignOff>, AppError> {
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a check, a column or a table that
 /// does not exist.
-pub fn check(base: &Path, request: &CheckRequest, onlooker: &Onlooker<'_>) -> Result<CheckAnswer, AppError> {
+pub fn check(
+    base: &Path,
+    request: &CheckRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<CheckAnswer, AppError> {
     for name in request.only.iter().chain(&request.skip) {
         if !TABLE_CHECKS.contains(&name.as_str()) {
             let message = format!("there is no check `{name}`; the checks are {}", TABLE_CHECKS.join(", "));
@@ -109,7 +113,7 @@ impl CheckRequest {
 struct Run<'r> {
     base: &'r Path,
     request: &'r CheckRequest,
-    onlooker: &'r Onlooker<'r>,
+    onlooker: &'r ReadObserver<'r>,
 }
 
 impl Run<'_> {

@@ -12,7 +12,7 @@ use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
 
 use super::schema::{compile, read_schema};
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// How to clean.
 #[derive(Debug, Clone)]
@@ -42,7 +42,11 @@ pub struct CleanRequest {
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table, a column or a
 /// schema that makes no sense, a key that is missing or too short, and an output that is an input. No output is there then.
-pub fn clean(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Result<CleanAnswer, AppError> {
+pub fn clean(
+    base: &Path,
+    request: &CleanRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<CleanAnswer, AppError> {
     let out = base.join(&request.out);
     let quarantine = request.quarantine.as_ref().map_or_else(|| beside(&out), |path| base.join(path));
     if out == quarantine {
@@ -109,7 +113,11 @@ fn beside(out: &Path) -> PathBuf {
 /// The columns that are protected, and the same with what was found in them.
 type Protected = (Vec<(String, Protection)>, Vec<ProtectedColumn>);
 
-fn protected(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Result<Protected, AppError> {
+fn protected(
+    base: &Path,
+    request: &CleanRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<Protected, AppError> {
     let mut protected = request.protected.clone();
     let named = |(column, how): &(String, Protection)| answer(column, *how, Vec::new());
     let mut answers: Vec<ProtectedColumn> = protected.iter().map(named).collect();

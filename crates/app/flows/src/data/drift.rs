@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 
 use super::snapshot::{self, aligned, kept_profile};
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// The request for a comparison.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,7 @@ pub fn drift(
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
     asked: DriftRequest<'_>,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<DriftReport, AppError> {
     let profile = |request: &TableRequest, set: &str| {
         if asked.joint && (is_profile(request) || is_snapshot(home, base, request)?) {
@@ -102,7 +102,7 @@ pub(crate) fn profile_of(
     base: &Path,
     request: &TableRequest,
     set: &str,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Profile, AppError> {
     if let Some(kept) = kept(home, base, request)? {
         return Ok(kept);

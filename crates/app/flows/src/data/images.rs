@@ -9,7 +9,7 @@ use trackway_data::media::{Content, are_images, check, find_image_overlap, look_
 pub use trackway_data::media::{MediaCount, MediaRequest};
 use trackway_engine::error::AppError;
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// Reads every file once and checks it, also against masks and a table of labels.
 ///
@@ -20,7 +20,7 @@ pub fn images(
     base: &Path,
     request: &MediaRequest,
     context: &ReadContext,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<ImagesAnswer, AppError> {
     let found = check(base, request, context, &onlooker.watch()).map_err(data_error)?;
     let mut findings: Vec<Finding> = found.checks.iter().flat_map(|check| check.findings.clone()).collect();
@@ -37,7 +37,7 @@ pub(super) fn leakage(
     base: &Path,
     train: &TableRequest,
     test: &TableRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Option<(Vec<CheckResult>, u64, u64)>, AppError> {
     let is_of_images =
         |set: &str, table: &TableRequest| are_images(base, set, &table.paths, &table.read_context);

@@ -11,7 +11,7 @@ use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::parse_duration;
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// What is joined to what.
 #[derive(Debug, Clone)]
@@ -40,7 +40,11 @@ pub struct AsOfRequest {
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table, a column that makes
 /// no sense, and an output that is an input. No output is there then.
-pub fn as_of(base: &Path, request: &AsOfRequest, onlooker: &Onlooker<'_>) -> Result<AsOfAnswer, AppError> {
+pub fn as_of(
+    base: &Path,
+    request: &AsOfRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<AsOfAnswer, AppError> {
     let out = base.join(&request.out);
     request.left.refuse_outputs(base, [out.as_path()])?;
     request.right.refuse_outputs(base, [out.as_path()])?;
@@ -76,7 +80,7 @@ pub fn skew(
     base: &Path,
     (train, serve): (&TableRequest, &TableRequest),
     plan: &SkewPlan,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SkewReport, AppError> {
     let (train, serve) = (train.open(base, "train")?, serve.open(base, "serve")?);
     compare(train, serve, plan, &onlooker.watch()).map_err(join_error)

@@ -9,7 +9,7 @@ pub use trackway_data::leakage::{CHECKS, Roles};
 use trackway_engine::error::{AppError, ErrorKind};
 
 use super::images;
-use super::table::{Finding, Onlooker, TableRequest, data_error};
+use super::table::{Finding, ReadObserver, TableRequest, data_error};
 
 /// Which checks run: all but what is left out, or only those that are named, without `leakage.` or with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn leakage(
     (train, test): (&TableRequest, &TableRequest),
     roles: &Roles,
     selection: &Selection,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<LeakageAnswer, AppError> {
     selection.validate()?;
     if let Some((known, read, lost)) = images::leakage(base, train, test, onlooker)? {

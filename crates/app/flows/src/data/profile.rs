@@ -10,7 +10,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::home::Home;
 
 use super::snapshot::mask;
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// What to profile.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ pub fn profile(
     home: &Home,
     base: &Path,
     request: &ProfileRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<ProfileAnswer, AppError> {
     request.table.refuse_outputs(base, request.save_to.as_deref())?;
     let mut source = request.table.open(base, "data")?;

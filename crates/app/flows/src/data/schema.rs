@@ -9,13 +9,17 @@ use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, c
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_sql::RowPredicate;
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// Reads data once and writes down, as TOML, what it is like. The answer is not in a file yet.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table.
-pub fn infer(base: &Path, table: &TableRequest, onlooker: &Onlooker<'_>) -> Result<InferredSchema, AppError> {
+pub fn infer(
+    base: &Path,
+    table: &TableRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<InferredSchema, AppError> {
     let mut source = table.open(base, "data")?;
     let (profile, coverage) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
     Ok(InferredSchema {
@@ -36,7 +40,7 @@ pub fn validate(
     base: &Path,
     table: &TableRequest,
     (schema_path, environment): (&Path, Option<&str>),
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let schema = read_schema(base, schema_path)?;
     let source = table.open(base, "data")?;
@@ -60,7 +64,7 @@ pub(crate) fn validate_with(
     base: &Path,
     source: &Source,
     rules: &Rules<'_>,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let (mut schema, there) = match rules.schema {
         None => (Schema::of_rows(), base.to_path_buf()),
@@ -86,7 +90,7 @@ fn obey(
     source: &Source,
     schema: &Schema,
     (there, environment): (&Path, Option<&str>),
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let surroundings = Surroundings {
         now_micros: onlooker.clock.now().as_micros(),

@@ -19,7 +19,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, run};
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{ReadObserver, TableRequest, data_error};
 
 /// Marks a reference as a snapshot if a file has the same name.
 const SNAPSHOT_MARK: &str = "snapshot:";
@@ -133,12 +133,12 @@ pub fn snapshot_data(
     context: &Context,
     base: &Path,
     request: &SnapshotRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SnapshotAnswer, AppError> {
     let store = store(&context.home);
     let label = request.label.as_deref();
     let set = request.name.as_ref().map_or("data", Name::as_str);
-    let taken = Taken::read(&context.home, base, (set, &request.table), label, onlooker)?;
+    let taken = SnapshotRead::read(&context.home, base, (set, &request.table), label, onlooker)?;
     let snapshot = taken.snapshot;
     let kept = store.put(&snapshot, taken.profile.as_ref());
     let is_new = kept.map_err(|error| snapshot_error(&error))?;
@@ -183,7 +183,7 @@ pub fn restore(
     home: &Home,
     word: &str,
     folder: &Path,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SnapshotRestored, AppError> {
     let store = store(home);
     let id = known(&store, word)?;
@@ -204,7 +204,7 @@ pub fn restore(
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Usage`] for one without bytes.
-pub fn verify(home: &Home, word: &str, onlooker: &Onlooker<'_>) -> Result<SnapshotVerified, AppError> {
+pub fn verify(home: &Home, word: &str, onlooker: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
     let store = store(home);
     let id = known(&store, word)?;
     let verified = store.verify_bytes(&id, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
@@ -217,7 +217,7 @@ pub fn verify(home: &Home, word: &str, onlooker: &Onlooker<'_>) -> Result<Snapsh
     })
 }
 
-/// Lets snapshots keep no bytes any more, and deletes bytes that no snapshot needs.
+/// Deletes the kept bytes of snapshots unless another snapshot needs them.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Integrity`] for a snapshot that cannot be read: what it
@@ -244,20 +244,20 @@ pub(super) fn known(store: &SnapshotStore, word: &str) -> Result<SnapshotId, App
 }
 
 /// A data set that was read for a snapshot.
-struct Taken {
+struct SnapshotRead {
     manifest: DataManifest,
     snapshot: Snapshot,
     profile: Option<Profile>,
     files_read: u64,
 }
 
-impl Taken {
+impl SnapshotRead {
     fn read(
         home: &Home,
         base: &Path,
         (set, table): (&str, &TableRequest),
         label: Option<&str>,
-        onlooker: &Onlooker<'_>,
+        onlooker: &ReadObserver<'_>,
     ) -> Result<Self, AppError> {
         // A cache that cannot be kept costs time only.
         let _ = std::fs::create_dir_all(home.layout.data());
@@ -326,7 +326,7 @@ pub fn diff(
     base: &Path,
     (before, after): (&TableRequest, &TableRequest),
     label: Option<&str>,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<DiffAnswer, AppError> {
     let side = |request: &TableRequest, set: &str| -> Result<(Snapshot, Option<Profile>, u64), AppError> {
         let store = store(home);
@@ -338,7 +338,7 @@ pub fn diff(
             let read = store.snapshot(&id).and_then(|snapshot| Ok((snapshot, store.profile(&id, label)?, 0)));
             return read.map_err(|error| snapshot_error(&error));
         }
-        let taken = Taken::read(home, base, (set, request), None, onlooker)?;
+        let taken = SnapshotRead::read(home, base, (set, request), None, onlooker)?;
         Ok((taken.snapshot, taken.profile, taken.files_read))
     };
     let (before, was, read_before) = side(before, "before")?;

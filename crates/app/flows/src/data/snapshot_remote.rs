@@ -28,7 +28,7 @@ use trackway_store::{
 };
 
 use super::snapshot::{known, snapshot_error, store};
-use super::table::Onlooker;
+use super::table::ReadObserver;
 
 /// A stored snapshot is at most so large: of millions of files.
 const SNAPSHOT_BYTES_MAX: usize = 1 << 30;
@@ -132,7 +132,7 @@ pub fn push(
     context: &Context,
     word: &str,
     url: &str,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SnapshotPushed, AppError> {
     let store = store(&context.home);
     let id = known(&store, word)?;
@@ -164,7 +164,7 @@ fn send(
     remote: &Remote,
     store: &trackway_data::snapshot::SnapshotStore,
     snapshot: &Snapshot,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SnapshotPushed, AppError> {
     let watch = onlooker.watch();
     let mut pushed = SnapshotPushed {
@@ -215,7 +215,7 @@ pub fn pull(
     context: &Context,
     word: &str,
     url: &str,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<SnapshotPulled, AppError> {
     let remote = Remote::at(url)?;
     let id = remote.find(word)?;
@@ -262,7 +262,7 @@ pub fn pull(
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]; when the storage does not answer.
-pub fn verify_at(word: &str, url: &str, onlooker: &Onlooker<'_>) -> Result<SnapshotVerified, AppError> {
+pub fn verify_at(word: &str, url: &str, onlooker: &ReadObserver<'_>) -> Result<SnapshotVerified, AppError> {
     let remote = Remote::at(url)?;
     let id = remote.find(word)?;
     let snapshot = remote.snapshot(&id)?;

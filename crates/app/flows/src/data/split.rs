@@ -11,7 +11,7 @@ pub use trackway_data::split::{SplitMethod, SplitProof};
 use trackway_data::write::TableFormat;
 use trackway_engine::error::{AppError, ErrorKind};
 
-use super::table::{Onlooker, TableRequest, data_error, write_error};
+use super::table::{ReadObserver, TableRequest, data_error, write_error};
 
 /// The name of the only part if no parts were requested.
 const WHOLE: &str = "all";
@@ -23,7 +23,6 @@ pub use trackway_formats::subset::DEFAULT_SEED;
 pub struct SplitRequest {
     /// The data.
     pub table: TableRequest,
-    /// By what.
     pub method: SplitMethod,
     /// Names and fractions; empty: all rows are one part.
     pub parts: Vec<(String, f64)>,
@@ -52,7 +51,11 @@ pub struct SplitRequest {
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a column, a fraction or a number of
 /// folds that makes no sense; when the files cannot be written.
-pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Result<SplitAnswer, AppError> {
+pub fn split(
+    base: &Path,
+    request: &SplitRequest,
+    onlooker: &ReadObserver<'_>,
+) -> Result<SplitAnswer, AppError> {
     check(request)?;
     let shares: Vec<(&str, f64)> =
         request.parts.iter().map(|(name, share)| (name.as_str(), *share)).collect();
@@ -114,10 +117,10 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
     };
     match request.method {
         SplitMethod::Hash => {}
-        SplitMethod::Group => needs(&request.group, "--group")?,
+        SplitMethod::Group => needs(&request.group, "--group-by")?,
         SplitMethod::Stratified => needs(&request.label, "--label")?,
         SplitMethod::StratifiedGroup => {
-            needs(&request.group, "--group")?;
+            needs(&request.group, "--group-by")?;
             needs(&request.label, "--label")?;
         }
         SplitMethod::Time => needs(&request.time, "--time")?,

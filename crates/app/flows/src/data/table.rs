@@ -82,7 +82,7 @@ pub fn expected_seconds(size_bytes: u64) -> f64 {
 }
 
 /// Observes the reading of data: called with the bytes done and the bytes in all, and able to cancel it.
-pub struct Onlooker<'o> {
+pub struct ReadObserver<'o> {
     /// Called from several threads.
     pub progress: &'o (dyn Fn(u64, u64) + Sync),
     /// Set it to end the reading.
@@ -91,7 +91,7 @@ pub struct Onlooker<'o> {
     pub clock: &'o dyn Clock,
 }
 
-impl<'o> Onlooker<'o> {
+impl<'o> ReadObserver<'o> {
     pub(crate) fn watch(&self) -> PassObserver<'o> {
         PassObserver {
             progress: self.progress,

@@ -22,7 +22,9 @@ use trackway_formats::Variable;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::PlanEntry;
 use trackway_ledger::{AttemptRow, AttemptState, DetectionRow, DiagnosisRow, Found, KeptRows, RunRow};
-use trackway_tower::diagnosis::{NothingToRun, Plan, Seen, Subject, Symptom, finding, plan, symptom};
+use trackway_tower::diagnosis::{
+    DetectedSymptom, NothingToRun, Plan, Subject, Symptom, finding, plan, symptom,
+};
 
 /// How long the launch may take.
 pub const TIMEOUT_SECONDS: f64 = 1800.0;
@@ -127,7 +129,8 @@ fn detections_of(context: &Context, attempt_id: AttemptId) -> Result<Vec<Detecti
 }
 
 fn subject_of(attempt: &AttemptRow, detections: &[DetectionRow]) -> Subject {
-    let seen = detections.iter().map(|row| Seen { detector: row.detector, first_step: row.first_step });
+    let seen =
+        detections.iter().map(|row| DetectedSymptom { detector: row.detector, first_step: row.first_step });
     Subject { reason: attempt.termination_reason, last_step: attempt.last_step, seen: seen.collect() }
 }
 
@@ -185,7 +188,7 @@ fn source_of(
             format!("step {step} was committed, but `{}` has no checkpoint that can be read", root.display());
         return Err(AppError::new(ErrorKind::NotFound, message)
             .hint(format!("see where they are: trackway checkpoint ls {}", case.run.run_id))
-            .hint("or start from the beginning: --from 0"));
+            .hint("or start from the beginning: --from-step 0"));
     }
     loop {
         let plan = plan(&case.symptom, &steps, request.steps, request.from_step).map_err(|why| {

@@ -31,7 +31,6 @@ pub struct ImportRequest {
     pub path: PathBuf,
     /// The run whose checkpoint was evaluated.
     pub run: RunId,
-    /// Which checkpoint.
     pub checkpoint: CheckpointRef,
 }
 

@@ -1,5 +1,5 @@
 //! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and its
-//! output is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
+//! output is bound to the checkpoint's manifest in a receipt that does not change any more.
 //!
 //! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have separate
 //! receipts, logs and budgets and are never among the training attempts. The process that holds the lock of that run

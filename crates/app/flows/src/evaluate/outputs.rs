@@ -61,7 +61,6 @@ pub struct Predictions {
     pub path: PathBuf,
     /// SHA-256 of it.
     pub sha256: String,
-    /// Its rows.
     pub rows: u64,
     /// Its rows in memory; a sample where there are very many.
     pub frame: Frame,

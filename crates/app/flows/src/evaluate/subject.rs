@@ -28,7 +28,6 @@ const EVALUATOR_ERROR: &str = "evaluator_error";
 pub enum EvaluationSubject {
     /// The newest run of a run file that committed a checkpoint.
     File(PathBuf),
-    /// A run.
     Run(RunId),
 }
 

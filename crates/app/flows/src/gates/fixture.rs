@@ -86,7 +86,6 @@ pub fn fixture_of(
 /// Gates, and the known-bad models that each of them must reject.
 #[derive(Debug)]
 pub struct TestedGates {
-    /// The gates.
     pub rules: Vec<String>,
     /// The models.
     pub fixtures: Vec<GateFixture>,

@@ -33,7 +33,6 @@ pub(crate) use verified::is_verified;
 /// What to apply gates to.
 #[derive(Debug, Clone)]
 pub struct JudgeRequest {
-    /// The evaluation.
     pub evaluation: EvaluationRow,
     /// The gates; empty: those of the run file.
     pub rules: Vec<String>,

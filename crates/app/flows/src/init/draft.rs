@@ -14,7 +14,6 @@ use crate::script::imported_packages;
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectEvidence {
-    /// The name of that folder.
     pub folder_name: String,
     /// The script, where one was named or found.
     pub script: Option<Script>,
@@ -37,11 +36,8 @@ pub struct ProjectEvidence {
 /// What a recorded run was given, and the checkpoints that it was seen to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The run.
     pub run_id: RunId,
-    /// Its name.
     pub name: String,
-    /// Its command.
     pub command: Vec<String>,
     /// Where it ran, as the run file writes it; none: in the run file's folder.
     pub working_directory: Option<String>,
@@ -58,7 +54,6 @@ pub struct Recorded {
 /// A script that trains.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Its path.
     pub path: String,
     /// Its text; what is not UTF-8 in it is replaced.
     pub text: String,
@@ -75,7 +70,6 @@ pub struct Draft {
     pub framework: Framework,
     /// Whether the script imports the package `trackway`, and so may save checkpoints.
     pub uses_trackway: bool,
-    /// Data sets.
     pub data: Vec<FoundDataSet>,
     /// NVIDIA GPUs of this machine.
     pub gpu_count: u32,

@@ -170,13 +170,13 @@ pub fn write(text: &str, output: &Path, replace: bool) -> Result<(), AppError> {
     written.and_then(|()| give_to_user(output)).map_err(|error| match error.kind() {
         IoErrorKind::AlreadyExists => exists(output),
         _ => AppError::new(ErrorKind::Usage, format!("cannot write `{}`: {error}", output.display()))
-            .hint("name another file with --output"),
+            .hint("name another file with --out"),
     })
 }
 
 fn exists(output: &Path) -> AppError {
     AppError::new(ErrorKind::Usage, format!("`{}` exists", output.display()))
-        .hint("name another file with --output, or replace it with --force")
+        .hint("name another file with --out, or replace it with --force")
 }
 
 fn read_script(path: &Path, folder: &Path) -> Result<Script, AppError> {

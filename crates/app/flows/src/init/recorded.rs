@@ -40,7 +40,6 @@ const REDACTED: &str = "[redacted:";
 /// The request of `trackway init --from`.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
-    /// The run.
     pub run: RunId,
     /// The run file to write.
     pub output: PathBuf,

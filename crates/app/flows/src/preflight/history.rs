@@ -31,7 +31,6 @@ pub struct Earlier {
     pub peak: Option<Measured>,
     /// Seconds by which the first step was longer than the mean one: compiling, above all.
     pub first_step_seconds: Option<f64>,
-    /// What was logged.
     pub logging: Option<Logging>,
     /// What a save took.
     pub save: Option<SaveTime>,
@@ -40,7 +39,7 @@ pub struct Earlier {
 }
 
 /// One attempt and its metrics.
-struct Seen {
+struct MeasuredAttempt {
     gpus: u32,
     has_same_settings: bool,
     summaries: Vec<MetricSummaryRow>,
@@ -62,7 +61,7 @@ pub fn earlier(context: &Context, plan: &Plan) -> Result<Earlier, AppError> {
             stored_plan(&run).ok().flatten().is_some_and(|before| before.training == plan.training);
         for attempt in context.attempts_of(run.run_id)?.into_iter().rev() {
             let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
-            seen.push(Seen {
+            seen.push(MeasuredAttempt {
                 gpus: attempt.gpu_count.unwrap_or(0),
                 has_same_settings,
                 summaries,
@@ -116,7 +115,7 @@ fn seconds_per_step(attempt: &AttemptRow) -> Option<f64> {
     (steps > 0 && seconds > 0.0).then(|| seconds / steps as f64)
 }
 
-fn measured(seen: &[Seen], gpus: u32) -> Earlier {
+fn measured(seen: &[MeasuredAttempt], gpus: u32) -> Earlier {
     let rate_on = |count: u32| {
         seen.iter().filter(|one| one.gpus == count).find_map(|one| one.mean("samples_per_second"))
     };
@@ -135,14 +134,14 @@ fn measured(seen: &[Seen], gpus: u32) -> Earlier {
             nvlink: None,
         }),
         peak: peak.map(|(bytes, counter)| Measured { bytes: bytes as u64, counter }),
-        first_step_seconds: here.clone().find_map(Seen::first_step_seconds),
-        logging: seen.iter().find_map(Seen::logging),
+        first_step_seconds: here.clone().find_map(MeasuredAttempt::first_step_seconds),
+        logging: seen.iter().find_map(MeasuredAttempt::logging),
         save: None,
         interruptions: None,
     }
 }
 
-impl Seen {
+impl MeasuredAttempt {
     fn summary(&self, name: &str) -> Option<&MetricSummaryRow> {
         self.summaries.iter().find(|summary| summary.name == name)
     }
@@ -174,7 +173,7 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn seen(gpus: u32, has_same_settings: bool, values: &[(&str, f64)]) -> Seen {
+    fn seen(gpus: u32, has_same_settings: bool, values: &[(&str, f64)]) -> MeasuredAttempt {
         let summary = |(name, value): &(&str, f64)| MetricSummaryRow {
             attempt_id: "att_00000000000000000000000001".parse().unwrap(),
             run_id: "run_00000000000000000000000001".parse().unwrap(),
@@ -192,7 +191,13 @@ mod tests {
             mean_value: Some(*value),
         };
         let summaries = values.iter().map(summary).collect();
-        Seen { gpus, has_same_settings, summaries, seconds_per_step: Some(7.0), output: Some((600, 6.0)) }
+        MeasuredAttempt {
+            gpus,
+            has_same_settings,
+            summaries,
+            seconds_per_step: Some(7.0),
+            output: Some((600, 6.0)),
+        }
     }
 
     /// Proves that the newest attempt with as many devices counts, that a rate needs one on a single device too, and that only a
@@ -228,7 +233,7 @@ mod tests {
         let logging = found.logging.unwrap();
         assert_eq!((logging.values_per_second, logging.output_bytes_per_second), (3.0, 100.0));
         assert_eq!(found.first_step_seconds, Some(20.0));
-        let short = Seen { output: None, ..seen(0, true, &[("loss", 1.0)]) };
+        let short = MeasuredAttempt { output: None, ..seen(0, true, &[("loss", 1.0)]) };
         assert!(measured(&[short], 0).logging.is_none(), "too short for a rate");
     }
 }

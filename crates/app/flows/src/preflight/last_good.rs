@@ -16,7 +16,6 @@ use crate::data::snapshot::{profile_of_data, store};
 pub enum LastGood {
     /// Data of a run, with its profile.
     Found {
-        /// The run.
         run_id: RunId,
         /// The name of the data set there.
         set_name: String,
@@ -24,10 +23,7 @@ pub enum LastGood {
         profile: Box<Profile>,
     },
     /// Nothing.
-    None {
-        /// Why.
-        why: String,
-    },
+    None { why: String },
 }
 
 /// Looks for what the newest good run of a name had in place of a data set.

@@ -61,7 +61,6 @@ pub enum PreflightEvent<'t> {
     Reading {
         /// What it does.
         title: &'static str,
-        /// Bytes done.
         done_bytes: u64,
         /// Bytes in all.
         total_bytes: u64,

@@ -8,7 +8,6 @@ use super::steps::StepSpec;
 
 /// A step of the plan.
 pub struct Planned {
-    /// What it is.
     pub spec: &'static StepSpec,
     /// Steps that end before it begins, by their place in the plan.
     pub after: Vec<usize>,

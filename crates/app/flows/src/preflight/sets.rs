@@ -30,15 +30,12 @@ pub struct DataSet {
     pub spec: DataSpec,
     /// What it is for.
     pub role: Option<DataRole>,
-    /// What it is.
     pub content: Content,
-    /// How it is read.
     pub read_context: ReadContext,
 }
 
 /// What a data set turned out to be when it was opened.
 pub enum Content {
-    /// A table.
     Table(Box<Source>),
     /// A folder of images, or of texts with labels.
     Media,

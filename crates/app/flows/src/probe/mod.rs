@@ -10,7 +10,7 @@ pub use trackway_evaluate::debug as parts;
 use trackway_evaluate::debug::{Model, ProbeError, ProbePart, ProbeSettings, probe as ask};
 use trackway_evaluate::search::Loss;
 
-use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::data::table::{ReadObserver, TableRequest, data_error};
 pub use crate::scoring::BatchFormat;
 use crate::scoring::{Asked, PATIENCE_SECONDS, Scorer};
 
@@ -53,7 +53,7 @@ pub struct ProbeRequest {
 pub fn probe(
     base: &Path,
     request: &ProbeRequest,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
     on_part: &dyn Fn(ProbePart),
 ) -> Result<ProbeReport, AppError> {
     let began_micros = onlooker.clock.monotonic_micros();

@@ -65,11 +65,9 @@ pub struct Launches<'a> {
     pub resumed: Part,
     /// The step at or after which it was killed.
     pub killed_at_step: Option<Step>,
-    /// The step it was resumed from.
     pub resumed_from_step: Option<Step>,
     /// In order.
     pub done: Vec<ProofLaunch>,
-    /// Of all launches.
     pub gpu_seconds: f64,
     /// Of all launches, where there is a price.
     pub cost_usd: Option<f64>,

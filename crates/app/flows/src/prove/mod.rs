@@ -1,5 +1,5 @@
 //! Proves that resuming changes nothing: the same steps twice undisturbed, once more killed and resumed, and then the
-//! state of the last step compared, kind by kind (DESIGN §3.6).
+//! state of the last step compared, kind by kind.
 //!
 //! Each of the three is a run of kind `prove` with a separate checkpoint root, so nothing of a proof can become a
 //! resume target, and nothing of it is among the training attempts.
@@ -23,7 +23,7 @@ use trackway_ledger::ResumeProofRow;
 use self::compare::{differences, digests_by_kind, missing_kinds};
 use self::launches::{Halt, Launches};
 
-/// Fewer steps have no middle to be killed in.
+/// With fewer steps there is nothing in the middle at which a run can be killed.
 pub const STEPS_MIN: Step = 4;
 /// What most often makes a script that is launched twice end in two states.
 const USUAL_CAUSES: &str = "Usual causes: a generator that is not seeded from the run's seed (`TRACKWAY_SEED`, `trackway.seed()`), cuDNN's \
@@ -56,7 +56,8 @@ struct Judgement {
 /// [`ErrorKind::Usage`] before anything is launched; a fault while launching, and then no proof is written down.
 pub fn prove(context: &Context, request: &ProveRequest, reporter: &dyn Reporter) -> Result<Proof, AppError> {
     if request.steps < STEPS_MIN {
-        let message = format!("{} steps have no middle to be killed in", request.steps);
+        let message =
+            format!("the run is killed in the middle, and {} steps are too few for that", request.steps);
         return Err(AppError::new(ErrorKind::Usage, message)
             .hint(format!("take at least {STEPS_MIN}, and enough that the optimizer and the data move on")));
     }
@@ -85,7 +86,7 @@ fn compare_parts(launches: &mut Launches<'_>) -> Result<Judgement, Halt> {
     let unsteady = differences(&control.files, &repeated.files);
     if !unsteady.is_empty() {
         let differing = listed(&unsteady);
-        let why = format!("two undisturbed launches end in different states: {differing}. {USUAL_CAUSES}");
+        let why = format!("two uninterrupted runs end in different states: {differing}. {USUAL_CAUSES}");
         return Ok(Judgement {
             verdict: ProofVerdict::Nondeterministic,
             why: Some(why),
@@ -98,7 +99,7 @@ fn compare_parts(launches: &mut Launches<'_>) -> Result<Judgement, Halt> {
         return Ok(Judgement { verdict: ProofVerdict::Equal, why: None, differences: changed });
     }
     let mut why =
-        format!("undisturbed launches repeat, and the resumed one ends elsewhere: {}", listed(&changed));
+        format!("two uninterrupted runs agree, and the resumed run differs in: {}", listed(&changed));
     let missing = missing_kinds(&control.files);
     if !missing.is_empty() {
         why.push_str(&format!("; the checkpoint holds nothing of kind {}", missing.join(", ")));

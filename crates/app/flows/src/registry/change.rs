@@ -31,7 +31,6 @@ const RELEASES_NAMED_MAX: usize = 4;
 /// A version shall go to a stage.
 #[derive(Debug, Clone)]
 pub struct PromoteRequest {
-    /// The model.
     pub model: String,
     /// Its number, an alias or a stage.
     pub version: String,
@@ -41,14 +40,12 @@ pub struct PromoteRequest {
     pub expect: Option<Option<Version>>,
     /// Where copies of its files are kept, with `current` pointing to the one in production.
     pub deploy: Option<PathBuf>,
-    /// Why.
     pub why: Option<String>,
 }
 
 /// Production shall go back.
 #[derive(Debug, Clone)]
 pub struct RollBackModel {
-    /// The model.
     pub model: String,
     /// To which version; `None`: to the one before.
     pub to: Option<String>,
@@ -56,14 +53,12 @@ pub struct RollBackModel {
     pub expect: Option<Option<Version>>,
     /// As [`PromoteRequest::deploy`].
     pub deploy: Option<PathBuf>,
-    /// Why.
     pub why: Option<String>,
 }
 
 /// A name shall point to a version, or to nothing.
 #[derive(Debug, Clone)]
 pub struct AliasRequest {
-    /// The model.
     pub model: String,
     /// The name.
     pub alias: String,
@@ -78,18 +73,14 @@ pub struct AliasRequest {
 pub struct PolicyRequest {
     /// A policy file, which replaces the whole policy.
     pub file: Option<PathBuf>,
-    /// As [`Policy::approvals`].
     pub approvals: Option<u32>,
-    /// As [`Policy::approval_seconds`].
     pub approval_seconds: Option<f64>,
-    /// As [`Policy::own_approval`].
     pub own_approval: Option<bool>,
 }
 
 /// The approval of a version.
 #[derive(Debug, Clone)]
 pub struct Approve {
-    /// The model.
     pub model: String,
     /// Its number, an alias or a stage.
     pub version: String,
@@ -97,7 +88,6 @@ pub struct Approve {
     pub by: Option<String>,
     /// How long it is valid; `None`: according to the policy.
     pub seconds: Option<f64>,
-    /// Why.
     pub why: Option<String>,
 }
 
@@ -152,7 +142,7 @@ fn refuse_deployment(request: &PromoteRequest) -> Result<(), AppError> {
     Err(AppError::new(ErrorKind::Usage, message)
         .hint(format!("promote it without `--deploy`: trackway registry promote {model} {version} --to {}", request.to))
         .hint(format!("or deploy with the promotion to production: trackway registry promote {model} {version} --to production --deploy {folder}"))
-        .hint(format!("or copy the files of any version: trackway registry export {model} {version} {folder}")))
+        .hint(format!("or copy the files of any version: trackway registry export {model} {version} --out {folder}")))
 }
 
 /// Puts an earlier version back into production, its files verified first.
@@ -173,12 +163,12 @@ pub fn roll_back_model(
     if let Some(why) = damage {
         let message = format!("version {} does not verify: {why}", version.version);
         return Err(AppError::new(ErrorKind::Integrity, message)
-            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
+            .hint(format!("another one: trackway registry rollback {} --to-version VERSION", model.name)));
     }
     if let Some(why) = artifact::unsafe_because(context, version) {
         let message = format!("version {} is unsafe: {why}", version.version);
         let mut error = AppError::new(ErrorKind::Integrity, message)
-            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name));
+            .hint(format!("another one: trackway registry rollback {} --to-version VERSION", model.name));
         let (run, step) = (version.run_id.to_string(), version.step.unwrap_or_default());
         error.hints.extend(decided_otherwise(&[Unfit::Unsafe], CheckpointUse::Release, &run, step));
         return Err(error);
@@ -481,7 +471,7 @@ impl Model {
         );
         AppError::new(ErrorKind::NotFound, message)
             .hint(format!(
-                "put one of them back by its number: trackway registry rollback {name} --to {version}"
+                "put one of them back by its number: trackway registry rollback {name} --to-version {version}"
             ))
             .hint(format!("or promote a version on its evidence: trackway registry promote {name} {version}"))
     }

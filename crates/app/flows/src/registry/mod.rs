@@ -24,7 +24,7 @@ use trackway_engine::person::person;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{KeptRows, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use trackway_tower::registry::Policy;
-use trackway_tower::registry::{Change, Standing, Version};
+use trackway_tower::registry::{Change, ModelState, Version};
 
 pub use card::model_card;
 pub use change::{
@@ -43,7 +43,7 @@ pub(crate) struct Model {
     versions: Vec<ModelVersionRow>,
     changes: Vec<Change>,
     rows: Vec<ModelChangeRow>,
-    standing: Standing,
+    standing: ModelState,
 }
 
 impl Model {
@@ -123,7 +123,7 @@ fn model_or_new(context: &Context, name: &str) -> Result<Model, AppError> {
         Ok((rows, ledger.model(name)?, ledger.versions_of_model(name)?))
     })?;
     let changes = rows.iter().map(change_of).collect::<Result<Vec<Change>, AppError>>()?;
-    let standing = Standing::after(&changes);
+    let standing = ModelState::after(&changes);
     Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
 }
 
@@ -136,7 +136,7 @@ fn change_model(
 ) -> Result<ModelChangeRow, AppError> {
     let row = ModelChangeRow { why: row.why.map(|why| context.redactor.text(&why).into_owned()), ..row };
     let changes = model.changes.iter().cloned().chain([change_of(&row)?]);
-    let standing = Standing::after(&changes.collect::<Vec<_>>());
+    let standing = ModelState::after(&changes.collect::<Vec<_>>());
     let standing = standing_row(model, &standing, row.at, version.is_some());
     context.ledger_write(|ledger| ledger.change_model(&row, &standing, version))?;
     context.keep_in_registry(&kept_name(&row), &KeptRows::of_change(&row, &standing, version));
@@ -166,7 +166,7 @@ fn keep_missing(context: &Context, model: &Model) {
         past.changes.push(change);
         let registers = row.kind == ModelChange::Register;
         let version = model.versions.iter().find(|it| registers && Some(it.version) == row.version);
-        let standing = standing_row(&past, &Standing::after(&past.changes), row.at, version.is_some());
+        let standing = standing_row(&past, &ModelState::after(&past.changes), row.at, version.is_some());
         if !context.is_kept_in_registry(&kept_name(row)) {
             context.keep_in_registry(&kept_name(row), &KeptRows::of_change(row, &standing, version));
         }
@@ -199,7 +199,7 @@ pub(crate) fn kept_name(row: &ModelChangeRow) -> String {
     format!("change-{}-{}", row.model, row.number)
 }
 
-fn standing_row(model: &Model, standing: &Standing, at: Timestamp, registers: bool) -> ModelRow {
+fn standing_row(model: &Model, standing: &ModelState, at: Timestamp, registers: bool) -> ModelRow {
     let before = model.row.as_ref();
     let stays = before.is_some_and(|row| row.production_version == standing.production());
     let since = if stays { before.and_then(|row| row.production_since) } else { Some(at) };

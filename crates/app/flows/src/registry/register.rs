@@ -22,11 +22,9 @@ const NUMBERINGS_MAX: usize = 20;
 /// What shall become a version.
 #[derive(Debug, Clone)]
 pub struct RegisterRequest {
-    /// The model.
     pub model: String,
     /// The run whose checkpoint it is.
     pub run: RunId,
-    /// Which checkpoint.
     pub checkpoint: CheckpointRef,
     /// What the model takes and gives, as JSON.
     pub signature: Option<Value>,

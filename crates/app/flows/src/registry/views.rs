@@ -9,7 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
-use trackway_tower::registry::{Standing, refusals};
+use trackway_tower::registry::{ModelState, refusals};
 
 use crate::model_pin::pin_name;
 use crate::registry::{self, evidence};
@@ -136,7 +136,7 @@ fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
 /// [`trackway_engine::error::ErrorKind::NotFound`].
 pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<ModelAt, AppError> {
     let model = registry::model(context, name)?;
-    let standing = Standing::at(&model.changes, at);
+    let standing = ModelState::at(&model.changes, at);
     let production = standing.production();
     let row = production.and_then(|number| model.versions.iter().find(|row| row.version == number));
     Ok(ModelAt {

@@ -1,5 +1,5 @@
-//! Rehearses a run with its script: one batch, or a few, learned by heart, before anything expensive starts (DESIGN
-//! §3.1, §3.8). The script is launched as usual, with a separate kind, checkpoint root and receipts;
+//! Rehearses a run with its script: one batch, or a few, learned by heart, before anything expensive starts.
+//! The script is launched as usual, with a separate kind, checkpoint root and receipts;
 //! [`trackway_tower::rehearsal`] evaluates what its recorder reports.
 //!
 //! A rehearsal is a run of kind `one_batch` or `overfit` with up to three launches: one that learns, for one batch
@@ -110,7 +110,6 @@ pub struct RehearseRequest {
     pub source: RunSource,
     /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
     pub kind: LaunchKind,
-    /// How.
     pub settings: RehearsalSettings,
 }
 

@@ -13,14 +13,13 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::open_regular;
 use trackway_ledger::AttemptRow;
 
-use crate::data::table::Onlooker;
+use crate::data::table::ReadObserver;
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// A file of a run's data.
 pub(super) struct DataFile {
-    /// The data set.
     pub set: String,
     /// Its path: relative to the run file's folder, absolute, or a URL.
     pub path: String,
@@ -34,7 +33,7 @@ pub(super) struct DataFile {
 pub(super) fn files(
     context: &Context,
     attempt: &AttemptRow,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Vec<DataFile>, AppError> {
     let base = super::job_of(context, attempt.run_id)?.base;
     let run = context.run_by_id(attempt.run_id)?;
@@ -92,7 +91,7 @@ pub(super) fn named_files(source: &AttemptSource, base: &Path, data: &[DataFile]
 
 /// How far the reading is.
 struct Reading<'o> {
-    onlooker: &'o Onlooker<'o>,
+    onlooker: &'o ReadObserver<'o>,
     done_bytes: u64,
     total_bytes: u64,
 }

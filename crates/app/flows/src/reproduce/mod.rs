@@ -19,7 +19,7 @@ use trackway_ledger::AttemptRow;
 
 use self::data::{CommandFile, DataFile};
 use self::script::Script;
-use crate::data::table::Onlooker;
+use crate::data::table::ReadObserver;
 use crate::outputs::refuse_filled;
 
 pub use self::check::check;
@@ -60,7 +60,7 @@ pub fn reproduce(
     context: &Context,
     attempt_id: AttemptId,
     out: &Path,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Reproduction, AppError> {
     let attempt = context.ledger_read(|ledger| ledger.attempt(attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))

@@ -41,7 +41,6 @@ pub(super) struct Script {
     links: Vec<PathBuf>,
     /// Files of the command that are copied, since the command may write them: their paths, which are below the root.
     copies: Vec<PathBuf>,
-    /// The command.
     command: Vec<String>,
     /// The folder in which it runs.
     folder: PathBuf,

@@ -15,11 +15,11 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_data::pass::{Pass, PassObserver, default_units_in_flight, scan};
 use trackway_data::read::{Chunk, Source};
-use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
+use trackway_data::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::Unscored;
 use trackway_evaluate::latency::BatchTime;
-use trackway_evaluate::spellings::{agreement, shown};
+use trackway_evaluate::spellings::{agreement, in_several_forms, shown};
 
 use super::answers::Answers;
 use super::labels::CLASSES_MAX;
@@ -60,10 +60,12 @@ pub(super) struct Done {
 pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) -> Result<Done, AppError> {
     let columns = source.columns().to_vec();
     // With a guess, a wider type would begin the scan, and the questions, again.
-    let mut source = source.with_columns(columns).map_err(data_error)?;
+    let mut source = source.with_columns(columns).map_err(data_error)?.with_originals();
+    let forms = Forms::of(&source, asking.table.1).with_points(&source);
     let enough = AtomicBool::new(false);
     let scorer_of_batches = BatchScorer {
         asking,
+        forms: &forms,
         answers,
         batches: None,
         scorer: None,
@@ -79,7 +81,7 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
         PassObserver { progress: &|_, _| {}, cancelled: &enough, units_in_flight: default_units_in_flight() };
     let scanned = scan(
         &mut source,
-        &|_: &Source| Rows { waiting: Vec::new(), scorer_of_batches: &scorer_of_batches },
+        &|_: &Source| Rows { waiting: Vec::new(), forms: &forms, scorer_of_batches: &scorer_of_batches },
         &watch,
     )
     .map(drop);
@@ -93,26 +95,30 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
 
 /// The rows of a unit, until it is its turn.
 struct Rows<'d, 'a> {
-    waiting: Vec<RecordBatch>,
+    /// As they are read, for the model, and as they are written.
+    waiting: Vec<[RecordBatch; 2]>,
+    forms: &'d Forms,
     scorer_of_batches: &'d Mutex<BatchScorer<'a>>,
 }
 
 impl Pass for Rows<'_, '_> {
     fn observe(&mut self, chunk: &Chunk) {
-        self.waiting.push(chunk.batch.clone());
+        self.waiting.push([chunk.batch.clone(), self.forms.cells(chunk)]);
     }
 
     fn merge(&mut self, later: Self) {
         let mut scorer_of_batches = self.scorer_of_batches.lock().unwrap_or_else(PoisonError::into_inner);
-        later.waiting.iter().for_each(|batch| scorer_of_batches.take(batch));
+        later.waiting.iter().for_each(|rows| scorer_of_batches.take(rows));
     }
 }
 
 struct BatchScorer<'a> {
     asking: &'a Asking<'a>,
+    /// How the columns of the table are written: each value as it is in the files.
+    forms: &'a Forms,
     answers: Answers,
-    /// Cuts rows into batches; there from the first row on.
-    batches: Option<BatchCoalescer>,
+    /// Cut rows into batches, as they are read and as they are written; there from the first row on.
+    batches: Option<[BatchCoalescer; 2]>,
     scorer: Option<Scorer<'a>>,
     /// There from the first answer on.
     file: Option<(TableFile, Arc<Schema>)>,
@@ -126,29 +132,33 @@ struct BatchScorer<'a> {
 }
 
 impl BatchScorer<'_> {
-    fn take(&mut self, batch: &RecordBatch) {
+    fn take(&mut self, rows: &[RecordBatch; 2]) {
         if !self.enough.load(Ordering::Relaxed) {
-            self.failure = self.try_take(batch).err();
+            self.failure = self.try_take(rows).err();
             if self.failure.is_some() || self.taken == self.asking.rows_max {
                 self.enough.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    fn try_take(&mut self, batch: &RecordBatch) -> Result<(), AppError> {
+    fn try_take(&mut self, [read, written]: &[RecordBatch; 2]) -> Result<(), AppError> {
         let left = self.asking.rows_max - self.taken;
-        let batch = batch.slice(0, usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows()));
-        self.taken += batch.num_rows() as u64;
+        let row_count = usize::try_from(left).unwrap_or(usize::MAX).min(read.num_rows());
+        self.taken += row_count as u64;
         let batches = self.batches.get_or_insert_with(|| {
             let kinds: Vec<ColumnType> = self.asking.given.columns.iter().map(|it| it.kind).collect();
-            BatchCoalescer::new(schema_of(&batch, &kinds), self.asking.request.batch_rows)
+            [schema_of(read, &kinds), self.forms.schema(written)]
+                .map(|schema| BatchCoalescer::new(schema, self.asking.request.batch_rows))
         });
-        batches.push_batch(fitted(&batch, &batches.schema()).map_err(unfit)?).map_err(unfit)?;
+        for (rows, batches) in [read, written].into_iter().zip(batches) {
+            let rows = fitted(&rows.slice(0, row_count), &batches.schema()).map_err(unfit)?;
+            batches.push_batch(rows).map_err(unfit)?;
+        }
         self.ask_all()
     }
 
     fn finish(mut self) -> Result<Done, AppError> {
-        if let Some(batches) = &mut self.batches {
+        for batches in self.batches.iter_mut().flatten() {
             batches.finish_buffered_batch().map_err(unfit)?;
         }
         self.ask_all()?;
@@ -181,6 +191,7 @@ impl BatchScorer<'_> {
             return Ok(());
         }
         self.done.notes.extend(found.notes());
+        self.done.notes.extend(in_several_forms(labels));
         Ok(())
     }
 
@@ -199,13 +210,14 @@ impl BatchScorer<'_> {
     }
 
     fn ask_all(&mut self) -> Result<(), AppError> {
-        while let Some(batch) = self.batches.as_mut().and_then(BatchCoalescer::next_completed_batch) {
-            self.ask(&batch)?;
+        while let Some([read, written]) = self.batches.as_mut().and_then(next_of_both) {
+            self.ask(&read, &written)?;
         }
         Ok(())
     }
 
-    fn ask(&mut self, batch: &RecordBatch) -> Result<(), AppError> {
+    /// Gets predictions of rows, and writes them beside the same rows in the form of the file.
+    fn ask(&mut self, batch: &RecordBatch, written: &RecordBatch) -> Result<(), AppError> {
         let Asking { base, request, given, cancelled, .. } = *self.asking;
         if cancelled.load(Ordering::Relaxed) {
             return Err(self.unanswered(Unscored::Cancelled, batch.num_rows()));
@@ -231,11 +243,11 @@ impl BatchScorer<'_> {
         let said = said.map_err(|why| self.unscored(ErrorKind::Usage, &why, batch.num_rows()))?;
         self.done.kind = self.answers.kind(&answered);
         self.done.times.push(BatchTime { rows: batch.num_rows(), seconds });
-        let named = batch.schema();
+        let named = written.schema();
         let fields = said.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false));
         let fields: Vec<Field> =
             named.fields().iter().map(|field| field.as_ref().clone()).chain(fields).collect();
-        let columns = batch.columns().iter().cloned().chain(said.into_iter().map(|(_, array)| array));
+        let columns = written.columns().iter().cloned().chain(said.into_iter().map(|(_, array)| array));
         let (file, schema) = match &mut self.file {
             Some(file) => file,
             None => {
@@ -271,6 +283,11 @@ impl BatchScorer<'_> {
         AppError::new(kind, format!("{place}: the model {why}"))
             .hint("docs/scoring.md describes what a scoring command must do")
     }
+}
+
+/// The next batch of each: they are of the same rows, since both are cut after as many.
+fn next_of_both([read, written]: &mut [BatchCoalescer; 2]) -> Option<[RecordBatch; 2]> {
+    Some([read.next_completed_batch()?, written.next_completed_batch()?])
 }
 
 fn unfit(error: ArrowError) -> AppError {

@@ -25,7 +25,7 @@ pub use self::outputs::ScoreOutputs;
 use self::probes::{Scored, probes};
 use self::request::Given;
 pub use self::request::{BATCH_ROWS, ScoreRequest};
-use crate::data::table::{Onlooker, data_error};
+use crate::data::table::{ReadObserver, data_error};
 pub use crate::scoring::BatchFormat;
 use crate::scoring::check_program;
 
@@ -53,7 +53,7 @@ pub fn score(
     base: &Path,
     request: &ScoreRequest,
     outputs: &ScoreOutputs,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
     on_rows: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<ScoreReport, AppError> {
     let began_micros = onlooker.clock.monotonic_micros();

@@ -7,7 +7,7 @@ use trackway_evaluate::debug::{ProbeAnswer, ProbePart, ProbeSettings};
 use trackway_evaluate::latency::BatchTime;
 
 use super::request::{Given, ScoreRequest};
-use super::{Onlooker, PredictionKind};
+use super::{PredictionKind, ReadObserver};
 use crate::probe::{ProbeRequest, probe};
 use crate::scoring::PATIENCE_SECONDS;
 
@@ -37,7 +37,7 @@ pub(super) fn probes(
     base: &Path,
     request: &ScoreRequest,
     scored: &Scored<'_>,
-    onlooker: &Onlooker<'_>,
+    onlooker: &ReadObserver<'_>,
 ) -> Result<Result<ProbeAnswer, String>, AppError> {
     let features: Vec<String> = scored.given.names().map(str::to_owned).collect();
     let rows = match request.probe_rows {

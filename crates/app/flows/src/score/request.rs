@@ -47,7 +47,7 @@ impl ScoreRequest {
             return wrong("at least 1 row is scored");
         }
         if self.positive.is_some() && self.label.is_none() {
-            return wrong("a positive class is one of the label's: name its column too");
+            return wrong("`--positive` needs `--label`");
         }
         Ok(())
     }
@@ -64,13 +64,13 @@ impl ScoreRequest {
         self.label.iter().for_each(|label| option("label", label));
         self.positive.iter().for_each(|positive| option("positive", positive));
         if self.format == BatchFormat::Arrow {
-            option("batches", "arrow");
+            option("batch-format", "arrow");
         }
         self.limit.iter().for_each(|limit| option("limit", &limit.to_string()));
         self.probe_rows.iter().for_each(|rows| option("probe-rows", &rows.to_string()));
         let table = &self.table;
         for (name, values) in
-            [("features", &self.features), ("skip", &self.skip), ("columns", &table.columns)]
+            [("features", &self.features), ("ignore", &self.skip), ("column-names", &table.columns)]
         {
             if let Some(value) = values.iter().find(|value| value.contains(',')) {
                 let message = format!("the column `{value}` cannot be used: its name contains a comma");

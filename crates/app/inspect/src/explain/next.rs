@@ -21,7 +21,6 @@ pub(super) const AGAIN: &str =
 /// A launch that was refused after an attempt.
 #[derive(Debug, Clone)]
 pub struct RefusedLaunch {
-    /// Why.
     pub why: String,
     /// What a person does about it; may be empty.
     pub repair: String,
@@ -30,13 +29,11 @@ pub struct RefusedLaunch {
 /// What is known of an attempt and its run.
 #[derive(Debug, Clone)]
 pub struct NextFacts {
-    /// The run.
     pub run_id: RunId,
     /// The run that its advice is about: of an evaluation the evaluated one.
     pub subject_run_id: RunId,
     /// The attempt that is explained.
     pub attempt_id: AttemptId,
-    /// The state of the run.
     pub state: RunState,
     /// What the launch was for.
     pub kind: LaunchKind,

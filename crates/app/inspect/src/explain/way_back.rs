@@ -5,7 +5,7 @@ use trackway_core::detect::{DetectionPolicy, Detector};
 use trackway_core::{DiagnosisKind, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::roll_back::{Seen, WayBack, way_back};
+use trackway_engine::roll_back::{FaultRange, WayBack, way_back};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_tower::diagnosis::kind_of_detector;
 use trackway_tower::trust::SAFE_AFTER;
@@ -28,7 +28,7 @@ pub fn way_back_action(
         WayBack::Done(Some(step)) => {
             format!("to continue from step {step}, to which it was rolled back: {resume}")
         }
-        WayBack::Done(None) => format!("to begin again, as it was rolled back to the beginning: {resume}"),
+        WayBack::Done(None) => format!("it was rolled back to the beginning; to run again: {resume}"),
         WayBack::To { step, skip } => {
             let skip = skip.map(|range| format!(" --skip-batches {range}")).unwrap_or_default();
             let first = seen.first_step;
@@ -42,7 +42,7 @@ pub fn way_back_action(
 }
 
 /// Where the numbers went wrong for good: as detectors saw it, or at the last step at the latest.
-fn seen(attempt: &AttemptRow, detections: &[Detection]) -> Option<Seen> {
+fn seen(attempt: &AttemptRow, detections: &[Detection]) -> Option<FaultRange> {
     let of_numbers: Vec<&Detection> = detections
         .iter()
         .filter(|found| found.attempt_id == attempt.attempt_id)
@@ -50,10 +50,10 @@ fn seen(attempt: &AttemptRow, detections: &[Detection]) -> Option<Seen> {
         .collect();
     let Some(last) = lasting(&of_numbers) else {
         let step = attempt.last_step?;
-        return Some(Seen { first_step: step, step, first_batch: None, last_batch: None });
+        return Some(FaultRange { first_step: step, step, first_batch: None, last_batch: None });
     };
     let Detection { first_step, first_batch, .. } = *first_of(&of_numbers, last);
-    Some(Seen { first_step, step: last.step, first_batch, last_batch: last.last_batch })
+    Some(FaultRange { first_step, step: last.step, first_batch, last_batch: last.last_batch })
 }
 
 /// The finding that was not over at the end: the one that ended the attempt, else the last one of numbers that are lost, else the last one.

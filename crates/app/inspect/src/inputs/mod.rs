@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trackway_api::explain::{Diff, LineCount};
-use trackway_core::Timestamp;
 use trackway_core::text::counted;
 use trackway_engine::Context;
 use trackway_engine::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};
@@ -218,14 +217,6 @@ struct KeptInHome<'h> {
     times: OnceCell<RunTimes>,
 }
 
-impl KeptInHome<'_> {
-    fn times(&self) -> &RunTimes {
-        // Where the ledger cannot be read, nothing is called an output.
-        let of_ledger = || RunTimes::in_folder(self.context, self.folder, self.script).unwrap_or_default();
-        self.times.get_or_init(of_ledger)
-    }
-}
-
 impl Kept for KeptInHome<'_> {
     fn file(&self, blake3: &str) -> Option<String> {
         std::fs::read_to_string(self.context.home.layout.file_source(blake3)).ok()
@@ -259,16 +250,10 @@ impl Kept for KeptInHome<'_> {
         patched_files(&self.context.redactor.bytes(&patch))
     }
 
-    fn was_running(&self, at: Timestamp) -> bool {
-        self.times().has(at)
-    }
-
-    fn was_running_script(&self, at: Timestamp) -> bool {
-        self.times().has_of_script(at)
-    }
-
-    fn is_output(&self, path: &Path) -> bool {
-        self.times().is_output_of_script(path)
+    fn times(&self) -> &RunTimes {
+        // Where the ledger cannot be read, nothing is called an output.
+        let of_ledger = || RunTimes::in_folder(self.context, self.folder, self.script).unwrap_or_default();
+        self.times.get_or_init(of_ledger)
     }
 
     fn untracked(&self, blake3: &str, path: &str) -> Option<String> {

@@ -25,7 +25,6 @@ pub struct Evidence {
     pub explanation: Explanation,
     /// The receipts of its attempts with their late facts, oldest first.
     pub attempts: Vec<(AttemptRow, Vec<Amendment>)>,
-    /// What was verified.
     pub verified: VerifyReport,
     /// When it was read.
     pub made_at: Timestamp,

@@ -88,7 +88,6 @@ pub enum Mark {
     Steps(Vec<f64>),
     /// The same, filled: a histogram.
     Histogram(Vec<f64>),
-    /// Points.
     Points(Vec<Dot>),
     /// A bar to the right for each band of the y axis: this series' values, its place in the band and the number of places. The
     /// percentages of the first series are written at the right.

@@ -15,8 +15,8 @@ use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity, Ver
 use trackway_core::registry::GateVerdict;
 use trackway_core::{TerminationReason, Timestamp};
 use trackway_evaluate::debug::{
-    Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
-    PerturbationKind, ProbeAnswer, Sensitivity, Slope, SmallStep,
+    Curve, Dependence, GradientCheck, Importance, Perturbation, PerturbationKind, ProbeAnswer, Sensitivity,
+    Slope, SmallStep,
 };
 use trackway_evaluate::{Assessment, Estimate};
 use trackway_tower::cost::CostPlan;
@@ -125,17 +125,6 @@ pub fn probe(text: &str) -> ProbeReport {
         increase: Some(estimate(0.2)),
         refused,
     };
-    let change = (name(), Some(name()), None);
-    let changed =
-        Counterfactual { row: 4, before: name(), after: Some(name()), changes: vec![change], distance: 0.1 };
-    let high_row = HighRow {
-        row: 3,
-        leverage: 0.5,
-        residual: None,
-        studentized: None,
-        cook: Some(1.5),
-        values: vec![(name(), None)],
-    };
     let step = SmallStep {
         deviations: 0.1,
         flipped: Some(estimate(0.2)),
@@ -148,13 +137,6 @@ pub fn probe(text: &str) -> ProbeReport {
         rows: 100,
         error: Some(estimate(0.4)),
         residuals: assessment(text).residuals,
-        leverage: Some(Leverage {
-            parameters: 3,
-            mean: 0.03,
-            high: 1,
-            rows: vec![high_row],
-            skipped: vec![name()],
-        }),
         importance: vec![Importance { feature: name(), increase: estimate(0.05), repeats: vec![0.05] }],
         dependence: vec![dependence(["1", "2.5"], None), dependence([text, "b"], Some(name()))],
         perturbations: vec![perturbation(None), perturbation(Some(name()))],
@@ -163,7 +145,6 @@ pub fn probe(text: &str) -> ProbeReport {
             steps: vec![step],
             check: GradientCheck { rows: 10, relative_error: 0.5, features: vec![name()] },
         }),
-        counterfactuals: Some(vec![changed]),
         scored_rows: 1,
         ..ProbeAnswer::default()
     };

@@ -127,7 +127,6 @@ pub enum Axis {
 /// Values at one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// The step.
     pub step: MetricStep,
     /// Names and values.
     pub values: Vec<(String, f64)>,

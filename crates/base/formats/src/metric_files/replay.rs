@@ -9,7 +9,7 @@ const NAMES_MAX: usize = 1024;
 
 /// What was taken of one metric.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct MetricProgress {
     count: u64,
     highest: i64,
 }
@@ -30,7 +30,7 @@ enum Skip {
 /// What was taken of a log, in bounded memory.
 #[derive(Debug, Default)]
 pub struct Replay {
-    taken: HashMap<String, Taken>,
+    taken: HashMap<String, MetricProgress>,
     first: Option<Point>,
     skip: Skip,
     beyond: u64,
@@ -95,7 +95,7 @@ impl Replay {
         }
         let has_room = self.taken.len() < NAMES_MAX;
         if has_room {
-            self.taken.insert(name.to_owned(), Taken { count: 1, highest: step });
+            self.taken.insert(name.to_owned(), MetricProgress { count: 1, highest: step });
         }
         self.beyond += u64::from(!has_room);
         has_room

@@ -29,7 +29,6 @@ closed_list!(
 /// So much of one kind was left out of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
-    /// What.
     pub kind: LeftOutKind,
     /// The output; none: both.
     pub output: Option<Printed>,

@@ -101,6 +101,10 @@ struct Reading {
     /// The last line was a drawing of a bar of Rich, or is indented below one.
     is_below_drawing: [bool; 2],
     lists: [List; 2],
+    /// The last line had a place and measures, or is indented below one that did: so much was that one indented.
+    continued: [Option<usize>; 2],
+    /// So much is the line indented that is being read.
+    indent: usize,
     rows: [lines::Rows; 2],
     evaluated: [Evaluated; 2],
     /// The part of the data that a heading names for the indented lines below it.
@@ -156,20 +160,25 @@ struct Evaluated {
     names: Vec<String>,
     /// The names in the last line that says where the training is.
     trained: Vec<String>,
+    /// The part of the data of an evaluation that a line says begins, up to the next line that says where the script is.
+    heading: Option<&'static str>,
 }
 
 impl Evaluated {
     /// Sees a line. One that does not say where the script is and has only values of the counts above it sums the evaluation up. It has their part of
-    /// the data where the training has values of the same names: `Averaged stats: loss: 0.5`.
+    /// the data where the training has values of the same names: `Averaged stats: loss: 0.5`. So has one below `Evaluating top_k_accuracy ...`.
     fn see(&mut self, named: &mut Named) {
         if named.counts_evaluation {
             return remember_names(&mut self.names, named);
         }
         if named.has_place() {
-            self.names.clear();
+            (self.names, self.heading) = (Vec::new(), None);
             return remember_names(&mut self.trained, named);
         }
         let known = std::mem::take(&mut self.names);
+        if self.heading.is_some() && named.values.iter().all(|(name, _)| self.trained.contains(name)) {
+            return named.take_part(self.heading);
+        }
         let Some(part) = known.first().and_then(|name| names::part_before(name)) else { return };
         let is_evaluated = |(name, _): &(String, f64)| known.contains(&format!("{part}_{name}"));
         let is_trained = |(name, _): &(String, f64)| self.trained.contains(name);
@@ -281,10 +290,16 @@ impl Reading {
         }
         self.is_below_drawing[output as usize] &= is_indented;
         self.lists[output as usize].begin_line(line);
+        let continued = self.continued[output as usize].filter(|indent| lines::indent_of(line) > *indent);
+        self.continued[output as usize] = continued;
         let has_digit = lines::has_digit(line);
         let part = &mut self.part[output as usize];
         if !has_digit && let Some(prefix) = text::part_heading(line) {
             *part = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line) });
+        } else if let Some(part) = text::evaluation_heading(line) {
+            self.evaluated[output as usize].heading = Some(part);
+        } else if text::heads_best_values(line) {
+            *part = Some(Part { prefix: names::BEST, indent: lines::indent_of(line) });
         } else if part.as_ref().is_some_and(|part| part.ends_at(line)) {
             *part = None;
         }
@@ -294,11 +309,13 @@ impl Reading {
         if is_at_rest && (line.len() < LINE_BYTES_MIN || quiet.is_some_and(|form| self.quiet.has(form))) {
             return self.settings.interrupt();
         }
-        let known = form.filter(|_| self.steps.has_begun()).and_then(|form| self.known.read(form, line));
+        let may_be_known = self.steps.has_begun() && continued.is_none();
+        let known = form.filter(|_| may_be_known).and_then(|form| self.known.read(form, line));
         match known {
             Some(known::Reading::Values(mut named)) => {
                 self.is_below_drawing[output as usize] = named.is_drawn;
                 self.evaluated[output as usize].see(&mut named);
+                self.continue_below(output, &named, lines::indent_of(line));
                 self.lists[output as usize].see(&named);
                 self.leave_out(LeftOutKind::SurplusValues, named.surplus);
                 return self.steps.line(named, found);
@@ -314,6 +331,7 @@ impl Reading {
         if may_be_setting && self.yaml[output as usize].take(line, &mut self.settings) {
             return;
         }
+        self.indent = lines::indent_of(line);
         let Some(line) = lines::readable(line) else { return };
         if self.line(output, &line, found) == Said::Nothing
             && let Some(form) = quiet.filter(|_| self.is_at_rest(output))
@@ -340,7 +358,7 @@ impl Reading {
         let is_below = self.is_below_heading[at] || self.is_below_drawing[at];
         let is_of_part = self.part[at].is_some() || self.lists[at].measured.is_some();
         let is_closed = self.yaml[at].is_at_rest() && self.calls[at].is_closed();
-        self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part
+        self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part && self.continued[at].is_none()
     }
 
     /// A line is read by the first form it fits.
@@ -411,6 +429,8 @@ impl Reading {
         let is_item = measured.is_some() || (item.is_some() && self.is_below_heading[at]);
         let below = Some(message).filter(|_| self.is_below_heading[at] || is_item);
         let named = below.and_then(|line| text::read_below_heading(line, is_item, known));
+        let continued = Some(message).filter(|_| self.continued[at].is_some());
+        let named = named.or_else(|| continued.and_then(|line| text::read_continued(line, known)));
         let named = named.or_else(|| read_message(message, known));
         if known.is_none() {
             self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
@@ -420,6 +440,7 @@ impl Reading {
         self.part[at] = self.part[at].take().filter(|_| !named.has_place());
         named.take_part(self.part[at].as_ref().map(|part| part.prefix));
         self.evaluated[at].see(&mut named);
+        self.continue_below(output, &named, self.indent);
         self.is_below_drawing[at] |= named.is_drawn;
         named.is_drawn = self.is_below_drawing[at];
         if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {
@@ -431,6 +452,12 @@ impl Reading {
         }
         self.values(named, found);
         Said::Something
+    }
+
+    /// Lines that are indented below one with a place and measures continue it.
+    fn continue_below(&mut self, output: Printed, named: &Named, indent: usize) {
+        let continued = &mut self.continued[output as usize];
+        *continued = continued.or(Some(indent).filter(|_| named.may_be_continued));
     }
 
     /// Values, unless they are settings that are shown before the training begins.
@@ -491,13 +518,15 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
     }
     let at_end = message.find('{').filter(|_| message.ends_with('}'));
     let dict = at_end.and_then(|at| Some((&message[..at], python::read_dict(&message[at..])?)));
+    let dict = dict.or_else(|| python::read_last_collection(message));
     let Some((before, dict)) = dict else {
         return read_search(message, known).or_else(|| text::read_text(message, known));
     };
     let before = before.trim_end_matches([' ', ':', '-', '|', '=']);
     let mut named = objects::numbers_of(dict);
+    objects::name_classes(&mut named, before);
     let is_of_settings = text::heads_settings(before, named.meaning() == Some(Meaning::Measure));
-    let place = text::read_text(before, None);
+    let place = text::read_before_dict(before);
     if is_of_settings {
         let settings = named.into_settings().settings;
         return Some(Named { settings, ..place.unwrap_or_default() }).filter(Named::has_values);
@@ -513,5 +542,11 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);
     }
-    named.has_values().then_some(named)
+    let part = text::part_before(before);
+    if let Some(part) = &part {
+        objects::take_part(&mut named, part);
+    }
+    let is_about_training = part.is_some() || named.has_place() || named.meaning() == Some(Meaning::Measure);
+    let has_decimals = named.values.iter().any(|(_, value)| value.fract() != 0.0);
+    Some(named).filter(|named| named.has_values() && (is_about_training || has_decimals))
 }

@@ -30,6 +30,8 @@ pub(super) struct Named {
     pub counts_evaluation: bool,
     /// It is a drawing of a bar of Rich, or below one: its values are drawn repeatedly.
     pub is_drawn: bool,
+    /// It is a line of text with a place and a measure: those that are indented below it may continue it.
+    pub may_be_continued: bool,
     pub values: Vec<(String, f64)>,
     /// How many further values the line has that are too many, or whose names are too long.
     pub surplus: u64,
@@ -141,6 +143,31 @@ impl Named {
             (0..self.words_before.len().min(names.len())).filter(|at| is_shared(*at)).collect();
         for at in shared.into_iter().filter(|at| !self.words_before[*at].is_empty()) {
             self.values[at].0 = names::plain(format!("{}_{}", self.words_before[at], names[at]));
+        }
+    }
+
+    /// Gives the loss the word before its name, where another one in the line has one: `Actor Loss: 0.5 | Unsupervised Loss: 0.25`.
+    pub fn name_lone_loss(&mut self) {
+        let is_lone = |(name, _): &(String, f64)| name == "loss";
+        let is_of_model = |(name, _): &(String, f64)| {
+            name.strip_suffix("_loss").is_some_and(|part| !names::says_whose(part))
+        };
+        let has_other = self.values.iter().any(is_of_model);
+        let mut lone =
+            (0..self.values.len().min(self.words_before.len())).filter(|at| is_lone(&self.values[*at]));
+        let (Some(at), None) = (lone.next(), lone.next()) else { return };
+        let word = &self.words_before[at];
+        if has_other && names::may_begin_name(word) {
+            self.values[at].0 = names::plain(format!("{word}_loss"));
+        }
+    }
+
+    /// A value that is only named the best is the one of the measure before it: `psnr: 28.4 Best: 29.5`. CatBoost's is beside the one of the test.
+    pub fn name_best(&mut self) {
+        for at in (1..self.values.len()).filter(|_| !self.is_done_round) {
+            if self.values[at].0 == names::BEST {
+                self.values[at].0 = names::prefixed(names::BEST, &self.values[at - 1].0);
+            }
         }
     }
 

@@ -1,16 +1,27 @@
 //! Which names mean a metric, a setting, a step; and how they are written.
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
-static MEASURES: Words<54> = Words::new([
+static MEASURES: Words<58> = Words::new([
     "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "deviance", "dice", "elbo", "entropy",
-    "f1", "fid", "fitness", "gnorm", "hits", "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map",
-    "map50", "mape", "mfu", "miou", "mrr", "mse", "ndcg", "nll", "norm", "perplexity", "pesq", "ppl",
-    "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards", "rmse", "rouge", "score",
-    "smape", "ssim", "throughput", "top1", "top5", "wer",
+    "f1", "fid", "fitness", "gnorm", "hits", "iou", "kappa", "kl", "logloss", "loss", "losses", "lr", "mae",
+    "map", "map50", "mape", "mcc", "mfu", "miou", "mrr", "mse", "ndcg", "nll", "norm", "pearson",
+    "perplexity", "pesq", "ppl", "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards",
+    "rmse", "rouge", "score", "smape", "spearman", "ssim", "throughput", "top1", "top5", "wer",
 ]);
 /// Two words that make one measure together.
-const MEASURES_OF_TWO: [(&str, &str); 4] =
-    [("learning", "rate"), ("grad", "norm"), ("loss", "scale"), ("loss", "value")];
+const MEASURES_OF_TWO: [(&str, &str); 11] = [
+    ("learning", "rate"),
+    ("grad", "norm"),
+    ("loss", "scale"),
+    ("loss", "value"),
+    ("roc", "auc"),
+    ("pr", "auc"),
+    ("log", "loss"),
+    ("balanced", "accuracy"),
+    ("macro", "f1"),
+    ("micro", "f1"),
+    ("weighted", "f1"),
+];
 /// Sorted. Measures that are shares: `91.5%` of them is 0.915.
 static SHARES: Words<21> = Words::new([
     "acc", "accuracy", "auc", "auroc", "cer", "dice", "error", "f1", "hits", "iou", "map", "map50", "miou",
@@ -35,18 +46,26 @@ static SETTINGS_WORDS: Words<15> = Words::new([
     "namespace", "options", "parameters", "params", "params_", "search_space", "settings",
 ]);
 /// Words that say whose value it is; they join the name behind them.
-const WHOSE: [&str; 16] = [
-    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "best", "average", "avg",
-    "mean", "total", "running", "ema", "pseudo",
+const WHOSE: [&str; 17] = [
+    "train", "training", "val", "vali", "valid", "validation", "test", "eval", "dev", "best", "average",
+    "avg", "mean", "total", "running", "ema", "pseudo",
 ];
+/// Sorted. Words for one of several values of a measure; they join the name of a measure behind them: `std reward`, `minimum validation loss`, `Std of Reward`.
+static STATISTICS: Words<15> = Words::new([
+    "average", "avg", "deviation", "highest", "lowest", "max", "maximum", "mean", "median", "min", "minimum",
+    "std", "stddev", "sum", "variance",
+]);
+/// Measures that say nothing without the word before them: `feature norm`, `reward score`.
+const OF_ANYTHING: [&str; 2] = ["norm", "score"];
 /// Parts of a model that have a loss each; they join the word `loss` behind them.
 const HAVE_LOSSES: [&str; 16] = [
     "d", "g", "disc", "discriminator", "gen", "generator", "actor", "critic", "policy", "value", "kl",
     "recon", "reconstruction", "adversarial", "adv", "aux",
 ];
 /// Words that say whose all values of a line or table are, and the prefix of their names.
-const WHOSE_LINE: [(&str, &str); 7] = [
+const WHOSE_LINE: [(&str, &str); 8] = [
     ("val", "val"),
+    ("vali", "val"),
     ("valid", "val"),
     ("validation", "val"),
     ("test", "test"),
@@ -55,9 +74,10 @@ const WHOSE_LINE: [(&str, &str); 7] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-static STEP_WORDS: Words<18> = Words::new([
+static STEP_WORDS: Words<19> = Words::new([
     "frame", "generation", "global_step", "global_steps", "it", "iter", "iteration", "iterations", "iters",
-    "itr", "num_timesteps", "num_updates", "round", "step", "steps", "tick", "timestep", "update",
+    "itr", "num_timesteps", "num_updates", "round", "step", "steps", "tick", "timestep", "timesteps",
+    "update",
 ]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
@@ -67,15 +87,16 @@ static OF_COUNTS: Words<20> = Words::new([
     "nan", "num", "number", "per", "remaining", "skipped", "total", "warm", "warmup",
 ]);
 /// The same, but only of a word in the plural: `eval steps = 500`.
-const OF_COUNTS_IN_PLURAL: [&str; 8] =
-    ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n"];
+const OF_COUNTS_IN_PLURAL: [&str; 9] =
+    ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n", "episode"];
 /// Words that `_step` may follow.
 const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
 /// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
-static NO_METRICS: Words<31> = Words::new([
+static NO_METRICS: Words<33> = Words::new([
     "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "job_id",
     "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "pid", "port", "progress",
-    "rank", "seed", "size", "step", "thread", "trial", "v_num", "version", "worker", "world_size",
+    "rank", "run", "seed", "session", "size", "step", "thread", "trial", "v_num", "version", "worker",
+    "world_size",
 ]);
 /// Sorted. Numbers in objects that say when they were logged and on what.
 static OF_LOGGING: Words<6> =
@@ -107,7 +128,6 @@ pub(super) enum Meaning {
     Any,
     /// A setting, or a measure that alone does not show that training has begun: the learning rate.
     Setting,
-    /// A measure.
     Measure,
 }
 
@@ -155,10 +175,16 @@ pub(super) fn meaning_of(name: &str) -> Meaning {
     }
 }
 
-/// Precision and recall at a rank, as fastText and others print them: `P@1`, `r@10`.
+/// Precision and recall at a rank, as fastText and others print them: `P@1`, `r@10`, and the accuracy of a search, `Rank-1`, which has decimals or is a
+/// percentage: it may be a process else.
 fn is_at_rank(name: &str) -> bool {
-    let rank = name.strip_prefix("p@").or_else(|| name.strip_prefix("r@"));
+    let rank = name.strip_prefix("p@").or_else(|| name.strip_prefix("r@")).or_else(|| rank_of(name));
     rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The rank of `rank-1`. Processes count from 0.
+fn rank_of(name: &str) -> Option<&str> {
+    name.strip_prefix("rank-").filter(|rank| !rank.starts_with('0'))
 }
 
 /// Whether a name has a measure in its letters of two cases only: `train/CrossEntropyLoss`.
@@ -178,7 +204,7 @@ pub(super) fn has_measure_in_camel_case(name: &str) -> bool {
 
 /// Whether values of this name are measures only where they have decimals: `hits 0.7` is one, `hits 12` is a number of them.
 pub(super) fn needs_decimals(name: &str) -> bool {
-    !name.contains('@') && parts(name).any(|part| part == "hits")
+    (!name.contains('@') && parts(name).any(|part| part == "hits")) || rank_of(name).is_some()
 }
 
 /// Whether a name is that of a parameter of a part of a pipeline, as scikit-learn writes it: `clf__max_iter`.
@@ -217,8 +243,8 @@ pub(super) fn is_linking(word: &str) -> bool {
 
 /// Whether a percent sign behind the value means a fraction.
 pub(super) fn is_share(name: &str) -> bool {
-    name.split(['_', '/', '.', '-', '@', ' '])
-        .any(|part| SHARES.has(part) || SHARES.has(&part.to_lowercase()))
+    let is_share = |part: &str| SHARES.has(part) || SHARES.has(&part.to_lowercase());
+    rank_of(name).is_some() || name.split(['_', '/', '.', '-', '@', ' ']).any(is_share)
 }
 
 /// Whether this is the name of the number of steps a training is to make.
@@ -254,6 +280,9 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
         return is_total(name).then_some(Place::Total);
     }
     let before = words[..words.len() - 1].iter().copied();
+    if matches!(words, [.., "num", "timesteps"]) {
+        return Some(Place::Step);
+    }
     let is_plural = is_plural(last);
     let of_count = |word: &str| OF_COUNTS.has(word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
     if !before.clone().chain(rest.split('_').filter(|_| !is_number_of_step(last))).any(of_count) {
@@ -271,6 +300,12 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
 /// Whether a word for steps is in the plural, and so may as well mean how many there are.
 pub(super) fn is_plural(word: &str) -> bool {
     word.ends_with('s') && !is_number_of_step(word)
+}
+
+/// Whether names of several values are joined: `mean/median`, `train/val`.
+pub(super) fn joined_names(word: &str) -> Option<(&str, &str)> {
+    let says = |word: &str| says_whose(word) || matches!(word, "top1" | "top5");
+    word.split_once('/').filter(|(first, second)| says(first) && says(second))
 }
 
 /// Whether a word in the plural is the number of the step all the same.
@@ -291,18 +326,49 @@ pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> 
             before -= 1;
             break;
         }
-        if one_word {
-            break;
+        let is_measure = || meaning_of(&name) != Meaning::Any;
+        if let Some(statistic) = statistic_of(&words[..before]).filter(|_| is_measure()) {
+            name = format!("{statistic}_of_{name}");
+            before -= 2;
+            continue;
         }
-        let is_value_of = name == "value" && meaning_of(word) == Meaning::Measure;
+        let is_completed = OF_ANYTHING.contains(&name.as_str()) && !is_linking(word);
+        let is_whose = WHOSE.contains(&word) && (!one_word || is_measure());
+        let is_statistic = STATISTICS.has(word) && is_measure();
+        let is_value_of = name == "value" && meaning_of(word) == Meaning::Measure && !one_word;
         let pair = is_value_of || MEASURES_OF_TWO.contains(&(word, name.as_str()));
-        if !pair && !WHOSE.contains(&word) {
+        if !(pair || is_completed || is_whose || is_statistic) {
             break;
         }
         name = format!("{word}_{name}");
         before -= 1;
     }
     Some((plain(name), before))
+}
+
+/// The word before the last one, `of`, if it says which of several values of a measure this is: `Std of Reward`.
+fn statistic_of<'w>(before: &[&'w str]) -> Option<&'w str> {
+    match before {
+        [.., statistic, "of"] => Some(*statistic).filter(|word| STATISTICS.has(word)),
+        _ => None,
+    }
+}
+
+/// Whether a word says whose value it is: of a part of the data, the best one, a mean.
+pub(super) fn says_whose(word: &str) -> bool {
+    WHOSE.contains(&word) || STATISTICS.has(word)
+}
+
+/// Whether the word before a measure may belong to its name, and says not only when it was measured.
+pub(super) fn may_begin_name(word: &str) -> bool {
+    !word.is_empty()
+        && !is_linking(word)
+        && !matches!(word, "current" | "cur" | "this" | "new" | "last" | "final")
+}
+
+/// Whether a value is of the optimizer, which a training alone has.
+pub(super) fn is_of_optimizer(name: &str) -> bool {
+    matches!(name, "learning_rate" | "grad_norm")
 }
 
 /// Whether a value whose name begins so is one of several: `Mean episode length`.
@@ -315,13 +381,19 @@ pub(super) fn is_part_of(word: &str, name: &str) -> bool {
     name == "loss" && HAVE_LOSSES.contains(&word)
 }
 
+/// The prefix of values that were best at another place.
+pub(super) const BEST: &str = "best";
+
+/// What names of values of the validation begin with beside `val_`.
+const VALIDATION: [&str; 3] = ["valid_", "validation_", "vali_"];
+
 /// The names that other tools and the detectors use. A numbered set (`validation_0-auc`) keeps the name its tool gave it.
 pub(super) fn plain(name: String) -> String {
     match name.as_str() {
         "lr" => "learning_rate".into(),
         "l.r" => "learning_rate".into(),
         "gnorm" => "grad_norm".into(),
-        _ => match name.strip_prefix("valid_").or_else(|| name.strip_prefix("validation_")) {
+        _ => match VALIDATION.iter().find_map(|prefix| name.strip_prefix(prefix)) {
             Some(rest) if !rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
                 format!("val_{rest}")
             }
@@ -333,6 +405,13 @@ pub(super) fn plain(name: String) -> String {
 /// Whether a word says that what belongs to it is of the training.
 pub(super) fn is_training(word: &str) -> bool {
     matches!(word, "train" | "training")
+}
+
+/// The prefix of the part of the data that a word names; the training has none.
+pub(super) fn part_of_data(word: &str) -> Option<Option<&'static str>> {
+    let is_any = |known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let judged = whose_line(word).or(is_any(&["dev"]).then_some("val"));
+    judged.map(Some).or(is_any(&["train", "training"]).then_some(None))
 }
 
 /// Whether a name begins with a part of the data: `val_loss`, `test/acc`.
@@ -347,7 +426,7 @@ pub(super) fn part_before(name: &str) -> Option<&'static str> {
 
 /// Gives a name the prefix of its line, if it lacks it and names no part of the data already, as `val_loss` behind `[eval]` does.
 pub(super) fn prefixed(prefix: &str, name: &str) -> String {
-    match name.starts_with(prefix) || has_part_of_data(name) {
+    match name.starts_with(prefix) || (prefix != BEST && has_part_of_data(name)) {
         true => name.to_owned(),
         false => format!("{prefix}_{name}"),
     }
@@ -372,6 +451,7 @@ mod tests {
                 && is_found(&NO_METRICS)
                 && is_found(&STEP_WORDS)
                 && is_found(&OF_COUNTS)
+                && is_found(&STATISTICS)
         );
         assert!(!MEASURES.has("") && !MEASURES.has("lost") && !MEASURES.has(&"loss".repeat(20)));
     }

@@ -20,6 +20,10 @@ const ESTIMATOR_PARAMETERS: [&str; 20] = [
 ];
 /// The fields with the text of a logger, the best first.
 const MESSAGE_FIELDS: [&str; 3] = ["message", "msg", "event"];
+/// The fields that say of which part of the data the numbers are: `{"mode": "val", "loss": 0.5}`, `{"_type": "train_epoch", "loss": 0.5}`.
+const PART_FIELDS: [&str; 8] = ["mode", "phase", "split", "stage", "subset", "set", "type", "_type"];
+/// Words for a count of a part of the data, in such a field.
+const OF_COUNTS: [&str; 4] = ["epoch", "iter", "step", "batch"];
 /// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
 
@@ -65,9 +69,67 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
     let step = step_field.and_then(|name| step_of(&fields, name));
     let counts_training = step_field.is_some_and(|name| OF_TRAINING.contains(&name));
     let part_of_epoch = fields.get(EPOCH_FIELD).and_then(Value::as_f64).filter(|epoch| is_part(*epoch));
-    let epoch = step_of(&fields, EPOCH_FIELD).filter(|_| part_of_epoch.is_none());
-    let named = Named { step, counts_training, epoch, part_of_epoch, values, surplus, ..Named::default() };
+    let epoch_of_all = count_of(&fields, EPOCH_FIELD);
+    let epoch = step_of(&fields, EPOCH_FIELD).or(epoch_of_all.map(|(epoch, _)| epoch));
+    let count = STEP_FIELDS.iter().find_map(|name| count_of(&fields, name)).filter(|_| step.is_none());
+    let mut named = Named {
+        step,
+        counts_training,
+        epoch: epoch.filter(|_| part_of_epoch.is_none()),
+        epoch_counted_from_one: epoch_of_all.is_some(),
+        position: count.map(|(done, _)| done),
+        total: count.map(|(_, total)| total),
+        part_of_epoch,
+        values,
+        surplus,
+        ..Named::default()
+    };
+    if let Some(part) = PART_FIELDS.iter().find_map(|name| part_in(fields.get(*name)?.as_str()?)) {
+        take_part(&mut named, &part);
+    }
     if is_of_estimator(&named) { named.into_settings() } else { named }
+}
+
+/// Names the numbers of a dict whose names are numbers, as of classes, by the measure right before it: `accuracy: {0: 0.5, 1: 0.75}`. Without one they are none
+/// of the training: `atomic energies: {1: -13.5}`.
+pub(super) fn name_classes(named: &mut Named, before: &str) {
+    let is_number = |(name, _): &(String, f64)| name.bytes().all(|byte| byte.is_ascii_digit());
+    if !named.values.iter().all(is_number) {
+        return;
+    }
+    let small = before.to_lowercase();
+    let measure = small.rsplit(' ').next().filter(|word| names::meaning_of(word) == names::Meaning::Measure);
+    match measure {
+        Some(measure) => named.values.iter_mut().for_each(|(name, _)| *name = format!("{measure}_{name}")),
+        None => named.values.clear(),
+    }
+}
+
+/// A count with its total in a text: `"iter": "10/40"`.
+fn count_of(fields: &Map<String, Value>, name: &str) -> Option<(u64, u64)> {
+    let (done, total) = fields.get(name)?.as_str()?.split_once('/')?;
+    Some((done.trim().parse().ok()?, total.trim().parse().ok()?))
+}
+
+/// The prefix of numbers of the part of the data that a text names: `val`, `validation`, `train_epoch`. The numbers of a training have none, unless they are
+/// those of a whole epoch, and those of an evaluation that it counts keep that apart from its result: `val_iter`.
+fn part_in(text: &str) -> Option<String> {
+    let (word, count) = text.split_once('_').unwrap_or((text, ""));
+    let part = names::part_of_data(word).filter(|_| count.is_empty() || OF_COUNTS.contains(&count))?;
+    match (part, count) {
+        (None, "epoch") => Some("train_epoch".into()),
+        (None, _) => None,
+        (Some(part), "" | "epoch") => Some(part.into()),
+        (Some(part), count) => Some(format!("{part}_{count}")),
+    }
+}
+
+/// Gives the numbers of an object the prefix of the part of the data that they are of; the epoch is the script's.
+pub(super) fn take_part(named: &mut Named, part: &str) {
+    (named.position, named.total) = (None, None);
+    for (name, _) in named.values.iter_mut().filter(|(name, _)| name != EPOCH_FIELD) {
+        *name = names::prefixed(part, name);
+    }
 }
 
 /// Whether the numbers are parameters of a pipeline or an estimator and nothing that was measured: `{'clf__C': 1, 'clf__max_iter': 500}`, `{'C': 10, 'gamma': 0.1}`.

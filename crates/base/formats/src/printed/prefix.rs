@@ -9,6 +9,9 @@ const PARTS_MAX: usize = 8;
 
 /// The message of a line of a log; any other line as it is.
 pub(super) fn message_of(line: &str) -> &str {
+    if let Some(text) = text_of_r(line) {
+        return text;
+    }
     let mut rest = line;
     for _ in 0..PARTS_MAX {
         let Some(next) = without_glog(rest)
@@ -22,6 +25,14 @@ pub(super) fn message_of(line: &str) -> &str {
         rest = next.trim_start();
     }
     if rest.len() == line.len() { line } else { without_module(rest) }
+}
+
+/// The text that R prints with the index of its vector: `[1] "Test AUC: 0.9134"`.
+fn text_of_r(line: &str) -> Option<&str> {
+    let (index, text) = line.strip_prefix('[')?.split_once("] \"")?;
+    let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_suffix('"')?;
+    (is_index && !text.contains('"')).then_some(text)
 }
 
 /// `I0102 10:02:03.123456 1400 train.py:140] message`.

@@ -248,7 +248,11 @@ const PROGRAMS: &[Program] = &[
         prints: "0:\tlearn: 0.6891\ttest: 0.6903\tbest: 0.6903 (0)\ttotal: 48.1ms\tremaining: 48s\n\
                  100:\tlearn: 0.4\ttest: 0.45\tbest: 0.44 (98)\ttotal: 1.2s\tremaining: 10.7s\n\n\
                  bestTest = 0.4402\nbestIteration = 98\n\nShrink model to first 99 iterations.\n",
-        metrics: &["1: learn=0.6891 test=0.6903 best=0.6903", "101: learn=0.4 test=0.45 best=0.44"],
+        metrics: &[
+            "1: learn=0.6891 test=0.6903 best=0.6903",
+            "101: learn=0.4 test=0.45 best=0.44",
+            "101: best_test=0.4402",
+        ],
         settings: NONE,
     },
     Program {
@@ -467,7 +471,7 @@ const PROGRAMS: &[Program] = &[
         name: "TensorFlow's Estimator",
         prints: "INFO:tensorflow:loss = 0.5, step = 100 (1.234 sec)\nINFO:tensorflow:global_step/sec: 81.2\n\
                  INFO:tensorflow:Saving dict for global step 200: accuracy = 0.9, global_step = 200, loss = 0.3\n",
-        metrics: &["100: loss=0.5", "200: accuracy=0.9 loss=0.3"],
+        metrics: &["100: loss=0.5", "200: eval_accuracy=0.9 eval_loss=0.3"],
         settings: NONE,
     },
     Program {
@@ -569,7 +573,7 @@ const PROGRAMS: &[Program] = &[
         metrics: &[
             "50: iter_time=0.125 loss_ctc=45.5 loss=35.5 acc=0.5",
             "100: iter_time=0.125 loss_ctc=40.5 loss=30.5 acc=0.625",
-            "100: loss=33 acc=0.5625 val_loss=29.5 val_acc=0.75",
+            "100: train_loss=33 train_acc=0.5625 val_loss=29.5 val_acc=0.75",
         ],
         settings: NONE,
     },
@@ -677,7 +681,7 @@ const PROGRAMS: &[Program] = &[
         metrics: &[
             "1: loss=0.75 last=0.75 weight=1 label=1 predict=-1.25 features=77",
             "2: loss=0.625 last=0.5 weight=2 label=-1 predict=2.25 features=77",
-            "2: loss=0.625",
+            "2: average_loss=0.625",
             "2: constant_loss=0.875",
         ],
         settings: NONE,
@@ -942,8 +946,8 @@ const PROGRAMS: &[Program] = &[
         prints: "Epoch: 1   Train: (loss = 0.75f0, acc = 81.5)   Test: (loss = 0.875f0, acc = 80.25)\n\
                  Epoch: 2   Train: (loss = 7.5f-2, acc = 91.5)   Test: (loss = 0.125f0, acc = 90.25)  lr = 0.01\n",
         metrics: &[
-            "1: loss=0.75 acc=81.5 test_loss=0.875 test_acc=80.25",
-            "2: loss=0.075 acc=91.5 test_loss=0.125 test_acc=90.25 learning_rate=0.01",
+            "1: train_loss=0.75 train_acc=81.5 test_loss=0.875 test_acc=80.25",
+            "2: train_loss=0.075 train_acc=91.5 test_loss=0.125 test_acc=90.25 learning_rate=0.01",
         ],
         settings: NONE,
     },
@@ -1158,8 +1162,8 @@ const PROGRAMS: &[Program] = &[
             "1: loss=0.5",
             "1: val_loss=0.25",
             "2: test_loss=0.125",
-            "3: loss=0.5 acc=0.75 val_loss=0.25 val_acc=0.875",
-            "4: loss=0.5 acc=0.75 val_loss=0.25 val_acc=0.875",
+            "3: train_loss=0.5 train_acc=0.75 val_loss=0.25 val_acc=0.875",
+            "4: train_loss=0.5 train_acc=0.75 val_loss=0.25 val_acc=0.875",
         ],
         settings: NONE,
     },

@@ -7,9 +7,11 @@ use super::tokens::value_of;
 
 /// Dicts deeper than this are no metrics.
 const DEPTH_MAX: usize = 4;
+/// How Python shows collections that are dicts.
+const COLLECTIONS: [&str; 3] = ["OrderedDict(", "defaultdict(", "Counter("];
 
 /// The dict with its numbers, also those in a string (`'0.5'`, as Hugging Face prints them) or in a call (`tensor(0.5,
-/// device='cuda:0')`). Other values are null. `None` when it is not a whole dict.
+/// device='cuda:0')`), and its texts. Other values are null. `None` when it is not a whole dict.
 pub(super) fn read_dict(line: &str) -> Option<Map<String, Value>> {
     let (dict, rest) = read_first_dict(line)?;
     rest.trim().is_empty().then_some(dict)
@@ -19,6 +21,19 @@ pub(super) fn read_dict(line: &str) -> Option<Map<String, Value>> {
 pub(super) fn read_first_dict(text: &str) -> Option<(Map<String, Value>, &str)> {
     let mut reader = Reader { rest: text };
     Some((reader.dict(0)?, reader.rest))
+}
+
+/// The dict of a collection that ends a text, and what is before it: `test: OrderedDict([('acc', 0.5)])`, `defaultdict(<class 'float'>, {'acc': 0.5})`.
+pub(super) fn read_last_collection(text: &str) -> Option<(&str, Map<String, Value>)> {
+    let inside = text.strip_suffix(')')?;
+    let begin = COLLECTIONS.iter().find_map(|name| inside.find(name).map(|at| (at, at + name.len())));
+    let (begin, behind) = begin?;
+    let content = &inside[behind..];
+    let dict = match content.strip_prefix('[') {
+        Some(pairs) => Reader { rest: pairs }.pairs()?,
+        None => read_dict(&content[content.find('{')?..])?,
+    };
+    Some((&text[..begin], dict))
 }
 
 struct Reader<'a> {
@@ -58,6 +73,26 @@ impl Reader<'_> {
         Some(fields)
     }
 
+    /// The rest of a list of names and values: `('acc', 0.5), ('f1', 0.25)]`.
+    fn pairs(&mut self) -> Option<Map<String, Value>> {
+        let mut fields = Map::new();
+        while !self.take(']') {
+            if !self.take('(') {
+                return None;
+            }
+            let key = self.text()?;
+            if !self.take(',') {
+                return None;
+            }
+            let value = self.value(0)?;
+            fields.insert(key, value);
+            if !self.take(')') || !(self.take(',') || self.rest.starts_with(']')) {
+                return None;
+            }
+        }
+        self.rest.is_empty().then_some(fields)
+    }
+
     /// The step of a field that has it beside the number of steps: `'global_step/max_steps': '10/300'`.
     fn step_of_all(&self, key: &str) -> Option<(String, Value)> {
         let (name, _) = key.split_once('/').filter(|(name, _)| objects::is_step(name))?;
@@ -76,7 +111,7 @@ impl Reader<'_> {
             return self.dict(depth + 1).map(Value::Object);
         }
         if let Some(text) = self.text() {
-            return Some(value_of(text.trim()).map_or(Value::Null, objects::number));
+            return Some(value_of(text.trim()).map_or(Value::String(text), objects::number));
         }
         let word = self.word().to_owned();
         match self.rest.chars().next() {
@@ -84,7 +119,9 @@ impl Reader<'_> {
                 let inside = self.brackets()?;
                 let first = inside.trim_start_matches('[').split([',', ')', ']']).next().unwrap_or("");
                 let number = value_of(first.trim()).map_or(Value::Null, objects::number);
-                Some(if inside.starts_with('[') || word.is_empty() { Value::Null } else { number })
+                // `array([0.5])` is a number, `array([0.5, 0.25])` and `[0.5]` are lists.
+                let is_list = inside.starts_with('[') && inside.contains(',');
+                Some(if is_list || word.is_empty() { Value::Null } else { number })
             }
             _ if word.is_empty() => None,
             _ => Some(value_of(&word).map_or(Value::Null, objects::number)),

@@ -6,12 +6,14 @@ use std::borrow::Cow;
 use super::commas;
 use super::named::Named;
 use super::names::{self, Meaning};
-use super::text;
 use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Columns with these names are the step of a row; the first of them that a table has counts.
-const STEP_COLUMNS: [&str; 8] = ["#", "step", "global_step", "iteration", "iter", "round", "it", "counter"];
+const STEP_COLUMNS: [&str; 13] = [
+    "#", "step", "global_step", "iteration", "iter", "round", "it", "counter", "num_updates",
+    "total_train_updates", "updates", "num_timesteps", "total_timesteps",
+];
 const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// The rows of a box that name its step, the best first.
 const STEP_ROWS: [&str; 15] = [
@@ -163,7 +165,7 @@ impl Tables {
             return Taken::Part;
         }
         self.others += 1;
-        if self.others > OTHERS_MAX {
+        if self.others > OTHERS_MAX || self.ends_at(line) {
             self.columns.clear();
         }
         Taken::No
@@ -224,7 +226,7 @@ impl Tables {
         };
         let has = |known: &[&str]| columns.iter().chain(&words).any(|name| known.contains(&name.as_str()));
         let names_parts =
-            has(&EPOCH_COLUMNS) && columns.iter().any(|name| text::part_of_data(name).is_some());
+            has(&EPOCH_COLUMNS) && columns.iter().any(|name| names::part_of_data(name).is_some());
         let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || matches!(&*columns[0], "class" | "classes");
         let measures = has_measure_in_cases
             || names_parts
@@ -240,6 +242,14 @@ impl Tables {
             self.begin(columns, words, separator);
         }
         is_heading
+    }
+
+    /// Whether another table begins, whose heading has words between bars and no place: `|  aAcc |  mIoU |  mAcc |`.
+    fn ends_at(&self, line: &str) -> bool {
+        let is_word = |cell: &str| cell.trim().starts_with(char::is_alphabetic);
+        self.separator == Separator::Bar
+            && line.starts_with('|')
+            && line.trim_matches('|').split('|').all(is_word)
     }
 
     fn begin(&mut self, columns: Vec<String>, words: Vec<String>, separator: Separator) {
@@ -281,7 +291,10 @@ impl Tables {
         if !first.starts_with(|letter: char| letter.is_ascii_digit()) && !first.starts_with("all") {
             return self.labelled_row(line);
         }
-        let cells = cells_of(line, self.separator, false);
+        let cells = match line.contains('[') {
+            true => cells_with_lists(line),
+            false => cells_of(line, self.separator, false),
+        };
         if cells.len() == self.columns.len() {
             self.see_signs(&cells);
         }
@@ -320,7 +333,7 @@ impl Tables {
         let is_number =
             |cell: &&str| cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter));
         let labels = cells.iter().take(LABELS_MAX).take_while(|cell| !is_number(cell)).count();
-        let part = cells[..labels].iter().find_map(|label| text::part_of_data(label))?;
+        let part = cells[..labels].iter().find_map(|label| names::part_of_data(label))?;
         let numbers = &cells[labels..];
         let columns = self.columns.get(self.columns.len().checked_sub(numbers.len())?.max(1)..)?;
         let mut named = self.row_of(columns, numbers.to_vec()).filter(|_| columns.len() == numbers.len())?;
@@ -345,6 +358,8 @@ impl Tables {
                 named.position = cell.parse().ok();
             } else if let Some(value) = value_of(name, cell).filter(|_| names::may_be_metric(name)) {
                 named.values.push((names::plain(name.clone()), value));
+            } else if let Some(values) = list_of(name, cell) {
+                named.values.extend(values);
             }
         }
         let has_place = named.has_place() || matches!(&*self.columns[0], "class" | "classes");
@@ -385,6 +400,34 @@ fn value_of(name: &str, cell: &str) -> Option<f64> {
     }
     let cell = commas::pointed(cell);
     share_of(&cell).filter(|_| names::is_share(name)).or_else(|| number_of(&cell))
+}
+
+/// The cells of a row between blanks, in which lists are in brackets: `1000  [8.4e-03, 8.5e-02]  []`.
+fn cells_with_lists(line: &str) -> Vec<&str> {
+    let (mut cells, mut rest) = (Vec::new(), line.trim());
+    while !rest.is_empty() && cells.len() <= COLUMNS_MAX {
+        let end = match rest.starts_with('[') {
+            true => rest.find(']').map_or(rest.len(), |at| at + 1),
+            false => rest.find(|letter: char| letter.is_whitespace() || letter == '[').unwrap_or(rest.len()),
+        };
+        let (cell, behind) = rest.split_at(end);
+        cells.push(cell);
+        rest = behind.trim_start();
+    }
+    cells
+}
+
+/// The values of a list in a cell, each with its place in its name unless it is alone. A part that is not a number leaves all out.
+fn list_of(name: &str, cell: &str) -> Option<Vec<(String, f64)>> {
+    let inside = cell.strip_prefix('[')?.strip_suffix(']')?.trim();
+    let numbers: Option<Vec<f64>> =
+        inside.split([',', ' ']).filter(|part| !part.is_empty()).take(VALUES_MAX).map(number_of).collect();
+    let numbers = numbers.filter(|numbers| !numbers.is_empty() && names::may_be_metric(name))?;
+    let name = names::plain(name.to_owned());
+    Some(match numbers[..] {
+        [number] => vec![(name, number)],
+        _ => numbers.into_iter().enumerate().map(|(at, number)| (format!("{name}_{at}"), number)).collect(),
+    })
 }
 
 /// `|    ep_rew_mean     | 22.7     |`; the value of a group's heading is empty.

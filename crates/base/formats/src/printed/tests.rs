@@ -163,7 +163,7 @@ fn only_json_on_request() {
 }
 
 /// Proves for each of the formats of public training code in `formats.json`, in values of our own, that every value which a person reads there is read at its
-/// step. Names are compared by their letters and digits.
+/// step, and nothing has a name of something else. Names are compared by their letters and digits.
 #[test]
 fn formats_of_public_training_code() {
     #[derive(serde::Deserialize)]
@@ -171,6 +171,9 @@ fn formats_of_public_training_code() {
         tool: String,
         prints: String,
         metrics: Vec<(String, u64, f64)>,
+        /// Names that nothing may have.
+        #[serde(default)]
+        never: Vec<String>,
     }
     let path = format!("{}/tests/vectors/printed/formats.json", env!("CARGO_MANIFEST_DIR"));
     let formats: Vec<Format> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -179,6 +182,7 @@ fn formats_of_public_training_code() {
     };
     let mut missing = Vec::new();
     for format in &formats {
+        let known = missing.len();
         let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
         reader.push(Printed::Stdout, format.prints.as_bytes(), |metrics| found.push(metrics));
         reader.finish(|metrics| found.push(metrics));
@@ -190,8 +194,14 @@ fn formats_of_public_training_code() {
                 missing.push(format!("{}: {name}={value} at {step}", format.tool));
             }
         }
+        let names = found.iter().flat_map(|metrics| &metrics.values).map(|(name, _)| name);
+        let wrong = names.filter(|name| format.never.contains(name));
+        missing.extend(wrong.map(|name| format!("{}: {name} is none", format.tool)));
+        if missing.len() > known {
+            missing.push(found.iter().map(shown).collect::<Vec<_>>().join(" · "));
+        }
     }
-    assert!(formats.len() >= 15 && missing.is_empty(), "{missing:#?}");
+    assert!(formats.len() >= 60 && missing.is_empty(), "{missing:#?}");
 }
 
 /// Parts of the forms, so that random strings are often close to one.
@@ -851,7 +861,7 @@ fn groups_in_brackets() {
         ("step 1 loss[ctc=0.5, att_loss=0.25]\n", "1: loss/ctc=0.5 att_loss=0.25"),
         ("epoch 1 train [loss: 0.5] val [loss: 0.25]\n", "1: train_loss=0.5 val_loss=0.25"),
         ("[Valid] loss: 0.5\n", "0: val_loss=0.5"),
-        ("epoch 1 train: loss 0.5 val: loss 0.25\n", "1: loss=0.5 val_loss=0.25"),
+        ("epoch 1 train: loss 0.5 val: loss 0.25\n", "1: train_loss=0.5 val_loss=0.25"),
         ("step 1 metrics [loss: 0.5]\n", "1: loss=0.5"),
         ("step 1 hits 0.75 hits@10 0.5 ndcg 0.25\n", "1: hits=0.75 hits@10=0.5 ndcg=0.25"),
     ] {
@@ -891,7 +901,7 @@ fn places_behind_train_and_rounds() {
     assert_eq!(read("loss 0.5 train: 3/4 correct\n"), ["0: loss=0.5 train=0.75"]);
     assert_eq!(read("round 5: loss 0.3\nRound 6/9 loss 0.2\n"), ["5: loss=0.3", "6: loss=0.2"]);
     assert_eq!(read("{\"round\": 5, \"loss\": 0.5}\n"), ["5: loss=0.5"]);
-    assert_eq!(read("best round 5: loss 0.3\n"), ["0: loss=0.3"]);
+    assert_eq!(read("best round 5: loss 0.3\n"), ["0: best_loss=0.3"]);
 }
 
 /// Proves that a zero with decimals is marked as rounded, in text, bars, tables and dicts, as a percentage and in lines of a known form, and that a zero without
@@ -1155,5 +1165,209 @@ fn steps_in_thousands() {
         ("step k loss 0.5\nstep 2kb loss 0.5\n", &["0: loss=0.5", "0: loss=0.5"]),
     ] {
         assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+/// Proves that lines indented below one with a place and measures continue it: values with decimals count whatever their names are, whole numbers, fractions and
+/// what is not indented further do not, also where the forms are known.
+#[test]
+fn indented_lines_continue() {
+    let line = |step: u64| {
+        format!(
+            "[session 1][epoch  1][iter  {step}/500] loss: 0.5\n\t\tfg/bg=(12/500), cost: 3\n\t\trpn_cls: 0.25, rcnn_box 0.75\n"
+        )
+    };
+    let text: String = (100..104).map(line).collect();
+    let expected: Vec<String> = (100..104)
+        .flat_map(|step| [format!("{step}: loss=0.5"), format!("{step}: rpn_cls=0.25 rcnn_box=0.75")])
+        .collect();
+    assert_eq!(read(&text), expected);
+    assert_eq!(read("step 1: loss 0.5\nrpn_cls: 0.25\n"), ["1: loss=0.5"]);
+    assert_eq!(read("  step 1: loss 0.5\n  rpn_cls: 0.25\n"), ["1: loss=0.5"]);
+    assert_eq!(read("step 1: loss 0.5\nother line 5\n  rpn_cls: 0.25\n"), ["1: loss=0.5"]);
+    assert_eq!(read("step 1: loss 0.5\n  epoch 3 acc: 0.25\n"), ["1: loss=0.5", "1: acc=0.25"]);
+}
+
+/// Proves that the values below a heading of the best ones are named so, up to the next line that is not indented.
+#[test]
+fn values_below_a_heading_of_the_best() {
+    let text =
+        "step 9: loss 0.5\nBest model at step 7:\n  train loss: 0.25\n  test loss: 0.75\nloss: 0.125\n";
+    assert_eq!(
+        read(text),
+        ["9: loss=0.5", "9: best_train_loss=0.25", "9: best_test_loss=0.75", "9: loss=0.125"]
+    );
+}
+
+/// Proves that the lists in the cells of a table are values with their places, one alone has none, and an empty one is nothing.
+#[test]
+fn tables_with_lists() {
+    let text = "Step      Train loss              Test loss               Test metric\n\
+                0         [7.50e-01, 5.00e-01]    [2.50e-01, 1.00e+00]    []\n\
+                1000      [5.00e-01, 2.50e-01]    [nan, 1.00e+00]    [1.25e-01]\n";
+    let expected = [
+        "0: train_loss_0=0.75 train_loss_1=0.5 test_loss_0=0.25 test_loss_1=1",
+        "1000: train_loss_0=0.5 train_loss_1=0.25 test_loss_0=NaN test_loss_1=1 test_metric=0.125",
+    ];
+    assert_eq!(read(text), expected);
+}
+
+/// Proves that counts in the texts of objects are places, that a field which names the part of the data gives the prefix, and that other texts there give none.
+#[test]
+fn objects_that_name_the_part_of_the_data() {
+    let iter = |epoch: u64, iter: u64| {
+        format!(
+            "json_stats: {{\"_type\": \"train_iter\", \"epoch\": \"{epoch}/2\", \"iter\": \"{iter}/40\", \"loss\": 0.5}}\n"
+        )
+    };
+    let epoch = "json_stats: {\"_type\": \"train_epoch\", \"epoch\": \"1/2\", \"loss\": 0.25}\n\
+                 json_stats: {\"_type\": \"val_iter\", \"epoch\": \"1/2\", \"iter\": \"10/20\", \"top1_err\": 3.5}\n\
+                 json_stats: {\"_type\": \"val_epoch\", \"epoch\": \"1/2\", \"top1_err\": 2.5}\n";
+    let text = iter(1, 20) + &iter(1, 40) + epoch + &iter(2, 20);
+    let expected = [
+        "20: loss=0.5",
+        "40: loss=0.5",
+        "40: train_epoch_loss=0.25",
+        "40: val_iter_top1_err=3.5",
+        "40: val_top1_err=2.5",
+        "60: loss=0.5",
+    ];
+    assert_eq!(read(&text), expected);
+    assert_eq!(read("{\"mode\": \"val\", \"step\": 3, \"loss\": 0.5}\n"), ["3: val_loss=0.5"]);
+    assert_eq!(read("{\"mode\": \"train\", \"step\": 3, \"loss\": 0.5}\n"), ["3: loss=0.5"]);
+    assert_eq!(
+        read("{\"mode\": \"max\", \"type\": \"val_loss\", \"step\": 3, \"loss\": 0.5}\n"),
+        ["3: loss=0.5"]
+    );
+}
+
+/// Proves that a dict behind a part of the data has its prefix, also as an ordered one, that numbers as names are those of a measure, and that counts of
+/// something else are nothing.
+#[test]
+fn dicts_behind_a_part_of_the_data() {
+    for (text, expected) in [
+        ("val: {'epoch': 3, 'loss': 0.5}\n", vec!["3: epoch=3 val_loss=0.5"]),
+        ("train: {'epoch': 3, 'loss': 0.5}\n", vec!["3: epoch=3 loss=0.5"]),
+        (
+            "epoch 3 loss 0.5\ntest result: OrderedDict([('recall@10', 0.25), ('mrr@10', 0.5)])\n",
+            vec!["3: loss=0.5", "3: test_mrr@10=0.5 test_recall@10=0.25"],
+        ),
+        ("best valid : OrderedDict({'recall@10': 0.25})\n", vec!["0: best_val_recall@10=0.25"]),
+        ("metrics: defaultdict(<class 'float'>, {'acc': 0.25})\n", vec!["0: acc=0.25"]),
+        ("step 3 accuracy: {0: 0.5, 1: 0.75}\n", vec!["3: accuracy_0=0.5 accuracy_1=0.75"]),
+        ("Atomic energies: {1: -13.5, 6: -1029.25}\n", vec![]),
+        ("heads {'hm': 80, 'wh': 2}\n", vec![]),
+        ("OrderedDict([('acc', 0.5)\n", vec![]),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}
+
+/// Proves that the numbers of a run and of a session are not metrics.
+#[test]
+fn runs_and_sessions_are_no_metrics() {
+    assert_eq!(read("Run: 01, Epoch: 02, Loss: 0.5, session: 3\n"), ["2: loss=0.5"]);
+}
+
+/// Proves that a table of another kind below one ends it, that updates are a column of the step, and that an object shown with what it was made from has no values.
+#[test]
+fn tables_end_at_other_headings() {
+    let text = "step 5 loss 0.5\n| Class | IoU  |  Acc  |\n+-----+----+----+\n| road | 97.25 | 98.5 |\n+-----+----+----+\n\
+                | aAcc | mIoU | mAcc |\n+-----+----+----+\n| 95.5 | 66.75 | 67.5 |\n";
+    assert_eq!(read(text), ["5: loss=0.5"]);
+    let text = "    clip  loss  ppl  total_train_updates\n       1  0.5   2.5                   20\n";
+    assert_eq!(read(text), ["20: clip=1 loss=0.5 ppl=2.5"]);
+    let text = "step 5 loss 0.5\nBest pipeline: GradientBoostingClassifier(input_matrix, learning_rate=0.1, max_depth=7)\n";
+    assert_eq!(read(text), ["5: loss=0.5"]);
+}
+
+/// Proves that values below a line that says an evaluation begins are of it where the training has values of the same names, up to the next place, and that other
+/// names stay as they are.
+#[test]
+fn values_below_an_evaluation() {
+    let text = "step 5: top1_acc: 0.5, loss: 0.25\n2026-01-02 10:02:03,123 - INFO - Evaluating top_k_accuracy ...\ntop1_acc\t0.75\nother_acc\t0.125\n\
+                step 6: top1_acc: 0.5\ntop1_acc\t0.25\n";
+    let expected = [
+        "5: top1_acc=0.5 loss=0.25",
+        "5: eval_top1_acc=0.75",
+        "5: other_acc=0.125",
+        "6: top1_acc=0.5",
+        "6: top1_acc=0.25",
+    ];
+    assert_eq!(read(text), expected);
+    assert_eq!(read("step 5: loss 0.25\nTesting on the training set\nloss 0.5\n")[1], "5: loss=0.5");
+    assert_eq!(
+        read("epoch 2\n{'recall': array([0.25]), 'ids': array([1.5, 2.5]), 'list': [0.5]}\n"),
+        ["2: recall=0.25"]
+    );
+    assert_eq!(read("640 ; loss 0.5 ; words/s 1512\n"), ["640: loss=0.5"]);
+}
+
+/// Proves that an evaluation between lines of the training is kept apart from it: by the verb before its step, by the part of the data beside the
+/// training's in the line, and by an Estimator's line about its results, whose last loss is one of the training.
+#[test]
+fn evaluations_beside_the_training() {
+    let text = "step: 20  loss: 7.5  mfu: 34.25%\nvalidate step: 20  loss: 7.25  memory: 42.01GiB(44.23%)  tps: 9,868\nstep: 30  loss: 6.5\n\
+                evaluating epoch 3 loss: 0.5\ntest step: 40 loss: 0.25\n";
+    let expected = [
+        "20: loss=7.5 mfu=34.25",
+        "20: val_loss=7.25 val_tps=9868",
+        "30: loss=6.5",
+        "30: eval_loss=0.5",
+        "40: test_loss=0.25",
+    ];
+    assert_eq!(read(text), expected);
+    let text = "loss = 0.75, step = 400 (1.9 sec)\nSaving dict for global step 500: accuracy = 0.875, global_step = 500, loss = 0.5\nLoss for final step: 0.4375.\n";
+    assert_eq!(read(text), ["400: loss=0.75", "500: eval_accuracy=0.875 eval_loss=0.5", "500: loss=0.4375"]);
+    let text = "Epoch: 1   Train: (loss = 0.75f0, acc = 81.5)   Test: (loss = 0.875f0)\nEpoch: 2   Train: (loss = 0.5f0)\n";
+    assert_eq!(read(text), ["1: train_loss=0.75 train_acc=81.5 test_loss=0.875", "2: loss=0.5"]);
+    let text = "Epoch 3 | train: loss 0.5, lr 0.01 | val: loss 0.25\n";
+    assert_eq!(read(text), ["3: train_loss=0.5 learning_rate=0.01 val_loss=0.25"]);
+    assert_eq!(
+        read("step 5 loss 0.5\nLoss for final step: 12\nLoss for final step: None.\n"),
+        ["5: loss=0.5"]
+    );
+}
+
+/// Proves that the index of R before what it prints is not a step, and that a round in brackets is one.
+#[test]
+fn indices_of_r() {
+    let text = "step 50 loss 0.5\n[1] \"Test AUC: 0.75\"\n[1] 0.25\n[1] \"AUC\" \"0.5\"\naccuracy: 0.875\n";
+    assert_eq!(read(text), ["50: loss=0.5", "50: test_auc=0.75", "50: accuracy=0.875"]);
+    assert_eq!(read("[1] \"Epoch 3, Loss: 0.5\"\n"), ["3: loss=0.5"]);
+    assert_eq!(read("[7] train-rmse:0.5\n"), ["7: train-rmse=0.5"]);
+}
+
+/// Proves that results have names although the measure is not right before the number: the best and the last one of a part of the data, a measure on such a
+/// part, a value before its name. Numbers of something else have none.
+#[test]
+fn results_by_other_words() {
+    for (line, expected) in [
+        ("Highest Train: 29.5", "highest_train=29.5"),
+        ("Highest Valid: 29.25 ± 0.5", "highest_valid=29.25"),
+        ("   Final Test: 26.75 ± nan", "final_test=26.75"),
+        ("bestTest = 0.2761041112", "best_test=0.2761041112"),
+        ("ROC AUC: 0.9375", "roc_auc=0.9375"),
+        ("Test ROC AUC = 0.9375", "test_roc_auc=0.9375"),
+        ("Evaluation: accuracy on test data: 0.84375", "test_accuracy=0.84375"),
+        ("ROC AUC on the training set: 0.9375", "train_roc_auc=0.9375"),
+        ("\t0.875\t = Validation score   (accuracy)", "val_score=0.875"),
+        ("\t-13.5\t = Validation score   (-root_mean_squared_error)", "val_score=-13.5"),
+    ] {
+        let text = format!("step 5: loss 0.5\n{line}\n");
+        assert_eq!(read(&text), ["5: loss=0.5".to_owned(), format!("5: {expected}")], "{line}");
+    }
+    for line in [
+        "bestIteration = 341",
+        "Final test: 3.5 hours",
+        "Best Test: 12",
+        "Final model: 3.5",
+        "accuracy on step 5.5: x",
+        "0.02s\t = Training   runtime",
+        "0.5 = threshold",
+        "Run 03:",
+        "Training on test data: 0.5",
+    ] {
+        assert_eq!(read(&format!("step 5: loss 0.5\n{line}\n")), ["5: loss=0.5"], "{line}");
     }
 }

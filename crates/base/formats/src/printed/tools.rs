@@ -77,6 +77,8 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.step = *whole;
             false
         }
+        // An index of R: `[1] "AUC" "0.91"`
+        [Other('['), Number { .. }, Other(']'), Other('"'), ..] => false,
         [Other('['), Number { whole, .. }, Other(']'), ..] => {
             let is_epoch = matches!(tokens.get(3..5), Some([Other('['), Number { .. }]));
             if !is_epoch {
@@ -84,13 +86,18 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             }
             false
         }
+        // PyTorch's tutorial on style transfer: `run [50]:`
+        [Word("run"), Other('['), Number { whole, .. }, Other(']'), Other(':')] => {
+            named.step = *whole;
+            false
+        }
         // `[1,  2000] loss: 2.196`
         [Other('['), Number { whole: epoch, .. }, Other(','), Number { whole, .. }, Other(']'), ..] => {
             (named.epoch, named.position) = (*epoch, *whole);
             false
         }
-        // `10 | loss 9.4 | lr 6.0e-04`, `10: train loss 9.4`, `10 [D loss: 0.7]`
-        [Number { whole, .. }, Other('|' | ':' | '['), Word(first), second, ..]
+        // `10 | loss 9.4 | lr 6.0e-04`, `10 ; loss 9.4`, `10: train loss 9.4`, `10 [D loss: 0.7]`
+        [Number { whole, .. }, Other('|' | ':' | ';' | '['), Word(first), second, ..]
             if begins_with_measure(first, second) =>
         {
             named.step = *whole;

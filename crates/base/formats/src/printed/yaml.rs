@@ -7,6 +7,7 @@ use super::lines::without_steering;
 use super::names::{self, Meaning};
 use super::prefix;
 use super::settings::Settings;
+use crate::yaml::unquoted;
 
 /// So many lines that are no measures show that a block is a configuration.
 const BLOCK_LINES: usize = 3;
@@ -143,11 +144,6 @@ fn part(body: &str) -> Option<Part<'_>> {
         && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/'));
     let value = behind.strip_prefix(' ').map(str::trim).filter(|value| !value.is_empty());
     (is_name && (behind.is_empty() || value.is_some())).then_some(Part::Named(name, value))
-}
-
-fn unquoted(value: &str) -> &str {
-    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    inside('\'').or_else(|| inside('"')).unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ const KEYWORDS: &[&str] = &["previous", "best", "last", "max", "min"];
 /// A value of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Operand {
-    /// The metric.
     pub metric: String,
     /// Which of its values.
     pub which: Which,

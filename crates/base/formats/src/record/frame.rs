@@ -91,7 +91,6 @@ pub struct NameId(pub u32);
 pub struct NameDefinition {
     /// The number.
     pub id: NameId,
-    /// The name.
     pub name: String,
 }
 
@@ -120,7 +119,6 @@ pub struct EarlyMetrics {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When.
     pub at: Timestamp,
     /// The step it belongs to, if any.
     pub step: Option<Step>,
@@ -135,16 +133,13 @@ pub struct Event {
 pub struct Param {
     /// When it was reported.
     pub at: Timestamp,
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: String,
 }
 
 /// The process is alive and at this step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// When.
     pub at: Timestamp,
     /// Where it is.
     pub step: Step,
@@ -181,7 +176,6 @@ impl CheckpointChange {
 /// What the training process did with a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointFrame {
-    /// When.
     pub at: Timestamp,
     /// The step the checkpoint holds.
     pub step: Step,
@@ -216,7 +210,6 @@ coded_list! {
 /// The answer to a command of the control file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlAck {
-    /// When.
     pub at: Timestamp,
     /// The command's id in the control file.
     pub id: u64,
@@ -229,7 +222,6 @@ pub struct ControlAck {
 /// The last frame of a segment that was ended in order. A segment without one was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close {
-    /// When.
     pub at: Timestamp,
     /// Frames that could not be written (full disk) and are lost, over the whole life of the process.
     pub dropped_frames: u64,
@@ -252,7 +244,6 @@ pub enum Frame {
     Param(Param),
     /// A sign of life.
     Heartbeat(Heartbeat),
-    /// A checkpoint.
     Checkpoint(CheckpointFrame),
     /// The answer to a command.
     ControlAck(ControlAck),

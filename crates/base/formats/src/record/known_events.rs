@@ -50,7 +50,6 @@ pub struct ArtifactEvent<'a> {
     pub name: &'a str,
     /// The BLAKE3 of its content in lower-case hex, which is its file name too.
     pub blake3: &'a str,
-    /// Its bytes.
     pub size_bytes: u64,
 }
 

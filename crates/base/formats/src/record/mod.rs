@@ -42,4 +42,4 @@ pub use precedence::OriginOfEach;
 pub use rank_end::RankEnd;
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
 pub use rounded::{ROUNDED_ZERO, is_rounded_zero, unmarked};
-pub use segment::{MetricPoint, NameTable, Segment, SegmentParts, read_segment};
+pub use segment::{GrowingSegment, MetricPoint, NameTable, Segment, SegmentParts, read_segment};

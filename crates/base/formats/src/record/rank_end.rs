@@ -9,7 +9,6 @@ use crate::EventKind;
 /// The last that is known of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankEnd {
-    /// The rank.
     pub rank: u32,
     /// The last step that it recorded.
     pub last_step: Option<Step>,

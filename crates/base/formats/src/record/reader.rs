@@ -7,7 +7,6 @@ use super::layout::{
 
 /// Why a segment cannot be read at all. Damage is not such a reason: it is reported and skipped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum RecordError {
     /// The header frame is whole and names a version above [`FORMAT_VERSION`].
     #[error(
@@ -23,7 +22,6 @@ pub struct Located {
     pub offset: u64,
     /// Its number in the segment, counted from 0 by the writer; a gap shows how many frames were lost.
     pub sequence: u32,
-    /// The frame.
     pub frame: Frame,
 }
 
@@ -45,7 +43,6 @@ pub struct Damage {
     pub offset: u64,
     /// How many there are.
     pub skipped_bytes: u64,
-    /// What they are.
     pub kind: DamageKind,
 }
 
@@ -120,6 +117,13 @@ impl SegmentReader {
         self.buffer.drain(..self.consumed);
         self.consumed = 0;
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Gives back the memory of what was read.
+    pub fn release(&mut self) {
+        self.buffer.drain(..self.consumed);
+        self.consumed = 0;
+        self.buffer.shrink_to_fit();
     }
 
     /// Marks the end of the bytes; what is left is then damage, not an unfinished frame.

@@ -42,6 +42,8 @@ pub struct MetricPoint<'a, S = Step> {
     pub sequence: u32,
     /// The metric.
     pub name: Cow<'a, str>,
+    /// The number of that name in the segment.
+    pub name_id: NameId,
     /// The value, bit for bit; a zero that was printed with decimals is 0.
     pub value: f64,
 }
@@ -64,6 +66,12 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Its writer; none when the header frame was torn.
+    #[must_use]
+    pub fn origin(&self) -> Option<Origin> {
+        self.header.as_ref().map(|header| header.origin)
+    }
+
     /// Every metric value of the training, in file order, with its name: none of a step below 0.
     pub fn metric_points(&self) -> impl Iterator<Item = MetricPoint<'_>> {
         self.points(|frame| match frame {
@@ -96,6 +104,7 @@ impl Segment {
                     step,
                     sequence,
                     name: self.names.name_or_placeholder(*id),
+                    name_id: *id,
                     value: self.as_recorded(*value),
                 })
             },
@@ -104,8 +113,7 @@ impl Segment {
 
     /// The value, without the mark of a zero that was printed with decimals.
     fn as_recorded(&self, value: f64) -> f64 {
-        let is_printed = self.header.as_ref().is_some_and(|header| header.origin == Origin::Stdout);
-        if is_printed { unmarked(value) } else { value }
+        if self.origin() == Some(Origin::Stdout) { unmarked(value) } else { value }
     }
 
     fn take(&mut self, located: Located, next_sequence: &mut u32) {
@@ -129,48 +137,87 @@ impl Segment {
 /// # Errors
 /// [`RecordError::UnsupportedVersion`]; damage is not an error but listed in the result.
 pub fn read_segment(bytes: &[u8]) -> Result<Segment, RecordError> {
-    let mut reader = SegmentReader::new();
-    reader.push(bytes);
-    reader.finish();
-    let mut segment = Segment::default();
-    let mut next_sequence = 0;
-    while let Some(item) = reader.next_item()? {
-        match item {
-            Item::Frame(located) => segment.take(located, &mut next_sequence),
-            Item::Damage(damage) => segment.damage.push(damage),
-        }
-    }
-    Ok(segment)
+    let mut growing = GrowingSegment::default();
+    growing.reader.push(bytes);
+    growing.finish()?;
+    Ok(growing.segment)
 }
 
-/// So many bytes of a segment are read for one part.
-const PART_BYTES: usize = 2 << 20;
+/// A segment that grows: bytes are pushed as they come, and each push gives the part that they complete.
+#[derive(Debug, Default)]
+pub struct GrowingSegment {
+    reader: SegmentReader,
+    segment: Segment,
+    next_sequence: u32,
+}
+
+impl GrowingSegment {
+    /// With names that are known already: with all names of the segment a value has its name also where the first definition was torn.
+    #[must_use]
+    pub fn with_names(names: NameTable) -> Self {
+        Self { segment: Segment { names, ..Segment::default() }, ..Self::default() }
+    }
+
+    /// Takes the next bytes. The frames and the damage of the part are those that they complete; its header, names, end and lost frames are
+    /// of all that was pushed so far.
+    ///
+    /// # Errors
+    /// [`RecordError`]; every later push returns it again.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<&mut Segment, RecordError> {
+        self.reader.push(bytes);
+        self.read()
+    }
+
+    /// The same of the end: what is left is damage.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn finish(&mut self) -> Result<&mut Segment, RecordError> {
+        self.reader.finish();
+        self.read()
+    }
+
+    /// The part of the last push.
+    #[must_use]
+    pub fn part(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Gives back the memory of the part, and keeps what the next push needs.
+    pub fn release(&mut self) {
+        (self.segment.frames, self.segment.damage) = (Vec::new(), Vec::new());
+        self.reader.release();
+    }
+
+    fn read(&mut self) -> Result<&mut Segment, RecordError> {
+        self.segment.frames.clear();
+        self.segment.damage.clear();
+        while let Some(item) = self.reader.next_item()? {
+            match item {
+                Item::Frame(located) => self.segment.take(located, &mut self.next_sequence),
+                Item::Damage(damage) => self.segment.damage.push(damage),
+            }
+        }
+        Ok(&mut self.segment)
+    }
+}
 
 /// Reads a segment of any size in parts of bounded memory.
 #[derive(Debug)]
 pub struct SegmentParts<R> {
     source: R,
-    reader: SegmentReader,
-    segment: Segment,
-    next_sequence: u32,
+    growing: GrowingSegment,
+    part_bytes: usize,
     ended: bool,
 }
 
 impl<R: Read> SegmentParts<R> {
-    /// From the beginning of a segment. `names` are those that are known already: with all names of the segment a value has its name also
-    /// where the first definition was torn.
-    pub fn new(source: R, names: NameTable) -> Self {
-        Self {
-            source,
-            reader: SegmentReader::new(),
-            segment: Segment { names, ..Segment::default() },
-            next_sequence: 0,
-            ended: false,
-        }
+    /// The bytes of a segment that follow those that were pushed, so many for one part.
+    pub fn new(source: R, growing: GrowingSegment, part_bytes: usize) -> Self {
+        Self { source, growing, part_bytes, ended: false }
     }
 
-    /// The next part: its frames and damage, and the header, the names, the end and the lost frames of all that was read so far. None at
-    /// the end.
+    /// The next part, as [`GrowingSegment::push`] gives it. None at the end.
     ///
     /// # Errors
     /// The source cannot be read; [`RecordError`] within.
@@ -178,25 +225,11 @@ impl<R: Read> SegmentParts<R> {
         if self.ended {
             return Ok(Ok(None));
         }
-        self.segment.frames.clear();
-        self.segment.damage.clear();
-        let mut piece = Vec::with_capacity(PART_BYTES);
-        self.source.by_ref().take(PART_BYTES as u64).read_to_end(&mut piece)?;
-        self.reader.push(&piece);
-        if piece.is_empty() {
-            self.ended = true;
-            self.reader.finish();
-        }
-        loop {
-            match self.reader.next_item() {
-                Ok(Some(Item::Frame(located))) => self.segment.take(located, &mut self.next_sequence),
-                Ok(Some(Item::Damage(damage))) => self.segment.damage.push(damage),
-                Ok(None) => return Ok(Ok(Some(&mut self.segment))),
-                Err(error) => {
-                    self.ended = true;
-                    return Ok(Err(error));
-                }
-            }
-        }
+        let mut piece = Vec::with_capacity(self.part_bytes);
+        self.source.by_ref().take(self.part_bytes as u64).read_to_end(&mut piece)?;
+        self.ended = piece.is_empty();
+        let part = if self.ended { self.growing.finish() } else { self.growing.push(&piece) };
+        self.ended |= part.is_err();
+        Ok(part.map(Some))
     }
 }

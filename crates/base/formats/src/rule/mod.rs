@@ -48,7 +48,6 @@ pub struct Rule<O> {
 /// What holds or does not.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition<O> {
-    /// All of them.
     All(Vec<Self>),
     /// One of them at least.
     Any(Vec<Self>),

@@ -13,7 +13,6 @@ use super::walker::{Problems, Scope};
 /// The detectors that the run file names; the others are left at their defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DetectSection {
-    /// The settings of each.
     #[serde(flatten)]
     pub detectors: BTreeMap<Detector, DetectorSettings>,
     /// How many steps before the problem a checkpoint must be that a rollback goes to, if there is one.

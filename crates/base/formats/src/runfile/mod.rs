@@ -50,7 +50,7 @@ pub use sections::{
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;
-pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
+pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_byte_size, parse_duration};
 pub use walker::MAX_ERRORS;
 use walker::Problems;
 

@@ -24,7 +24,6 @@ pub const PLAN_VERSION: u32 = 1;
 pub struct Plan {
     /// [`PLAN_VERSION`] of the writer.
     pub version: u32,
-    /// What runs.
     pub run: RunSection,
     /// What it is given.
     pub resources: ResourcesSection,

@@ -65,9 +65,7 @@ pub enum ContainerEngine {
     /// Podman, else Docker.
     #[default]
     Auto,
-    /// Podman.
     Podman,
-    /// Docker.
     Docker,
     /// Something other than Trackway: the image is only recorded.
     None,
@@ -408,7 +406,6 @@ impl Default for SuperviseSection {
 pub struct OwnerSection {
     /// A person; taken from git or the login when absent.
     pub name: Option<String>,
-    /// A team.
     pub team: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use super::*;
 
 mod sections;
 
-/// A run file with everything in it that DESIGN-level users write.
+/// A run file with everything in it that users write.
 const FULL: &str = r#"
 [run]
 name              = "income"

@@ -260,6 +260,14 @@ pub(super) fn percentage(node: &Node) -> Result<f64, Fault> {
 
 /// Bytes from a size such as `"16GiB"` (powers of 1024) or `"16GB"` (powers of 1000).
 pub(super) fn byte_size(node: &Node) -> Result<u64, Fault> {
+    let given = text(node)?;
+    parse_byte_size(&given)
+        .ok_or_else(|| node.fault(format!("must be a size, not `{given}`")).hint("such as `\"16GiB\"`"))
+}
+
+/// Bytes from a text such as `16GiB` or `16GB`; none for any other, below 1 byte, and beyond 1e18 bytes.
+#[must_use]
+pub fn parse_byte_size(text: &str) -> Option<u64> {
     const UNITS: &[(&str, f64)] = &[
         ("KiB", 1024.0),
         ("MiB", 1_048_576.0),
@@ -272,11 +280,7 @@ pub(super) fn byte_size(node: &Node) -> Result<u64, Fault> {
         ("TB", 1e12),
         ("B", 1.0),
     ];
-    let given = text(node)?;
-    split_number(&given, UNITS)
-        .filter(|bytes| *bytes >= 1.0 && *bytes <= 1e18)
-        .map(|bytes| bytes as u64)
-        .ok_or_else(|| node.fault(format!("must be a size, not `{given}`")).hint("such as `\"16GiB\"`"))
+    split_number(text, UNITS).filter(|bytes| *bytes >= 1.0 && *bytes <= 1e18).map(|bytes| bytes as u64)
 }
 
 /// A number and one of the units, multiplied out. The longest unit that fits wins.

@@ -23,7 +23,6 @@ closed_list!(
 /// A part of an event file that is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Why.
     pub kind: DamageKind,
     /// Where it begins: bytes from the beginning of the file.
     pub offset: u64,

@@ -55,13 +55,11 @@ closed_list!(
 /// One value of one tag.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
-    /// The tag.
     pub tag: String,
     /// The step; writers may give one below 0.
     pub step: MetricStep,
     /// When it was written: seconds since 1970 UTC by the writer's clock.
     pub wall_seconds: f64,
-    /// The value.
     pub value: f64,
 }
 
@@ -71,17 +69,9 @@ pub enum EventItem {
     /// A value.
     Scalar(Scalar),
     /// The program was started again at this step: earlier points of it and of later steps do not count.
-    Restart {
-        /// The step.
-        step: MetricStep,
-    },
+    Restart { step: MetricStep },
     /// A hyperparameter.
-    Parameter {
-        /// Its name.
-        name: String,
-        /// Its value as a string.
-        value: String,
-    },
+    Parameter { name: String, value: String },
     /// Something that is not a scalar and is not read.
     Object(ObjectKind),
     /// A part of the file that could not be read.

@@ -1,20 +1,16 @@
 //! What only a script says: `raise RuntimeError("disk quota exceeded")` is what its code decided to say, and no file system, allocator, network or
 //! platform said it. What a script itself is the one to see, such as a loss that is NaN or a row that is malformed, is believed.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::TerminationReason as Reason;
 
 use super::lasting::is_of_logic;
 use super::placed::{Placed, chained};
+use crate::pattern::Pattern;
 use crate::signatures::Role;
 
 /// What the allocator of a device prints, from its first word on: who raises that imitates it.
-static ALLOCATORS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"RuntimeError: (CUDA|HIP|XPU|NPU|MPS)( backend)?( error:)? out of memory")
-        .expect("a fixed pattern")
-});
+static ALLOCATORS: Pattern =
+    Pattern::exact(r"RuntimeError: (CUDA|HIP|XPU|NPU|MPS)( backend)?( error:)? out of memory");
 
 /// Drops what such lines say of the machine. The exceptions that they are remain.
 pub(super) fn drop_words(placed: &mut Vec<Placed<'_>>) {

@@ -2,38 +2,30 @@
 //! own: they speak of a service beside a sign of one, which is a client in the name or among the frames, or a status or a connection in the message.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use regex::{Captures, Regex};
 
 use super::placed::Placed;
+use crate::pattern::Pattern;
 use crate::scan::{Hit, Phase};
 use crate::signatures::{evaluator, exception_names};
 
-fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a fixed pattern")
-}
-
 /// Names that say nothing of who failed.
-static NAMES: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?i)\b\w*RateLimitError\b|\bAPI(Status|Response)?Error\b|\bServerError\b"));
+static NAMES: Pattern = Pattern::new(r"\b\w*RateLimitError\b|\bAPI(Status|Response)?Error\b|\bServerError\b");
 /// A time that ran out, in a class of the script: Python prints it without a module, or with that of the script.
-static OWN_TIMEOUT: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"^(\[rank\d+\]:)?\W*(__main__\.)?\w+(Timeout|TimeOut|TimedOut)\w*(Error|Exception)\b")
-});
+static OWN_TIMEOUT: Pattern =
+    Pattern::exact(r"^(\[rank\d+\]:)?\W*(__main__\.)?\w+(Timeout|TimeOut|TimedOut)\w*(Error|Exception)\b");
 /// Signs of a service: a client, a limit or a right of one, a connection, a status of HTTP.
-static SIGNS: LazyLock<Regex> = LazyLock::new(|| {
+static SIGNS: Pattern = Pattern::made(|| {
     let of_clients = "openai|anthropic|cohere|mistral|litellm|groq|bedrock|genai|vertexai|gemini|azure|replicate|fireworks|voyage|deepseek|ollama|\
                       vllm|langfuse|hugging_?face|hf_hub|google|grpc|requests|urllib|httpx|httpcore|aiohttp|botocore|boto3|docker|kubernetes|wandb|\
                       mlflow|comet|neptune";
     let of_services = r"rate.?limit|quota|too many requests|(requests|tokens) per |throttl|overloaded|server error|(service|temporarily) unavailable|api.?key|unauthori[sz]ed|forbidden";
     let of_connections = r"connect|network|socket|https?\b|\bdns\b|\burl\b|unreachable|\bgateway\b|\bproxy\b|handshake|\b(ssl|tls)\b";
     let of_status =
-        r"(?i:(status|code|http|error)[ _]?(code)?)\W{0,4}[45]\d\d\b|:\s[45]\d\d(\s[-A-Z(]|[:,]|\W*$)";
-    compiled(&format!(r"(?i:\b({of_clients})\w*[./]|{of_services}|{of_connections})|{of_status}"))
+        r"(status|code|http|error)[ _]?(code)?\W{0,4}[45]\d\d\b|(?-i::\s[45]\d\d(\s[-A-Z(]|[:,]|\W*$))";
+    format!(r"\b({of_clients})\w*[./]|{of_services}|{of_connections}|{of_status}")
 });
 /// Words of a time that ran out.
-static TIMED_OUT: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?i)timed? ?out"));
+static TIMED_OUT: Pattern = Pattern::new(r"timed? ?out");
 
 /// Drops the readings that rest on such a name alone. The exceptions that they are remain.
 pub(super) fn drop_names(placed: &mut Vec<Placed<'_>>) {
@@ -43,18 +35,16 @@ pub(super) fn drop_names(placed: &mut Vec<Placed<'_>>) {
 fn is_only_named(hit: &Hit) -> bool {
     let text = hit.shown();
     let speaks = match hit.signature {
-        evaluator::JUDGE_API if NAMES.is_match(&text) => speaks_of_service(&NAMES.replace_all(&text, "")),
+        evaluator::JUDGE_API if NAMES.is_match(&text) => speaks_of_service(&NAMES.replaced(&text, "")),
         exception_names::NETWORK if OWN_TIMEOUT.is_match(&text) => {
             // `ConnectTimeoutError` says more than that a time ran out.
-            SIGNS.is_match(&OWN_TIMEOUT.replace(&text, |class: &Captures<'_>| without_time(&class[0])))
+            let class = OWN_TIMEOUT.find(text.as_bytes()).unwrap_or_default();
+            let (before, behind) = (&text[..class.start], &text[class.end..]);
+            SIGNS.is_match(format!("{before}{}{behind}", TIMED_OUT.replaced(&text[class.clone()], " ")))
         }
         _ => return false,
     };
     !speaks && !hit.phases.contains(&Phase::Request)
-}
-
-fn without_time(class: &str) -> String {
-    TIMED_OUT.replace_all(class, " ").into_owned()
 }
 
 fn speaks_of_service(text: &str) -> bool {
@@ -63,6 +53,6 @@ fn speaks_of_service(text: &str) -> bool {
 
 /// A line without the names that say nothing of who failed, where it has no sign of a service beside them.
 pub(super) fn without_bare_names(text: &str) -> Cow<'_, str> {
-    let rest = NAMES.replace_all(text, "");
+    let rest = NAMES.replaced(text, "");
     if speaks_of_service(&rest) { Cow::Borrowed(text) } else { rest }
 }

@@ -25,7 +25,6 @@ pub enum Stream {
 /// The scan of one stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamLog {
-    /// Which stream.
     pub stream: Stream,
     /// What the scanner found.
     pub log: LogEvidence,
@@ -122,7 +121,6 @@ pub struct ErrorFile {
 /// A training loss whose last values are NaN or infinite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NonFiniteLoss {
-    /// The metric.
     pub metric: String,
     /// The step from which on no value was finite.
     pub from_step: Step,

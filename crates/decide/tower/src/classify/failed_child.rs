@@ -1,26 +1,28 @@
 //! How the child that failed first ended, as its launcher reports it. That its siblings lost a neighbour follows from it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::exit_code::{SIGNAL_CODE_BASE, by_code};
 use super::finding::TerminationFinding;
 use super::placed::{Placed, item};
+use crate::pattern::Pattern;
 use crate::signatures::{Role, collective};
 
 /// What torchrun writes of the child that failed first.
 const FIRST_REPORT: &str = r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: ";
 /// What launchers write of a child: the rank or none, and the exit code (negative: a signal) or the signal's number or name.
-const REPORTS: &[&str] = &[
-    FIRST_REPORT,
-    r"exits with return code = (?P<code>-?\d+)",
-    r"process (?P<rank>\d+) terminated with (signal SIG(?P<name>[A-Z]+)|exit code (?P<code>\d+))",
-    r"process rank (?P<rank>\d+) [^\n]*exited on signal (?P<signal>\d+)",
-    r"rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)",
-    r"died with <Signals\.SIG(?P<name>[A-Z]+)",
-    r"task (?P<rank>\d+): (Exited with exit code (?P<code>\d+)|(?P<name>Killed|Segmentation fault|Bus error|Aborted))",
+static REPORTS: [Pattern; 7] = [
+    Pattern::exact(FIRST_REPORT),
+    Pattern::exact(r"exits with return code = (?P<code>-?\d+)"),
+    Pattern::exact(
+        r"process (?P<rank>\d+) terminated with (signal SIG(?P<name>[A-Z]+)|exit code (?P<code>\d+))",
+    ),
+    Pattern::exact(r"process rank (?P<rank>\d+) [^\n]*exited on signal (?P<signal>\d+)"),
+    Pattern::exact(r"rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"),
+    Pattern::exact(r"died with <Signals\.SIG(?P<name>[A-Z]+)"),
+    Pattern::exact(
+        r"task (?P<rank>\d+): (Exited with exit code (?P<code>\d+)|(?P<name>Killed|Segmentation fault|Bus error|Aborted))",
+    ),
 ];
 /// Signals by the names that the reports have.
 const SIGNALS: &[(&str, i32)] = &[
@@ -41,16 +43,11 @@ const ABORT: i32 = 6;
 /// How a launcher ends the siblings.
 const TERMINATE: i32 = 15;
 
-static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    REPORTS.iter().map(|report| Regex::new(report).expect("the reports are valid expressions")).collect()
-});
-static FIRST_FORM: LazyLock<Regex> = LazyLock::new(|| Regex::new(FIRST_REPORT).expect("a valid expression"));
+static FIRST_FORM: Pattern = Pattern::exact(FIRST_REPORT);
 /// The rank in the block of the first failure, which is the last block of torchrun's report.
-static FIRST_RANK: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"rank\s*: (\d+) \(local_rank: \d+\)").expect("a valid expression"));
+static FIRST_RANK: Pattern = Pattern::exact(r"rank\s*: (\d+) \(local_rank: \d+\)");
 /// The rank that prints a line.
-static SPEAKER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\[[Rr]ank ?(\d+)\]").expect("a valid expression"));
+static SPEAKER: Pattern = Pattern::exact(r"\[[Rr]ank ?(\d+)\]");
 
 /// The end of one child.
 struct FailedChild<'a> {
@@ -96,12 +93,12 @@ fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
 
 /// Exit code, negative for a signal, and rank in a launcher's report.
 fn end_in(text: &str) -> Option<(i32, Option<u64>)> {
-    let found = FORMS.iter().find_map(|form| form.captures(text))?;
+    let found = REPORTS.iter().find_map(|form| form.captures(text))?;
     let signal = |name: &str| SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| -number);
-    let number = |name: &str| found.name(name)?.as_str().parse::<i32>().ok();
-    let by_name = || signal(found.name("name")?.as_str());
+    let number = |name: &str| found.named(name)?.parse::<i32>().ok();
+    let by_name = || signal(found.named("name")?);
     let code = number("code").or_else(|| number("signal").map(|number| -number)).or_else(by_name)?;
-    Some((code, found.name("rank").and_then(|rank| rank.as_str().parse().ok())))
+    Some((code, found.named("rank").and_then(|rank| rank.parse().ok())))
 }
 
 /// Whether a signal ended it that neither its watchdog nor its launcher sends.
@@ -120,6 +117,6 @@ fn only_siblings_complain(first: Option<u64>, placed: &[Placed<'_>]) -> bool {
     first.is_some() && speakers.peek().is_some() && speakers.all(|speaker| Some(speaker) != first)
 }
 
-fn number(form: &Regex, text: &str) -> Option<u64> {
-    form.captures(text)?.get(1)?.as_str().parse().ok()
+fn number(form: &Pattern, text: &str) -> Option<u64> {
+    form.captures(text)?.text(1)?.parse().ok()
 }

@@ -49,7 +49,6 @@ pub struct EvidenceItem {
 pub struct SecondaryFinding {
     /// Its meaning alone.
     pub reason: Reason,
-    /// Its rule.
     pub rule: TerminationRule,
     /// What was seen.
     pub text: String,

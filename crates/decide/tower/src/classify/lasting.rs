@@ -1,13 +1,11 @@
 //! Errors that the same launch meets again, whatever its reason: of code, of arguments, of a command that cannot be run.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::{RetryOutlook, TerminationReason as Reason};
 
 use super::by_name;
 use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::rule::{FactRule, TerminationRule};
+use crate::pattern::Pattern;
 
 /// Rules of logs that read such an error. A crash of native code and a failed check are none: both depend on more than the code.
 const RULES: [&str; 7] = [
@@ -25,12 +23,12 @@ pub(super) fn is_code_type(text: &str) -> bool {
 }
 
 /// Exceptions that follow from the code and its data, whatever the machine and the network do; `RuntimeError` only of shapes.
-static BY_CODE: LazyLock<Regex> = LazyLock::new(|| {
+static BY_CODE: Pattern = Pattern::exact_made(|| {
     let of_logic = "AttributeError|NameError|TypeError|ImportError|ModuleNotFoundError|UnboundLocalError|NotImplementedError|KeyError|\
                     IndexError|LookupError|ValueError|AssertionError|ZeroDivisionError|SyntaxError|IndentationError|RecursionError|\
                     UnicodeDecodeError";
     let of_shapes = r"RuntimeError: .*(shapes? |size of tensor|[Ss]izes of tensors|size mismatch|dimension)";
-    Regex::new(&format!(r"(?:^|[\s.])(?:(?:{of_logic})(?::|$)|{of_shapes})")).expect("a fixed pattern")
+    format!(r"(?:^|[\s.])(?:(?:{of_logic})(?::|$)|{of_shapes})")
 });
 
 /// Whether the line names an exception that follows from the code and its data.
@@ -39,19 +37,17 @@ pub(super) fn is_of_logic(text: &str) -> bool {
 }
 
 /// What is refused to a process: it has no right, or its files are not what they were said to be.
-static BY_REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
+static BY_REFUSAL: Pattern = Pattern::exact_made(|| {
     let of_files = "PermissionError|FileNotFoundError|FileExistsError|IsADirectoryError|NotADirectoryError";
     let of_stores = "NoCredentialsError|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied";
-    Regex::new(&format!(r"(?:^|[\s.(])(?:{of_files}|{of_stores})(?:[:)]|$)")).expect("a fixed pattern")
+    format!(r"(?:^|[\s.(])(?:{of_files}|{of_stores})(?:[:)]|$)")
 });
 
 /// A line that an exception ends with: its type, of whatever name, and its message.
-static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:\[[^\]]*\]:?\s*)*(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?$)").expect("a fixed pattern")
-});
+static EXCEPTION: Pattern = Pattern::exact(r"^(?:\[[^\]]*\]:?\s*)*(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?$)");
 
 /// What a machine, a device, a network or a service may have caused, whatever the exception is named.
-static BY_MACHINE: LazyLock<Regex> = LazyLock::new(|| {
+static BY_MACHINE: Pattern = Pattern::made(|| {
     let of_network = r"nccl|gloo|dist(backend|network|store)|connect|network|socket|\bssl|https?\b|\bdns\b|\brpc|time[ds]?[ -]?out|broken ?pipe|\bpeer\b|\beof|\bremote";
     let of_services = r"unavailable|temporar|try again|rate.?limit|too many requests|overloaded|quota|api.?error|servererror";
     let of_files = r"\[errno|input/output|\bi/o\b|no space|stale file|blockingio|interrupted";
@@ -59,14 +55,13 @@ static BY_MACHINE: LazyLock<Regex> = LazyLock::new(|| {
     let of_devices = r"cuda error|cuda driver|no cuda|cublas|cudnn|(hip|xpu|npu|acl) error|illegal memory access|\becc\b|\bxid\b";
     let of_processes =
         r"killed|aborted|terminated|preempt|\bsig[a-z]{3,4}\b|worker|died|calledprocess|childfailed";
-    let all = [of_network, of_services, of_files, of_memory, of_devices, of_processes].join("|");
-    Regex::new(&format!("(?i:{all})")).expect("a fixed pattern")
+    [of_network, of_services, of_files, of_memory, of_devices, of_processes].join("|")
 });
 
 /// Whether the line is an exception that nothing outside the code is known to cause. An assertion on a device checks values of the code.
 fn is_of_unknown_cause(text: &str) -> bool {
     EXCEPTION.is_match(text)
-        && (text.contains("device-side assert") || !BY_MACHINE.is_match(&by_name::without_bare_names(text)))
+        && (text.contains("device-side assert") || !BY_MACHINE.is_match(&*by_name::without_bare_names(text)))
 }
 
 /// The exception that decided about an end, with its message as it was printed, where nothing but the code, its data and its rights is

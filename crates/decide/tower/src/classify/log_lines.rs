@@ -1,70 +1,60 @@
 //! What single lines of an output say: at which level a logger wrote one, whether it has a result, and whether it says that the training failed.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use crate::pattern::Pattern;
 use crate::scan::LogEvidence;
 
 /// Words at the beginning of a line among which its level is, after time, host and module.
 const LEVEL_WORDS: usize = 16;
 
 /// Words for the end of the training itself, not of one of its parts.
-static WORK_FAILED: LazyLock<Regex> = LazyLock::new(|| {
+static WORK_FAILED: Pattern = Pattern::made(|| {
     let work = "(?:re-?|pre-?)?train(?:ing)?|fine-?tuning|fitting";
     let part = "(?: (?:run|job|loop|process|script))?";
     let failed = "failed|crashed|died|aborted|stopped|terminated|interrupted";
     let text = format!(
-        r"(?i)\b(?:{work}){part} (?:has |was |is )?(?:{failed})\b|\b(?:failed to|cannot|could not|nothing to) train\b|\b(?:(?:error|failed|failure|exception) (?:in|during|while)|abort(?:ed|ing)?|stop(?:ped|ping)|terminating) (?:the )?(?:{work}){part}\s*(?:$|[:;,.(]|at\b|after\b)"
+        r"\b(?:{work}){part} (?:has |was |is )?(?:{failed})\b|\b(?:failed to|cannot|could not|nothing to) train\b|\b(?:(?:error|failed|failure|exception) (?:in|during|while)|abort(?:ed|ing)?|stop(?:ped|ping)|terminating) (?:the )?(?:{work}){part}\s*(?:$|[:;,.(]|at\b|after\b)"
     );
-    Regex::new(&text).expect("a fixed pattern")
+    text
 });
 
 /// What is written before such words that takes them back: "no training failed", "if training failed".
-static NOT_SAID: LazyLock<Regex> = LazyLock::new(|| {
+static NOT_SAID: Pattern = Pattern::made(|| {
     let words = "no|not|never|none|without|if|when|whether|unless|in case|until|previous|earlier|last|old";
-    Regex::new(&format!(r"(?i)(?:\b(?:{words}) (?:the |of |a |this )*|(?:^|\W )(?:0|zero) )$"))
-        .expect("a fixed pattern")
+    format!(r"(?:\b(?:{words}) (?:the |of |a |this )*|(?:^|\W )(?:0|zero) )$")
 });
 
 /// The same behind them: "training failed: 0", "training failed to improve".
-static NOT_MEANT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^(?:\s*[:=]\s*(?:0|no|none|false)\s*$| (?:0|no|zero) times| to (?:improve|reach|beat|converge)| early\b)")
-        .expect("a fixed pattern")
-});
+static NOT_MEANT: Pattern = Pattern::new(
+    r"^(?:\s*[:=]\s*(?:0|no|none|false)\s*$| (?:0|no|zero) times| to (?:improve|reach|beat|converge)| early\b)",
+);
 
 /// A line without a level that is nothing but the failure of the training.
-static OWN_WORDS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^\W*(?:the )?(?:model )?(?:re-?|pre-?)?(?:train(?:ing)?|fine-?tuning)(?: (?:run|job|loop|process|script))? (?:has |was |is )?(?:failed|crashed|died|aborted)\b")
-        .expect("a fixed pattern")
-});
+static OWN_WORDS: Pattern = Pattern::new(
+    r"^\W*(?:the )?(?:model )?(?:re-?|pre-?)?(?:train(?:ing)?|fine-?tuning)(?: (?:run|job|loop|process|script))? (?:has |was |is )?(?:failed|crashed|died|aborted)\b",
+);
 
 /// The level of a line where a logger writes it, and what it logged: at its beginning, after a time, brackets, a key or the logger's name.
-static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
+static LOGGED: Pattern = Pattern::exact_made(|| {
     let before = r#"\W*|.*\d:\d\d.{0,80}?\W|(?:[\[(<][^\])>]*[\])>]\W*)+|.{0,60}?[\w.]+(?: ?[-|:] )|.*(?i:level|levelname|severity)"?[=:]\W*"#;
     let level = r"(?:ERROR|FATAL|CRITICAL)";
-    Regex::new(&format!(r"^(?:{before}){level}(?:[^\w=](?P<words>.*)|$)")).expect("a fixed pattern")
+    format!(r"^(?:{before}){level}(?:[^\w=](?P<words>.*)|$)")
 });
 
-/// Two words one after the other, as a message has and a name or a number has not.
-static MESSAGE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\p{L}{2,}['\x22`]?[,:]? [\x22'`(]?\p{L}").expect("a fixed pattern"));
-
 /// What looks like the message of an error and is not: its rate, a count of none, columns of a table, a bar.
-static NO_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+static NO_MESSAGE: Pattern = Pattern::made(|| {
     let number = r"[+-]?\d[\d.e%+-]*\W*$";
     let names = "rates?|counts?|margins?|norms?|metrics?|summary|analysis|total|mean|average|std";
     let none = r"\b(?:0|no|zero) (?:\w+ )?(?:errors?|failures?|warnings?)\b";
     let columns = r"\w(?: {2,}|\t| +\| +)\w.*\w(?: {2,}|\t| +\| +)\w|^ {2,}\w.*\w {2,}\w";
-    Regex::new(&format!(r"(?i)^\W*(?:{names})\b[^.\d]*{number}|{none}|{columns}|%\||\d ?(?:it/s|s/it)\b"))
-        .expect("a fixed pattern")
+    format!(r"^\W*(?:{names})\b[^.\d]*{number}|{none}|{columns}|%\||\d ?(?:it/s|s/it)\b")
 });
 
 /// A result of the work or its count.
-pub(super) static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static RESULT: Pattern = Pattern::made(|| {
     let names = "loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map";
-    Regex::new(&format!(r"(?i)\b\w{{0,12}}(?:{names})\w{{0,12}}\W{{1,4}}[+-]?\d|%\||^\W*(?:epoch|step|iter(?:ation)?)s?\W{{0,3}}\d"))
-        .expect("a fixed pattern")
+    format!(
+        r"\b\w{{0,12}}(?:{names})\w{{0,12}}\W{{1,4}}[+-]?\d|%\||^\W*(?:epoch|step|iter(?:ation)?)s?\W{{0,3}}\d"
+    )
 });
 
 /// Whether the line has a result of the work or its count, and is not logged as an error.
@@ -86,16 +76,38 @@ pub(super) fn says_failure(line: &str) -> bool {
 pub(super) fn says_work_failed(line: &str) -> bool {
     WORK_FAILED
         .find_iter(line)
-        .any(|found| !NOT_SAID.is_match(&line[..found.start()]) && !NOT_MEANT.is_match(&line[found.end()..]))
+        .any(|found| !NOT_SAID.is_match(&line[..found.start]) && !NOT_MEANT.is_match(&line[found.end..]))
 }
 
 /// Whether a logger wrote a message at the level of an error, and not a table or a metric the word.
 pub(super) fn is_logged_error(line: &str) -> bool {
-    let words = || LOGGED.captures(line)?.name("words").map(|words| words.as_str());
+    let words = || LOGGED.captures(line)?.named("words");
     is_error_line(line)
         && words().is_some_and(|words| {
-            (MESSAGE.is_match(words) || says_work_failed(words)) && !NO_MESSAGE.is_match(words)
+            (is_message(words) || says_work_failed(words)) && !NO_MESSAGE.is_match(words)
         })
+}
+
+/// Whether two words are one after the other, as a message has them and a name or a number has not.
+fn is_message(text: &str) -> bool {
+    const QUOTES: [char; 3] = ['\'', '"', '`'];
+    let ends_word = |part: &str| {
+        let part = part.strip_suffix([',', ':']).unwrap_or(part);
+        part.strip_suffix(QUOTES)
+            .unwrap_or(part)
+            .chars()
+            .rev()
+            .take(2)
+            .filter(|letter| letter.is_alphabetic())
+            .count()
+            == 2
+    };
+    let begins_word = |part: &str| {
+        part.strip_prefix(QUOTES).or(part.strip_prefix('(')).unwrap_or(part).starts_with(char::is_alphabetic)
+    };
+    let mut parts = text.split(' ');
+    let mut last = parts.next();
+    parts.any(|part| last.replace(part).is_some_and(ends_word) && begins_word(part))
 }
 
 /// Whether a logger wrote the line at the level of an error.

@@ -1,8 +1,5 @@
 //! What an error means that the script logged in its last lines before exit code 0: a part it could do without, or the failure of its work.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::ended::{is_doubt, is_stated};
@@ -16,6 +13,7 @@ use super::outlived::AT_ONCE_MICROS;
 use super::placed::Placed;
 use super::rule::FactRule;
 use super::work::{Count, Origin, Work};
+use crate::pattern::Pattern;
 use crate::scan::{LogEvidence, Moment};
 use crate::signatures::{Role, code};
 
@@ -25,14 +23,11 @@ const LAST_WORDS: usize = 3;
 const PROGRESS_AFTER: usize = 2;
 
 /// An error after which the script says that it leaves.
-static LEAVES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)[,;:.-] ?(?:aborting|exiting|stopping|quitting|terminating)\W*$")
-        .expect("a fixed pattern")
-});
+static LEAVES: Pattern = Pattern::new(r"[,;:.-] ?(?:aborting|exiting|stopping|quitting|terminating)\W*$");
 /// What was done about an error.
-static DONE_INSTEAD: LazyLock<Regex> = LazyLock::new(|| {
+static DONE_INSTEAD: Pattern = Pattern::made(|| {
     let words = "skip(?:ped|ping)|instead|ignor(?:ed|ing)|continu(?:ed|es|ing)|disabl(?:ed|ing)|fall(?:ing)? ?back|kept|offline|optional";
-    Regex::new(&format!(r"(?i)\b(?:{words})\b")).expect("a fixed pattern")
+    format!(r"\b(?:{words})\b")
 });
 
 /// The failure of the work, if one of the errors is that.

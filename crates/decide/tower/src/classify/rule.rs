@@ -105,8 +105,6 @@ closed_list!(
         ImportedFromWandb = "import.wandb",
         /// As event files of TensorBoard have it.
         ImportedFromTensorboard = "import.tensorboard",
-        /// As an export of Neptune has it.
-        ImportedFromNeptune = "import.neptune",
     }
 );
 

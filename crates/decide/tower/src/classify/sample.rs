@@ -1,36 +1,26 @@
 //! Whether a sample of the data stopped the work, where the exception is of no particular family: a program that had read others reads each one in
 //! the same way.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::TerminationReason as Reason;
 
 use super::evidence::TerminationEvidence;
 use super::lasting::is_code_type;
 use super::settings::own_code;
+use crate::pattern::Pattern;
 use crate::scan::{Hit, LogEvidence, Phase};
 use crate::signatures::Role;
 
 /// What says nothing of the content of a file: it is not there, may not be read, or memory ran out.
-static OF_FILES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"FileNotFoundError|FileExistsError|PermissionError|(Is|Not)ADirectoryError|MemoryError|\bErrno\b",
-    )
-    .expect("a fixed pattern")
-});
+static OF_FILES: Pattern = Pattern::exact(
+    r"FileNotFoundError|FileExistsError|PermissionError|(Is|Not)ADirectoryError|MemoryError|\bErrno\b",
+);
 /// A picture or a sound, as code calls it.
-static MEDIA: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(im|img|image|pic|frame|mask|audio|wav|waveform|video|clip)s?\d?\b|imread")
-        .expect("a fixed pattern")
-});
+static MEDIA: Pattern =
+    Pattern::new(r"\b(im|img|image|pic|frame|mask|audio|wav|waveform|video|clip)s?\d?\b|imread");
 /// A reader that returned nothing, where its result is used: `cv2.imread` of a file that it cannot read.
-static NOTHING_READ: LazyLock<Regex> = LazyLock::new(|| {
+static NOTHING_READ: Pattern = Pattern::exact_made(|| {
     let attributes = "shape|size|dtype|ndim|astype|copy|resize|convert|transpose|mean";
-    Regex::new(&format!(
-        r"'NoneType' object (is not (subscriptable|iterable)|has no attribute '({attributes})')"
-    ))
-    .expect("a fixed pattern")
+    format!(r"'NoneType' object (is not (subscriptable|iterable)|has no attribute '({attributes})')")
 });
 
 /// Whether the exception may be about the content of what was read.

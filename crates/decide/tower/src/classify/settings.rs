@@ -1,57 +1,40 @@
 //! Whether an unreadable or absent file, or a value that cannot be read, is one of the settings: those are the code's matter, and no repair of
 //! the data helps.
 
-use std::sync::LazyLock;
-
-use regex::{Regex, RegexBuilder};
 use trackway_core::TerminationReason as Reason;
 
+use crate::pattern::Pattern;
 use crate::scan::{Hit, Phase};
 use crate::signatures::data;
 
-fn compiled(pattern: &str) -> Regex {
-    RegexBuilder::new(pattern).case_insensitive(true).build().expect("a fixed pattern")
-}
-
 /// Classes with which readers of settings reject their text.
-static CLASSES: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"\byaml(\.\w+)*\.\w+Error\b|\b(ruamel|toml|tomllib|tomli|configparser|omegaconf|hydra)\.|TOMLDecodeError",
-    )
-});
+static CLASSES: Pattern = Pattern::new(
+    r"\byaml(\.\w+)*\.\w+Error\b|\b(ruamel|toml|tomllib|tomli|configparser|omegaconf|hydra)\.|TOMLDecodeError",
+);
 /// What code that reads settings names, and their files.
-static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"config|\bcfg|_cfg|\bconf\b|settings|hparams|hyper_?param|yaml|toml|\.(ya?ml|ini|cfg)\b")
-});
+static SETTINGS: Pattern =
+    Pattern::new(r"config|\bcfg|_cfg|\bconf\b|settings|hparams|hyper_?param|yaml|toml|\.(ya?ml|ini|cfg)\b");
 /// What settings are kept in, and their usual names: of a value, not of a file.
-static VALUES: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"\bargs\b|params\b|options\b|\bopts?\b|environ|getenv|argv|json\.load\(|\b(lr|learning_rate|batch_size|epochs|seed)\b",
-    )
-});
+static VALUES: Pattern = Pattern::new(
+    r"\bargs\b|params\b|options\b|\bopts?\b|environ|getenv|argv|json\.load\(|\b(lr|learning_rate|batch_size|epochs|seed)\b",
+);
 /// A conversion of what is kept there, whatever the code around it names.
-static CONVERTED: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"\b(float|int)\(\s*(self\.)?((\w+_)?(cfg|config|conf|settings|hparams|hyper_?params|params|args|opts?|environ|getenv)\b|(os\.environ|os\.getenv|sys\.argv|yaml\.\w+\(|tomllib\.\w+\())",
-    )
-});
+static CONVERTED: Pattern = Pattern::new(
+    r"\b(float|int)\(\s*(self\.)?((\w+_)?(cfg|config|conf|settings|hparams|hyper_?params|params|args|opts?|environ|getenv)\b|(os\.environ|os\.getenv|sys\.argv|yaml\.\w+\(|tomllib\.\w+\())",
+);
 /// What code that reads data names, and lines of a file of records.
-static DATA: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r"data|\b(train|valid|val|test|dev)([_./-]|\b)|rows?\b|records?\b|samples?\b|\blines?\b|jsonl|corpus|shard|annot|labels?\b|examples?\b|caption|instances?\b|documents?\b|articles?\b|manifest|index|image|\bfor \w+ in\b|loads\(\w\b",
-    )
-});
+static DATA: Pattern = Pattern::new(
+    r"data|\b(train|valid|val|test|dev)([_./-]|\b)|rows?\b|records?\b|samples?\b|\blines?\b|jsonl|corpus|shard|annot|labels?\b|examples?\b|caption|instances?\b|documents?\b|articles?\b|manifest|index|image|\bfor \w+ in\b|loads\(\w\b",
+);
 /// Functions that train or test: their names say nothing of what a line of them reads.
-static TRAINS: LazyLock<Regex> = LazyLock::new(|| compiled(r"\b(train|valid|val|test|dev)(_\w+)?\b"));
+static TRAINS: Pattern = Pattern::new(r"\b(train|valid|val|test|dev)(_\w+)?\b");
 /// The value that cannot be read, as the message quotes it.
-static REJECTED: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
-        r#"(?:string to (?:float|int)|int\(\)[^\n'"]*base \d+|parse string)\b[^\n'"]*(?:'([^'\n]+)'|"([^"\n]+)")"#,
-    )
-});
+static REJECTED: Pattern = Pattern::new(
+    r#"(?:string to (?:float|int)|int\(\)[^\n'"]*base \d+|parse string)\b[^\n'"]*(?:'([^'\n]+)'|"([^"\n]+)")"#,
+);
 /// The file that is not there, as the message names it.
-static ABSENT: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r#"(?:directory|found)\W{1,4}['"]?([^'"\n]+\.(?:json|ya?ml|toml|ini|cfg))\b"#));
+static ABSENT: Pattern =
+    Pattern::new(r#"(?:directory|found)\W{1,4}['"]?([^'"\n]+\.(?:json|ya?ml|toml|ini|cfg))\b"#);
 
 /// Whether the error is one of the settings. A JSON file that code of the user reads outside of the data's loading may be either: then it is the
 /// settings, since a run that waits for a repair of its data would wait in vain. `rejected`: values that files of settings have and that the log
@@ -67,7 +50,7 @@ pub(super) fn are_at_fault(hit: &Hit, rejected: &[String]) -> bool {
         return true;
     }
     let code = own_code(hit);
-    let speaks_of = |words: &LazyLock<Regex>| code.is_some_and(|code| words.is_match(code));
+    let speaks_of = |words: &Pattern| code.is_some_and(|code| words.is_match(code));
     let reads_settings = speaks_of(&SETTINGS);
     let reads_data = is_in(Phase::LoadData) || speaks_of(&DATA);
     match hit.signature {
@@ -90,14 +73,14 @@ pub(super) fn are_at_fault(hit: &Hit, rejected: &[String]) -> bool {
 fn reads_rows(code: &str, in_reader: bool) -> bool {
     let (function, line) = code.split_once(": ").unwrap_or((code, ""));
     let of_settings = SETTINGS.is_match(function);
-    let of_data = || in_reader || DATA.is_match(&TRAINS.replace_all(function, ""));
+    let of_data = || in_reader || DATA.is_match(&*TRAINS.replaced(function, ""));
     DATA.is_match(line) || (!of_settings && of_data())
 }
 
 /// The value that the line says cannot be read.
 pub(super) fn rejected_value(hit: &Hit) -> Option<&str> {
     let found = REJECTED.captures(&hit.text).filter(|_| hit.signature == data::DELIMITED_TEXT)?;
-    Some(found.get(1).or_else(|| found.get(2))?.as_str())
+    found.text(1).or_else(|| found.text(2))
 }
 
 /// Whether a file of settings has the value: behind a key, or behind a sign of assignment.
@@ -117,5 +100,5 @@ pub(super) fn own_code(hit: &Hit) -> Option<&str> {
 }
 
 fn absent_file(text: &str) -> Option<&str> {
-    Some(ABSENT.captures(text)?.get(1)?.as_str())
+    ABSENT.captures(text)?.text(1)
 }

@@ -1,8 +1,5 @@
 //! A traceback at the end of a log whose exception no rule reads: its line is missing, or its class is the script's own.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::{StreamLog, TerminationEvidence};
@@ -11,6 +8,7 @@ use super::lasting::is_code_type;
 use super::near_end::MESSAGE_LINES;
 use super::rule::FactRule;
 use super::sample;
+use crate::pattern::Pattern;
 use crate::scan::{self, Handling, Hit, LogEvidence, LogScanner, Phase, TracebackEnd};
 use crate::signatures::{Role, code};
 
@@ -18,12 +16,10 @@ use crate::signatures::{Role, code};
 const NEAR_END_LINES: u64 = 40;
 
 /// How Python prints an exception of any class: `__main__.Stalled: no answer`.
-static EXCEPTION: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^([A-Za-z_]\w*\.)*[A-Z]\w*(: .*)?$").expect("a fixed pattern"));
+static EXCEPTION: Pattern = Pattern::exact(r"^([A-Za-z_]\w*\.)*[A-Z]\w*(: .*)?$");
 
 /// A statement that raises an exception of a class, with its arguments as far as they are on its line.
-static RAISE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^raise ((?:\w+\.)*[A-Z]\w*)(?:\((.*))?$").expect("a fixed pattern"));
+static RAISE: Pattern = Pattern::exact(r"^raise ((?:\w+\.)*[A-Z]\w*)(?:\((.*))?$");
 
 /// Classes that are known by their first letters, where the log ends within their names.
 const CLASSES: [(&str, Reason); 14] = [
@@ -162,8 +158,8 @@ fn raised_in_package(end: &TracebackEnd, log: &LogEvidence) -> Option<Reason> {
     let below = end.line_number + 1;
     let (_, code) = numbered_lines(log, below).next().filter(|(number, _)| *number == below)?;
     let statement = RAISE.captures(without_rank(code).trim_start())?;
-    let words = statement.get(2).map_or("", |words| words.as_str());
-    let exception = format!("{}: {words}\n", &statement[1]);
+    let words = statement.text(2).unwrap_or_default();
+    let exception = format!("{}: {words}\n", statement.text(1)?);
     if is_code_type(&exception) {
         return None;
     }

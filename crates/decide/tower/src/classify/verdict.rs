@@ -19,7 +19,6 @@ const MAX_SECONDARY: usize = 8;
 /// Why an attempt ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TerminationVerdict {
-    /// The reason.
     pub reason: Reason,
     /// The rule that decided.
     pub rule: TerminationRule,

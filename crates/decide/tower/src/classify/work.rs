@@ -2,61 +2,49 @@
 //! exit code 0.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::evidence::{StreamLog, TerminationEvidence};
 use super::log_lines;
 use super::near_end::{AFTERWORD_LINES, NEAR_END_LINES, is_end_of, is_followed};
 use super::outlived::AT_ONCE_MICROS;
 use super::placed::Placed;
+use crate::pattern::Pattern;
 use crate::scan::{self, LogEvidence, Moment, Phase};
 
 /// The header of a traceback.
 const TRACEBACK: &str = "Traceback (most recent call last)";
 
 /// A number of epochs or steps.
-static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(epoch|step|iter|update|round)(?:ation)?s?\W{0,3}(\d+)").expect("a fixed pattern")
-});
+static NUMBERED: Pattern = Pattern::new(r"\b(epoch|step|iter|update|round)(?:ation)?s?\W{0,3}(\d+)");
 /// A score or a loss with its number.
-static SCORE: LazyLock<Regex> = LazyLock::new(|| {
+static SCORE: Pattern = Pattern::made(|| {
     let names =
         "loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map|precision|recall";
-    Regex::new(&format!(r"(?i)\b\w{{0,12}}(?:{names})(?:\b|_|\d)[^\n]{{0,60}}?[:= ]\s*[+-]?\d"))
-        .expect("a fixed pattern")
+    format!(r"\b\w{{0,12}}(?:{names})(?:\b|_|\d)[^\n]{{0,60}}?[:= ]\s*[+-]?\d")
 });
 /// What the number is of.
-static KINDS: LazyLock<[(FinalResult, Regex); 3]> = LazyLock::new(|| {
-    let kind = |result, words: &str| {
-        (result, Regex::new(&format!(r"(?i)(?:^|[^a-z])(?:{words})(?:[^a-z]|$)")).expect("a fixed pattern"))
-    };
-    [
-        kind(FinalResult::Final, "final|overall"),
-        kind(FinalResult::Test, "test|testing|held[-_ ]?out"),
-        kind(FinalResult::Evaluation, "eval|evaluation"),
-    ]
-});
+static KINDS: [(FinalResult, Pattern); 3] = [
+    (FinalResult::Final, Pattern::new("(?:^|[^a-z])(?:final|overall)(?:[^a-z]|$)")),
+    (FinalResult::Test, Pattern::new("(?:^|[^a-z])(?:test|testing|held[-_ ]?out)(?:[^a-z]|$)")),
+    (FinalResult::Evaluation, Pattern::new("(?:^|[^a-z])(?:eval|evaluation)(?:[^a-z]|$)")),
+];
 /// What has a number of one of several parts of the work.
-static OF_A_PART: LazyLock<Regex> = LazyLock::new(|| {
+static OF_A_PART: Pattern = Pattern::made(|| {
     let parts = "epoch|step|iter|iteration|update|round|fold|trial|batch|seed|split|run";
-    Regex::new(&format!(r"(?i)\b(?:{parts})s?\W{{0,3}}\d")).expect("a fixed pattern")
+    format!(r"\b(?:{parts})s?\W{{0,3}}\d")
 });
 /// A frame, its code or the exception of a traceback.
-static OF_A_TRACEBACK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^(?:    |\s*File "|Traceback |[\w.]*(?:Error|Exception)\b)"#).expect("a fixed pattern")
-});
+static OF_A_TRACEBACK: Pattern =
+    Pattern::exact(r#"^(?:    |\s*File "|Traceback |[\w.]*(?:Error|Exception)\b)"#);
 /// What joins two tracebacks of one chain, or of a worker and of the main program.
-static CHAIN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"another exception occurred:|direct cause of the following exception|\bCaught \w+ in ")
-        .expect("a fixed pattern")
-});
+static CHAIN: Pattern =
+    Pattern::exact(r"another exception occurred:|direct cause of the following exception|\bCaught \w+ in ");
 /// What is left of the work, written to a file.
-static SAVED: LazyLock<Regex> = LazyLock::new(|| {
+static SAVED: Pattern = Pattern::made(|| {
     let kept = "model|weights|checkpoint|predictions|results";
-    Regex::new(&format!(r"(?i)\b(?:{kept})\b.*\b(?:saved|written|exported)\b|\b(?:saved?|saving|wrote|exported)\b.*\b(?:{kept})\b"))
-        .expect("a fixed pattern")
+    format!(
+        r"\b(?:{kept})\b.*\b(?:saved|written|exported)\b|\b(?:saved?|saving|wrote|exported)\b.*\b(?:{kept})\b"
+    )
 });
 
 /// How far the count of epochs or steps came.
@@ -75,7 +63,6 @@ pub(super) enum Count {
 pub(super) enum FinalResult {
     /// It is called final.
     Final,
-    /// Of a test.
     Test,
     /// Of an evaluation, which may be one of several.
     Evaluation,
@@ -253,8 +240,8 @@ fn repeats<'a>(lines: impl Iterator<Item = &'a &'a str>) -> bool {
     let mut numbers: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for line in lines.filter(|line| is_numbered(line)) {
         for found in NUMBERED.captures_iter(line) {
-            let number = found.get(2).map_or("", |number| number.as_str());
-            numbers.entry(found[1].to_ascii_lowercase()).or_default().insert(number);
+            let number = found.text(2).unwrap_or_default();
+            numbers.entry(found.text(1).unwrap_or_default().to_ascii_lowercase()).or_default().insert(number);
         }
     }
     numbers.values().all(|numbers| numbers.len() > 1)

@@ -32,11 +32,9 @@ pub struct Measurements {
     pub tokens_per_row: Option<u64>,
     /// Whether the run starts from trained weights, or trains adapters of a model that has them.
     pub starts_trained: bool,
-    /// Seconds of a step.
     pub step_seconds: Option<f64>,
     /// What compiling takes.
     pub compile: Option<Compile>,
-    /// What is logged.
     pub logging: Option<Logging>,
     /// What a save takes.
     pub save: Option<SaveTime>,

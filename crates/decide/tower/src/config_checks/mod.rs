@@ -1,5 +1,4 @@
-//! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed (REQUIREMENTS
-//! D10).
+//! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed.
 //!
 //! Each check is a function of the known settings. A check without its settings is *not run*, never *passed*; one that
 //! makes no sense for the run, such as mixed precision without a device, is *not applicable*.
@@ -25,7 +24,6 @@ use crate::memory::{Calibration, MemorySpec, Precision};
 /// The known settings of a run, from the run file, recorded parameters and arguments. `None`: not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingConfig {
-    /// The seed.
     pub seed: Option<u64>,
     /// Devices that compute.
     pub gpus: Option<u32>,

@@ -36,7 +36,6 @@ pub struct PastAttempt {
     pub exception: Option<String>,
     /// The newest committed step of the run's rung when it ended.
     pub last_committed_step: Option<Step>,
-    /// The step it resumed from.
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     #[serde(default)]

@@ -1,9 +1,9 @@
-//! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
+//! What comes after an end: history and policy in, decision out.
 //!
 //! The rules are tried in this order; the first that applies decides, and its name is in the decision: finished → roll
-//! back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) → the same
-//! exception again → evaluator alone (`C5.*`) → no retry can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) →
-//! transient (`C1.*`).
+//! back (`roll_back.*`) → operator → budget already spent (`budget.*`) → next rung → data unchanged (`data.*`) → the same
+//! exception again → evaluator alone (`evaluator.*`) → no retry can help → crash loop → changed plan → preempted →
+//! transient (`retry.*`).
 
 mod history;
 mod policy;
@@ -80,7 +80,6 @@ pub enum Decision {
         rule: DecisionRule,
         /// Why, in a sentence.
         why: String,
-        /// The rung.
         rung: String,
         /// What was in force beyond the run file, and stays so.
         in_force: PlanEntry,

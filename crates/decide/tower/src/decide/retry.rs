@@ -5,7 +5,7 @@ use trackway_core::{LaunchKind, RetryOutlook, TerminationReason as Reason, text}
 use super::{AttemptBudget, BudgetUse, Case, Decision, DecisionRule, FinalState, stop};
 
 impl Case<'_> {
-    /// C4: data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
+    /// Data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
     pub(super) fn after_data_change(&self) -> Option<Decision> {
         let Self { history, policy, last, jitter } = *self;
         const DATA: &[Reason] = &[Reason::DataError, Reason::SchemaDrift];
@@ -34,7 +34,7 @@ impl Case<'_> {
         Some(self.retry(DecisionRule::DataChanged, why.into(), delay_seconds, budget))
     }
 
-    /// C5: an evaluator that Trackway launched is launched again, alone.
+    /// An evaluator that Trackway launched is launched again, alone.
     pub(super) fn evaluator(&self) -> Option<Decision> {
         let Self { history, policy, last, jitter } = *self;
         if last.reason != Reason::EvaluatorError || last.kind != LaunchKind::Evaluate {
@@ -60,7 +60,7 @@ impl Case<'_> {
         Some(Decision::RetryEvaluator { rule: DecisionRule::EvaluatorAlone, why, delay_seconds, budget })
     }
 
-    /// C3: out of memory (or diverged) is retried only with the next entry of the plan.
+    /// Out of memory (or diverged) is retried only with the next entry of the plan.
     pub(super) fn with_next_plan(&self) -> Option<Decision> {
         let Self { history, policy, last, jitter } = *self;
         let plan = policy.plan(last.reason)?;
@@ -97,7 +97,7 @@ impl Case<'_> {
         })
     }
 
-    /// C6: the money and the GPU time of the retries for one reason.
+    /// The money and the GPU time of the retries for one reason.
     fn money_of_reason(&self, name: &str, reasons: &[Reason], budget: &AttemptBudget) -> Option<Decision> {
         let (usd, gpu_seconds) = self.history.spent_on(reasons);
         let gpu_hours = gpu_seconds / 3600.0;
@@ -118,7 +118,7 @@ impl Case<'_> {
         })
     }
 
-    /// C1, C2 and the unknown: the same launch again, while its budget lasts. Committed training refills it.
+    /// Infrastructure, preemption and the unknown: the same launch again, while its budget lasts. Committed training refills it.
     pub(super) fn same_again(&self) -> Decision {
         let Self { history, policy, last, jitter } = *self;
         let spending = policy.spending(last.reason);

@@ -3,8 +3,7 @@
 use trackway_core::closed_list;
 
 closed_list!(
-    /// The rule that decided what follows from the end of an attempt: `retries.rule`. `C1` to `C6` are the numbers of
-    /// the requirements.
+    /// The rule that decided what follows from the end of an attempt: `retries.rule`.
     DecisionRule, "decision rule", {
         /// Nothing was launched yet.
         NoAttempt = "no_attempt",
@@ -29,51 +28,51 @@ closed_list!(
         /// The rung passed its rules: the next one is launched.
         RungPromoted = "rung.promoted",
         /// The attempt was ended because a budget was spent.
-        BudgetExhausted = "C6.budget_exhausted",
+        BudgetExhausted = "budget.exhausted",
         /// `max_usd` is reached.
-        MoneySpent = "C6.money",
+        MoneySpent = "budget.money",
         /// `max_gpu_hours` is reached.
-        GpuTimeSpent = "C6.gpu_time",
+        GpuTimeSpent = "budget.gpu_time",
         /// `max_hours` is reached.
-        TimeSpent = "C6.time",
+        TimeSpent = "budget.time",
         /// `max_usd` of a single reason is reached.
-        ReasonMoneySpent = "C6.money_of_reason",
+        ReasonMoneySpent = "budget.money_of_reason",
         /// `max_gpu_hours` of a single reason is reached.
-        ReasonGpuTimeSpent = "C6.gpu_time_of_reason",
+        ReasonGpuTimeSpent = "budget.gpu_time_of_reason",
         /// The retries of a budget are spent.
-        AttemptsSpent = "C6.attempts_spent",
+        AttemptsSpent = "budget.attempts_spent",
         /// Attempts in a row ended alike without a newly committed step.
-        CrashLoop = "C6.crash_loop",
+        CrashLoop = "budget.crash_loop",
         /// The reason is unknown, and its small budget lasts.
-        UnknownReason = "C6.unknown",
+        UnknownReason = "retry.unknown",
         /// The same launch would end the same way.
         SameEndExpected = "no_retry.same_end_expected",
         /// A reason with a separate budget is retried.
-        OwnBudget = "C1.own_budget",
+        OwnBudget = "retry.own_budget",
         /// A machine, the network or the storage failed, and is retried.
-        TransientFault = "C1.transient_fault",
+        TransientFault = "retry.transient_fault",
         /// A hang is retried.
-        Hang = "C1.hang",
+        Hang = "retry.hang",
         /// A timeout is retried.
-        Timeout = "C1.timeout",
+        Timeout = "retry.timeout",
         /// A preemption is retried.
-        Preempted = "C2.preempted",
+        Preempted = "retry.preempted",
         /// The next entry of the plan is tried.
-        ChangedPlan = "C3.changed_plan",
+        ChangedPlan = "retry.changed_plan",
         /// The plan has no entry left.
-        NoPlanLeft = "C3.no_plan_left",
+        NoPlanLeft = "retry.no_plan_left",
         /// The data stopped the run and did not change.
-        DataUnchanged = "C4.data_unchanged",
+        DataUnchanged = "data.unchanged",
         /// This data stopped an earlier attempt.
-        DataSeenBefore = "C4.data_seen_before",
+        DataSeenBefore = "data.seen_before",
         /// The data changed since it stopped the run.
-        DataChanged = "C4.data_changed",
+        DataChanged = "data.changed",
         /// The evaluation alone is repeated.
-        EvaluatorAlone = "C5.evaluator_alone",
+        EvaluatorAlone = "evaluator.alone",
         /// The error is one of the evaluator's code or command, which a repetition does not change.
-        EvaluatorSameEnd = "C5.same_end_expected",
+        EvaluatorSameEnd = "evaluator.same_end_expected",
         /// The evaluation failed as often as is allowed.
-        EvaluatorBudgetSpent = "C5.evaluator_budget_spent",
+        EvaluatorBudgetSpent = "evaluator.budget_spent",
         /// A command without a run file is launched once.
         NoRunFile = "policy.no_run_file",
         /// The retry limits of the run cannot be read.

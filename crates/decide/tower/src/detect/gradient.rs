@@ -8,7 +8,7 @@
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
-use super::level::{Level, Standing};
+use super::level::{Deviation, Level};
 use super::rules::Rule;
 use super::streak::Streak;
 
@@ -96,7 +96,7 @@ impl GradientWatch {
         &mut self,
         rule: Rule,
         sample: Sample,
-        standing: Standing,
+        standing: Deviation,
         bad: bool,
     ) -> Option<DetectorChange> {
         let beyond_record = bad && sample.value > rule.threshold * self.level.record;
@@ -118,7 +118,7 @@ impl GradientWatch {
         &mut self,
         rule: Rule,
         sample: Sample,
-        standing: Option<Standing>,
+        standing: Option<Deviation>,
         bad: bool,
     ) -> Option<DetectorChange> {
         self.vanishing.take(bad, sample.step, rule.patience, CALM).change(|first_step| {

@@ -26,7 +26,7 @@ pub(super) struct Level {
 
 /// One value against the level before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct Deviation {
     /// The usual value.
     pub median: f64,
     /// The spread of usual values around it.
@@ -39,14 +39,14 @@ pub(super) struct Standing {
 
 impl Level {
     /// How `value` compares with the level; none before the level is known.
-    pub(super) fn standing(&self, value: f64) -> Option<Standing> {
+    pub(super) fn standing(&self, value: f64) -> Option<Deviation> {
         if self.window.len() < START as usize {
             return None;
         }
         let median = self.window.median();
         let sigma = self.window.sigma().max(SIGMA_FLOOR_SHARE * median.abs()).max(f64::MIN_POSITIVE);
         let rise = value - median;
-        Some(Standing { median, sigma, z: rise / sigma, rise })
+        Some(Deviation { median, sigma, z: rise / sigma, rise })
     }
 
     /// Takes a value that is normal.

@@ -15,7 +15,7 @@ use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 use trackway_formats::record::is_rounded_zero;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
-use super::level::{Level, Standing};
+use super::level::{Deviation, Level};
 use super::rules::Rule;
 use super::streak::Streak;
 
@@ -102,7 +102,7 @@ impl LossWatch {
         &mut self,
         rule: Rule,
         sample: Sample,
-        standing: Standing,
+        standing: Deviation,
         outside: bool,
     ) -> Option<DetectorChange> {
         let bad = outside
@@ -129,7 +129,7 @@ impl LossWatch {
         })
     }
 
-    fn shifted(&mut self, rule: Rule, sample: Sample, standing: Standing) -> Option<DetectorChange> {
+    fn shifted(&mut self, rule: Rule, sample: Sample, standing: Deviation) -> Option<DetectorChange> {
         let beyond = |rise: f64, from: f64| rise > (rule.threshold - 1.0) * from.abs();
         let jumped = standing.z > SHIFT_SIGMA
             && beyond(standing.rise, standing.median)

@@ -171,7 +171,7 @@ impl Growth {
             .filter(|limit| *limit > last)
             .map(|limit| sample.step.saturating_add(((limit - sample.value).max(0.0) / per_step) as u64));
         let until = match end {
-            Some(step) => format!("at this rate memory is all at step {step}"),
+            Some(step) => format!("at this rate memory runs out at step {step}"),
             None => "the total is not known".into(),
         };
         Anomaly {

@@ -1,4 +1,4 @@
-//! Detectors of problems in a running run (REQUIREMENTS E4): values in, findings out, in the order in which values
+//! Detectors of problems in a running run: values in, findings out, in the order in which values
 //! come. Pure and bounded: a metric costs constant memory, and there are at most [`METRICS_MAX`] of them.
 //!
 //! Each detector has a file, whose header explains why a healthy run does not trigger it. All but `hang` look at

@@ -132,7 +132,7 @@ impl Rise {
             threshold,
             evidence: format!(
                 "the memory of the run's processes grew evenly from {} to {} since step {}, {} a second, and {} are left: at this rate \
-                 memory is all in {}; {ADVICE}",
+                 memory runs out in {}; {ADVICE}",
                 size(self.since.resident_bytes),
                 size(self.now.resident_bytes),
                 self.since.step,
@@ -199,7 +199,7 @@ mod tests {
                     "seed {seed}: {mib_per_second} MiB a second at {at} of {seconds}"
                 );
                 assert!(anomaly.first_step <= 10 * at / 2, "{anomaly:?}");
-                assert!(anomaly.evidence.contains("at this rate memory is all in"), "{anomaly:?}");
+                assert!(anomaly.evidence.contains("at this rate memory runs out in"), "{anomaly:?}");
             }
         }
     }

@@ -367,7 +367,7 @@ fn a_leak_is_reported_with_its_end() {
     };
     let leak = run(|step, rng| 1e9 + 1e6 * step as f64 + 1e7 * rng.next_unit());
     assert_eq!(fired(&leak), [(Detector::MemoryCreep, 159)]);
-    let end = leak[0].evidence.split("all at step ").nth(1).unwrap();
+    let end = leak[0].evidence.split("runs out at step ").nth(1).unwrap();
     let end: Step = end.split(';').next().unwrap().parse().unwrap();
     assert!((980..=1020).contains(&end), "{}", leak[0].evidence);
     assert!(leak[0].evidence.contains("`loss.item()`"), "says what to do: {}", leak[0].evidence);

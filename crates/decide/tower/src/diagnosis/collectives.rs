@@ -35,7 +35,6 @@ pub struct Group {
     pub name: String,
     /// What it is for, such as `default_pg`.
     pub description: String,
-    /// The operations.
     pub operations: Vec<Operation>,
 }
 
@@ -43,11 +42,9 @@ pub struct Group {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Collectives {
-    /// The rank.
     pub rank: u32,
     /// Whether the script had finished its record: what it entered later is not known.
     pub finished: bool,
-    /// Its groups.
     pub groups: Vec<Group>,
 }
 

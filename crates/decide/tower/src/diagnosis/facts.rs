@@ -17,13 +17,11 @@ pub struct TensorFacts {
     pub name: Option<String>,
     /// The type of its values.
     pub dtype: Option<String>,
-    /// Its shape.
     pub shape: Option<Vec<u64>>,
     /// The smallest value.
     pub min: Option<f64>,
     /// The largest value.
     pub max: Option<f64>,
-    /// The mean.
     pub mean: Option<f64>,
     /// Values that are NaN.
     pub nan_count: Option<u64>,
@@ -51,9 +49,7 @@ pub struct FirstGradient {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Numeric {
-    /// The rank.
     pub rank: u32,
-    /// The step.
     pub step: Option<Step>,
     /// The batch, counted from 0 over all passes through the data.
     pub batch: Option<u64>,
@@ -61,11 +57,9 @@ pub struct Numeric {
     pub place: Option<String>,
     /// `NaN` or `infinite value`.
     pub value: Option<String>,
-    /// The layer.
     pub layer: Option<String>,
     /// Its class.
     pub layer_type: Option<String>,
-    /// The operation.
     pub operation: Option<String>,
     /// The line of the script.
     pub source: Option<String>,
@@ -85,13 +79,9 @@ pub struct Numeric {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Growth {
-    /// The rank.
     pub rank: u32,
-    /// The step.
     pub step: Option<Step>,
-    /// The batch.
     pub batch: Option<u64>,
-    /// The parameter.
     pub parameter: Option<String>,
     /// The norm of its gradient.
     pub norm: Option<f64>,
@@ -115,7 +105,6 @@ pub struct Share {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Throughput {
-    /// The rank.
     pub rank: u32,
     /// Steps that were observed.
     pub steps: u64,

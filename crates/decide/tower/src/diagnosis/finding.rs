@@ -42,13 +42,9 @@ pub struct Launched {
 /// What a diagnosis showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// The verdict.
     pub verdict: DiagnosisVerdict,
-    /// A sentence.
     pub sentence: String,
-    /// The step of the finding.
     pub step: Option<Step>,
-    /// Its batch.
     pub batch: Option<u64>,
 }
 

@@ -28,8 +28,7 @@ const OBSERVED_BEFORE: u64 = 50;
 
 /// What a detector found, as far as it decides about a diagnosis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// The detector.
+pub struct DetectedSymptom {
     pub detector: Detector,
     /// The step at which the symptom began.
     pub first_step: Step,
@@ -43,7 +42,7 @@ pub struct Subject {
     /// The last step it reported.
     pub last_step: Option<Step>,
     /// What detectors found in it, oldest first.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<DetectedSymptom>,
 }
 
 /// What is to be diagnosed.
@@ -62,7 +61,6 @@ pub struct Symptom {
 /// Why a launch would show nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NothingToRun {
-    /// Why.
     pub why: String,
     /// What to do instead, most useful first.
     pub instead: Vec<&'static str>,

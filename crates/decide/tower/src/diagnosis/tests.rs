@@ -4,8 +4,9 @@ use trackway_formats::record::RankEnd;
 use super::*;
 
 fn subject(reason: TerminationReason, seen: &[(Detector, Step)]) -> Subject {
-    let seen =
-        seen.iter().map(|(detector, first_step)| Seen { detector: *detector, first_step: *first_step });
+    let seen = seen
+        .iter()
+        .map(|(detector, first_step)| DetectedSymptom { detector: *detector, first_step: *first_step });
     Subject { reason: Some(reason), last_step: Some(90), seen: seen.collect() }
 }
 

@@ -123,7 +123,9 @@ fn unknown(check: &str, text: &str, number: &Number, known: &KnownNumbers, sever
         (true, Over::One) => {
             format!("the gate `{text}` names `{name}`, which this evaluation does not measure")
         }
-        (true, _) => format!("the gate `{text}` goes over `{name}`, which this evaluation measures of none"),
+        (true, _) => {
+            format!("the gate `{text}` ranges over `{name}`, for which this evaluation has no values")
+        }
         (false, _) => format!(
             "the gate `{text}` names `{name}`, which Trackway does not compute: the evaluator must report it"
         ),

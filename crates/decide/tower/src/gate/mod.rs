@@ -59,9 +59,7 @@ pub struct GateEvidence {
 pub struct JudgedGate {
     /// As it is in the run file.
     pub rule: String,
-    /// The verdict.
     pub verdict: GateVerdict,
-    /// Each of its comparisons.
     pub comparisons: Vec<JudgedComparison>,
     /// An explanation with the numbers.
     pub why: String,
@@ -72,7 +70,6 @@ pub struct JudgedGate {
 pub struct JudgedComparison {
     /// As it is in the rule.
     pub text: String,
-    /// The verdict.
     pub verdict: GateVerdict,
     /// By how much the left side is above the right one.
     pub margin: Option<f64>,

@@ -16,7 +16,6 @@ const START_VALUES: u64 = 10;
 pub struct Part {
     /// How many values.
     pub count: u64,
-    /// Their mean.
     pub mean: f64,
     squares: f64,
     /// The step of the last one.

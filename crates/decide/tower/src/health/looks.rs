@@ -41,7 +41,6 @@ const UNLIKE: f64 = 3.0;
 /// Where an earlier good run of the name ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierEnd {
-    /// The run.
     pub run: String,
     /// The last step at which it recorded the metric.
     pub last_step: u64,

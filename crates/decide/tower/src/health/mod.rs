@@ -244,7 +244,6 @@ pub struct HealthEvidence<'a> {
     pub from_the_beginning: bool,
     /// Whether it trained on all of its data: on a small part of it a model need not leave the level of a guess.
     pub on_all_data: bool,
-    /// Its curves.
     pub curves: &'a Curves,
     /// Its losses, as far as they are not to be trusted.
     pub losses: &'a LossRecord,

@@ -33,7 +33,6 @@ pub struct MetricValues {
 /// A rung that ended, and the one before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RungEnd {
-    /// The rung.
     pub rung: Rung,
     /// What it recorded.
     pub metrics: RungMetrics,
@@ -50,7 +49,6 @@ pub struct Judgement {
     pub proof: RungProof,
     /// The rule; `None`: coming to the end is enough.
     pub rule: Option<String>,
-    /// Each comparison of it.
     pub comparisons: Vec<Compared>,
     /// The values it used, as the rule names them; `None`: not recorded, or not a number.
     pub values: BTreeMap<String, Option<f64>>,

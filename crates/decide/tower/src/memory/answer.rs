@@ -107,7 +107,6 @@ closed_list!(
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "MemoryPhase")]
 pub struct Phase {
-    /// Its name.
     pub name: PhaseName,
     /// What the device holds then, in bytes.
     pub total_bytes: u64,
@@ -140,7 +139,6 @@ pub struct MemoryEstimate {
     pub parameter_count: u64,
     /// Of them, those that work on one token.
     pub active_parameter_count: u64,
-    /// Parameters that are trained.
     pub trained_parameter_count: u64,
     /// What each rank keeps in its host's memory, in bytes.
     pub host_bytes: u64,

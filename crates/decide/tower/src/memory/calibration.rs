@@ -21,7 +21,6 @@ pub struct Calibration {
      rest would be {factor:.2} times what is modelled"
 )]
 pub struct NotThisRun {
-    /// What was measured.
     pub measured_bytes: u64,
     /// What is there for certain.
     pub counted_bytes: u64,

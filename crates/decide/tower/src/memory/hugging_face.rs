@@ -16,7 +16,6 @@ pub struct ReadConfig {
 
 /// Why a `config.json` gives no shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ConfigError {
     #[error("a model's config is a JSON object")]
     NotAnObject,

@@ -1,5 +1,5 @@
 //! How much device memory a training run needs, before it is launched: the rule of thumb and an exact account of
-//! parameters, gradients, optimizer states, activations, logits and overhead, as an interval (REQUIREMENTS D7).
+//! parameters, gradients, optimizer states, activations, logits and overhead, as an interval.
 
 mod activations;
 mod advice;

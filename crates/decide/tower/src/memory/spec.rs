@@ -45,7 +45,6 @@ closed_list!(
 /// Low-rank adapters on a frozen base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Adapters {
-    /// Their rank.
     pub rank: u64,
     /// Where they are.
     pub targets: Targets,
@@ -110,7 +109,6 @@ impl Parallel {
 /// What a training run would put on a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemorySpec {
-    /// The model.
     pub model: Architecture,
     /// Tokens of a sample.
     pub sequence: u64,
@@ -131,7 +129,6 @@ pub struct MemorySpec {
     pub gradients: Option<Precision>,
     /// What turns gradients into updates.
     pub optimizer: Optimizer,
-    /// How.
     pub step: Step,
     /// What is computed twice.
     pub recompute: Recompute,

@@ -26,15 +26,12 @@ pub(super) struct Stage {
 /// Parameters of one rank before ZeRO shards them, after tensor and pipeline ranks have taken theirs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
-    /// Layers.
     pub layers: f64,
     /// Parameters of one layer.
     pub layer: f64,
-    /// The embedding.
     pub embedding: f64,
     /// The head, where it is not the embedding.
     pub head: f64,
-    /// Adapters.
     pub adapters: f64,
 }
 

@@ -28,7 +28,6 @@ pub type Version = u32;
 pub struct Change {
     /// Its place in the history of the model, from 1.
     pub number: u64,
-    /// When.
     pub at: Timestamp,
     /// What was done.
     pub kind: ModelChange,
@@ -112,7 +111,6 @@ impl Default for Policy {
 /// A time in which a version was in production.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Release {
-    /// The version.
     pub version: Version,
     /// When it went into production.
     pub from: Timestamp,
@@ -122,10 +120,9 @@ pub struct Release {
 
 /// The state of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Standing {
+pub struct ModelState {
     /// The number of the last change; 0: there is none.
     pub number: u64,
-    /// The stage of each version.
     pub stages: BTreeMap<Version, ModelStage>,
     /// What each name points to.
     pub aliases: BTreeMap<String, Version>,
@@ -137,7 +134,7 @@ pub struct Standing {
     releases: Vec<Release>,
 }
 
-impl Standing {
+impl ModelState {
     /// After these changes, which come in order.
     #[must_use]
     pub fn after<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {

@@ -25,7 +25,6 @@ const CHECKPOINT_LETTERS: usize = 12;
 /// Everything that is known about a version that shall go further.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromotionFacts {
-    /// The model.
     pub model: String,
     /// Its number.
     pub version: Version,
@@ -75,7 +74,6 @@ pub struct AttemptFacts {
 /// An evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvaluationFacts {
-    /// Its id.
     pub evaluation_id: String,
     /// The evaluated weights.
     pub manifest_sha256: String,
@@ -241,7 +239,9 @@ fn part_of_data(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
         Some(rung) if rung >= least => return None,
         Some(rung) => format!("it was trained on {rung} of the data, and the policy requires {least}"),
         None => {
-            format!("on how much of the data it was trained is not known, and the policy requires {least}")
+            format!(
+                "the fraction of the data that it was trained on is not known, and the policy requires {least}"
+            )
         }
     };
     Some(refusal(RefusalRule::Rung, why, next))
@@ -249,7 +249,7 @@ fn part_of_data(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
 
 fn worn(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
     let (evaluation, most) = (facts.evaluation.as_ref()?, policy.test_set_uses_max?);
-    let next = "evaluate it on rows that no earlier version was chosen by";
+    let next = "evaluate it on a test set that was not used to select earlier versions";
     let why = match evaluation.test_set_uses {
         Some(uses) if uses <= u64::from(most) => return None,
         Some(uses) => format!("its test set was used {uses} times, and the policy permits {most}"),

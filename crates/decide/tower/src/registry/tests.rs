@@ -31,7 +31,7 @@ fn history(line: &str) -> Vec<Change> {
             "a" => promoted(ModelStage::Archived),
             "b" => change(number, ModelChange::RollBack, named(), Some(ModelStage::Production)),
             _ => {
-                let to = Standing::after(&changes).before_production().unwrap();
+                let to = ModelState::after(&changes).before_production().unwrap();
                 change(number, ModelChange::RollBack, to, Some(ModelStage::Production))
             }
         });
@@ -59,10 +59,10 @@ fn a_history_gives_the_stage_of_each_version() {
         ("r r p1 p2 < b2 <", Some(1), None),
     ];
     for (line, production, before) in cases {
-        let standing = Standing::after(&history(line));
+        let standing = ModelState::after(&history(line));
         assert_eq!((standing.production(), standing.before_production()), (production, before), "{line}");
     }
-    let standing = Standing::after(&history("r r r p1 p2"));
+    let standing = ModelState::after(&history("r r r p1 p2"));
     assert_eq!([1, 2, 3].map(|version| standing.was_released(version)), [true, true, false]);
 }
 
@@ -72,7 +72,7 @@ fn a_history_gives_the_stage_of_each_version() {
 fn it_is_known_what_was_in_production_when() {
     let releases = |line: &str| -> Vec<(Version, i64, Option<i64>)> {
         let seconds = |at: Timestamp| at.as_micros() / 1_000_000;
-        let standing = Standing::after(&history(line));
+        let standing = ModelState::after(&history(line));
         let of = |it: &Release| (it.version, seconds(it.from), it.until.map(seconds));
         standing.releases().iter().map(of).collect()
     };
@@ -89,7 +89,7 @@ proptest! {
     fn one_version_is_in_production(words in proptest::collection::vec((0..5u8, 1..5u32), 1..30)) {
         let mut line = String::from("r r r r");
         for (kind, version) in words {
-            let standing = Standing::after(&history(&line));
+            let standing = ModelState::after(&history(&line));
             line += &match kind {
                 0 if standing.before_production().is_some() => " <".to_owned(),
                 1 => format!(" s{version}"),
@@ -99,15 +99,15 @@ proptest! {
             };
         }
         let mut rolled_back = line.clone();
-        let in_production = Standing::after(&history(&line)).production();
+        let in_production = ModelState::after(&history(&line)).production();
         let mut visited: BTreeSet<Version> = in_production.into_iter().collect();
-        while let Some(before) = Standing::after(&history(&rolled_back)).before_production() {
+        while let Some(before) = ModelState::after(&history(&rolled_back)).before_production() {
             prop_assert!(visited.insert(before), "{} goes back to {before} twice", rolled_back);
             rolled_back += " <";
         }
         let changes = history(&line);
         for count in 0..=changes.len() {
-            let standing = Standing::after(&changes[..count]);
+            let standing = ModelState::after(&changes[..count]);
             let in_production: Vec<Version> = standing
                 .stages
                 .iter()
@@ -116,7 +116,7 @@ proptest! {
                 .collect();
             prop_assert_eq!(in_production, standing.production().into_iter().collect::<Vec<_>>(), "{}", line);
             let moment = at(u32::try_from(count).unwrap());
-            prop_assert_eq!(&Standing::at(&changes, moment), &standing);
+            prop_assert_eq!(&ModelState::at(&changes, moment), &standing);
         }
     }
 }

@@ -41,14 +41,14 @@ const INITIAL_LOSS_FACTOR: f64 = 1.5;
 
 /// What a rule looks at.
 #[derive(Clone, Copy)]
-struct Seen<'a> {
+struct RuleInput<'a> {
     evidence: &'a RehearsalEvidence,
     /// Of the launch that was to learn.
     facts: &'a RehearsalFacts,
     learning: &'a Learning,
 }
 
-type Rule = fn(Seen<'_>) -> Option<Cause>;
+type Rule = fn(RuleInput<'_>) -> Option<Cause>;
 
 /// Everything that is wrong, the most specific first.
 pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause> {
@@ -85,7 +85,7 @@ pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause
         crashed,
         initial_loss,
     ];
-    let seen = Seen { evidence, facts: &evidence.learned.facts, learning };
+    let seen = RuleInput { evidence, facts: &evidence.learned.facts, learning };
     let mut causes: Vec<Cause> = rules.iter().filter_map(|rule| rule(seen)).collect();
     if causes.iter().all(|cause| cause.weight == Weight::Tells)
         && let Some(guess) = by_the_curve(learning)
@@ -123,7 +123,7 @@ fn failed(learning: &Learning) -> bool {
 
 // Labels
 
-fn label_dtype(Seen { evidence, facts, .. }: Seen<'_>) -> Option<Cause> {
+fn label_dtype(RuleInput { evidence, facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.wrong_dtype)?;
     if evidence.learned.ending.in_order {
         return None;
@@ -133,7 +133,7 @@ fn label_dtype(Seen { evidence, facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::LabelDtype, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_out_of_range(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn labels_out_of_range(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.out_of_range > 0)?;
     let classes = function.classes.unwrap_or(0);
     let labels = &function.labels;
@@ -152,7 +152,7 @@ fn labels_out_of_range(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::LabelsOutOfRange, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_shuffled(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn labels_shuffled(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let action = "shuffle items, never labels alone: keep each label with its input";
     if let Some(function) = facts.loss_function.as_ref().filter(|function| function.reordered > 0) {
         let message = format!(
@@ -171,7 +171,7 @@ fn labels_shuffled(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::LabelsShuffled, confidence, weight, message, action)
 }
 
-fn labels_unpaired(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn labels_unpaired(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let reload = facts.batches.as_ref()?.reload.as_ref().filter(|reload| reload.unpaired > 0)?;
     let message = format!(
         "{} of {} rows of a batch have another label than their items in the data set",
@@ -181,7 +181,7 @@ fn labels_unpaired(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::LabelsUnpaired, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_are_inputs(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn labels_are_inputs(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     facts.loss_function.as_ref().filter(|function| function.labels_are_inputs)?;
     let message = "the labels are the model input, so copying is enough";
     let action = "shift the targets by one: predict the next token";
@@ -190,7 +190,7 @@ fn labels_are_inputs(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
 
 // Batches and inputs
 
-fn same_batch(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn same_batch(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let batches = facts.batches.as_ref().filter(|batches| batches.looked_at > 1 && batches.distinct == 1)?;
     if facts.loader.as_ref().is_some_and(|loader| loader.batch_count == Some(1)) {
         return None;
@@ -200,7 +200,7 @@ fn same_batch(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::SameBatch, Certain, Weight::Blocks, message, action)
 }
 
-fn nan_in_batch(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn nan_in_batch(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let in_batch = facts.batches.iter().flat_map(|batches| &batches.tensors);
     let is_bad = |tensor: &&TensorFacts| {
         tensor.nan_count > 0 || (tensor.infinite_count > 0 && learning.learned == Learned::NotFinite)
@@ -224,7 +224,7 @@ fn entered(facts: &RehearsalFacts) -> Vec<&TensorFacts> {
     tensors.filter(|tensor| tensor.is_float() && tensor.shape.len() > 1).collect()
 }
 
-fn constant_input(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn constant_input(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let inputs = entered(facts);
     let is_constant =
         |tensor: &&TensorFacts| tensor.len() > 1 && tensor.min.is_some() && tensor.min == tensor.max;
@@ -237,7 +237,7 @@ fn constant_input(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::ConstantInput, Certain, Weight::Blocks, message, action)
 }
 
-fn input_not_normalised(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn input_not_normalised(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     if facts.model.as_ref().is_some_and(|model| model.normalises_first) {
         return None;
     }
@@ -258,7 +258,7 @@ fn input_not_normalised(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
 
 // The loss function
 
-fn softmax_twice(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn softmax_twice(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_probabilities)?;
     let confidence = if function.name == "cross_entropy" { Certain } else { Likely };
     let message = format!("`{}` expects logits, but gets probabilities", function.name);
@@ -266,18 +266,18 @@ fn softmax_twice(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::SoftmaxTwice, confidence, Weight::Explains, message, action)
 }
 
-fn no_log_softmax(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn no_log_softmax(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_no_log_probabilities)?;
     let message = format!("`{}` expects log-probabilities, but gets something else", function.name);
     let action = "put `log_softmax` before it, or use `cross_entropy`";
     cause(Diagnosis::NoLogSoftmax, Certain, Weight::Blocks, message, action)
 }
 
-fn shapes_differ(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn shapes_differ(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.shapes_differ)?;
     let shapes: Vec<String> = function.shapes.iter().map(|shape| format!("{shape:?}")).collect();
     let message = format!(
-        "`{}` compares shapes {}: each prediction with every truth",
+        "`{}` broadcasts the shapes {}: it compares every prediction with every target",
         function.name,
         shapes.join(" and ")
     );
@@ -285,7 +285,7 @@ fn shapes_differ(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::ShapesDiffer, Certain, Weight::Explains, message, action)
 }
 
-fn loss_summed(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn loss_summed(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function =
         facts.loss_function.as_ref().filter(|function| function.differentiated_sum && function.terms > 1)?;
     let message = format!(
@@ -296,7 +296,7 @@ fn loss_summed(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::LossSummed, Certain, Weight::Explains, message, action)
 }
 
-fn initial_loss(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn initial_loss(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let function = facts.loss_function.as_ref()?;
     let expected = match (function.name.as_str(), function.classes) {
         ("cross_entropy" | "nll_loss", Some(classes)) if classes > 1 => (classes as f64).ln(),
@@ -326,7 +326,7 @@ fn initial_loss(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
 
 // Parameters, gradients, updates
 
-fn nothing_trainable(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn nothing_trainable(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let model = facts.model.as_ref()?;
     let all = model.parameters.tensors;
     if all == 0 || model.frozen.tensors < all {
@@ -337,7 +337,7 @@ fn nothing_trainable(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::NothingTrainable, Certain, Weight::Blocks, message, action)
 }
 
-fn loss_without_graph(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn loss_without_graph(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     facts.updates.as_ref().filter(|updates| updates.loss_without_graph)?;
     let message = "the loss depends on no parameter: the graph is cut everywhere";
     let action =
@@ -345,7 +345,7 @@ fn loss_without_graph(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::DetachedFromLoss, Certain, Weight::Blocks, message, action)
 }
 
-fn no_backward(Seen { evidence, facts, learning }: Seen<'_>) -> Option<Cause> {
+fn no_backward(RuleInput { evidence, facts, learning }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let called = facts.model.as_ref().is_some_and(|model| model.parameters.tensors > 0);
     let learned = learning.learned == Learned::ToTarget || learning.learned == Learned::Partly;
@@ -368,7 +368,7 @@ fn no_backward(Seen { evidence, facts, learning }: Seen<'_>) -> Option<Cause> {
     )
 }
 
-fn optimizer_never_steps(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn optimizer_never_steps(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let (updates, model) = (facts.updates.as_ref()?, facts.model.as_ref()?);
     let moved = updates.unmoved.tensors
         < model.parameters.tensors - model.frozen.tensors.min(model.parameters.tensors);
@@ -389,7 +389,7 @@ fn optimizer_never_steps(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause
     )
 }
 
-fn optimizer_of_other_parameters(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn optimizer_of_other_parameters(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let (updates, model) = (facts.updates.as_ref()?, facts.model.as_ref()?);
     let (optimized, foreign) = (updates.optimized.tensors, updates.foreign.tensors);
     if optimized == 0 || foreign < optimized || model.parameters.tensors == 0 {
@@ -418,20 +418,20 @@ fn idle(
     cause(diagnosis, Certain, weight, format!("{what}: {}", share_in_words(group, all)), action)
 }
 
-fn not_in_optimizer(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn not_in_optimizer(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action = "pass them to the optimizer, or set `requires_grad` to false if they should stay frozen";
     idle(Diagnosis::NotInOptimizer, &updates.not_in_optimizer, facts, "no optimizer has", action)
 }
 
-fn detached_from_loss(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn detached_from_loss(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action =
-        "look for `detach()`, `.data`, `no_grad` and NumPy in the forward pass; unused layers can go";
+        "look for `detach()`, `.data`, `no_grad` and NumPy in the forward pass; remove unused layers";
     idle(Diagnosis::DetachedFromLoss, &updates.without_gradient, facts, "no gradient ever reaches", action)
 }
 
-fn zero_gradients(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn zero_gradients(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action =
         "look for dead units (a large learning rate, inputs far from 0) and for a loss that is masked";
@@ -440,7 +440,7 @@ fn zero_gradients(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     Some(Cause { weight: if idle.weight == Weight::Blocks { Weight::Explains } else { idle.weight }, ..idle })
 }
 
-fn unmoved_parameters(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn unmoved_parameters(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let explained =
         updates.not_in_optimizer.tensors + updates.without_gradient.tensors + updates.zero_gradient.tensors;
@@ -451,7 +451,7 @@ fn unmoved_parameters(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     idle(Diagnosis::UnmovedParameters, &updates.unmoved, facts, "never changed", action)
 }
 
-fn frozen_layers(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn frozen_layers(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let model = facts.model.as_ref()?;
     if model.frozen.tensors == 0 {
         return None;
@@ -468,7 +468,7 @@ fn frozen_layers(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
     }
 }
 
-fn gradients_not_zeroed(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn gradients_not_zeroed(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let (stale, steps) = (updates.stale_gradients, updates.optimizer_steps);
     if stale == 0 || 2 * stale < steps.saturating_sub(1) {
@@ -479,7 +479,7 @@ fn gradients_not_zeroed(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::GradientsNotZeroed, Certain, Weight::Blocks, message, action)
 }
 
-fn gradients_clipped_away(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn gradients_clipped_away(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let (norm, left) = clipped_away(updates)?;
     let message = format!("gradients with a norm of {} are cut to {}", number(norm), number(left));
@@ -493,7 +493,7 @@ fn clipped_away(updates: &Updates) -> Option<(f64, f64)> {
     (left < CLIPPED_SHARE * norm && left < CLIPPED_NORM).then_some((norm, left))
 }
 
-fn learning_rate_too_high(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn learning_rate_too_high(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let ratio = facts.updates.as_ref()?.update_ratio?;
     let thrown = learning.worst > SPIKE * learning.first;
     if ratio < UPDATE_RATIO_HIGH || !(failed(learning) || thrown) {
@@ -512,7 +512,7 @@ fn learning_rate_too_high(Seen { facts, learning, .. }: Seen<'_>) -> Option<Caus
     cause(Diagnosis::LearningRateTooHigh, confidence, weight, message, action)
 }
 
-fn learning_rate_too_low(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn learning_rate_too_low(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let ratio = updates.update_ratio?;
     let has_gradients = updates.gradient_norm.is_some_and(|norm| norm > 0.0);
@@ -535,7 +535,7 @@ fn learning_rate_too_low(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause
 
 // Modes
 
-fn evaluation_mode(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
+fn evaluation_mode(RuleInput { facts, .. }: RuleInput<'_>) -> Option<Cause> {
     let model = facts.model.as_ref().filter(|model| model.switched_off > 0)?;
     let message = format!(
         "{} of {} dropout and batch-norm modules were in evaluation mode while the model trained",
@@ -546,7 +546,7 @@ fn evaluation_mode(Seen { facts, .. }: Seen<'_>) -> Option<Cause> {
     cause(Diagnosis::EvaluationMode, confidence, Weight::Warns, message, action)
 }
 
-fn dropout(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
+fn dropout(RuleInput { facts, learning, .. }: RuleInput<'_>) -> Option<Cause> {
     let model = facts.model.as_ref().filter(|model| model.dropout >= DROPOUT_HIGH)?;
     if !failed(learning) {
         return None;
@@ -561,7 +561,7 @@ fn dropout(Seen { facts, learning, .. }: Seen<'_>) -> Option<Cause> {
     )
 }
 
-fn crashed(Seen { evidence, .. }: Seen<'_>) -> Option<Cause> {
+fn crashed(RuleInput { evidence, .. }: RuleInput<'_>) -> Option<Cause> {
     let ending = &evidence.learned.ending;
     if ending.in_order || ending.timed_out {
         return None;

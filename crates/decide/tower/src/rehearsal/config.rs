@@ -16,7 +16,6 @@ pub struct Measured {
     pub peak_device_bytes: Option<u64>,
     /// The most that the allocator held of a device.
     pub peak_device_reserved_bytes: Option<u64>,
-    /// Seconds of a step.
     pub step_seconds: Option<f64>,
     /// Seconds until a further batch was loaded.
     pub batch_seconds: Option<f64>,

@@ -34,7 +34,6 @@ pub enum Learned {
 /// How the loss went, as means over one pass through the repeated batches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learning {
-    /// How much was learned.
     pub learned: Learned,
     /// Steps with a loss.
     pub steps: u64,

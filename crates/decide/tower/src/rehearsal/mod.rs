@@ -1,4 +1,4 @@
-//! Whether a model learns one batch, or a few, on the user's own script (REQUIREMENTS D9): from what the launch recorded
+//! Whether a model learns one batch, or a few, on the user's own script: from what the launch recorded
 //! to a verdict with a diagnosis. A hundred samples that cannot be overfitted mean that the code is wrong.
 //!
 //! `learning` measures how far the loss fell, against the best constant prediction; `causes` holds the symptoms that
@@ -122,9 +122,7 @@ pub struct LaunchEvidence {
     pub last_step: Option<Step>,
     /// The last step it committed.
     pub committed_step: Option<Step>,
-    /// The step it resumed from.
     pub resumed_from_step: Option<Step>,
-    /// How it ended.
     pub ending: Ending,
 }
 

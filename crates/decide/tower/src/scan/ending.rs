@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use regex::bytes::Captures;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 
 use super::escapes::Plain;
 use super::line;
-use super::pattern::Pattern;
+use crate::pattern::{Captured, Pattern};
 
 /// How the work looked when the stream ended, read from its last lines only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,11 +16,9 @@ pub struct StreamEnding {
     pub lost_losses: u64,
     /// The line of the latest of them, 1-based; 0 if there is none.
     pub lost_at: u64,
-    /// Its text.
     pub lost_text: String,
     /// The line, 1-based, of the latest count of epochs or steps, if it is complete (`12/12`) with its result; 0 if not.
     pub complete_at: u64,
-    /// Its text.
     pub complete_text: String,
     /// Whether any of the last lines gives a result of the work.
     pub has_results: bool,
@@ -55,9 +52,7 @@ pub struct Moment {
 pub struct LastWords {
     /// 1-based.
     pub line_number: u64,
-    /// Its text.
     pub text: String,
-    /// When it was written.
     pub written: Moment,
 }
 
@@ -243,11 +238,11 @@ pub(super) fn has_count(lines: &[u8]) -> bool {
 fn loss_is_finite(line: &[u8]) -> Option<bool> {
     let found = LOSS.captures(line)?;
     let value = found.get(6)?;
-    if HELD_OUT.is_match(&line[..found.get(3)?.start()]) {
+    if HELD_OUT.is_match(&line[..found.range(3)?.start]) {
         return None;
     }
-    let is_number = value.as_bytes().iter().any(u8::is_ascii_digit);
-    let is_zero = is_number && value.as_bytes().iter().all(|byte| matches!(byte, b'0' | b'.' | b','));
+    let is_number = value.iter().any(u8::is_ascii_digit);
+    let is_zero = is_number && value.iter().all(|byte| matches!(byte, b'0' | b'.' | b','));
     // A trainer that leaves out the NaN of a step reports a loss of zero for it.
     if is_zero {
         return LOST_GRADIENT.is_match(line).then_some(false);
@@ -266,13 +261,13 @@ pub(super) fn is_sound(line: &[u8]) -> bool {
 }
 
 /// Whether every count of the line has reached its total; `None` where there is no count.
-fn fraction<'a>(all: impl Iterator<Item = Captures<'a>>, at: usize, total: usize) -> Option<bool> {
+fn fraction<'a>(all: impl Iterator<Item = Captured<'a>>, at: usize, total: usize) -> Option<bool> {
     all.map(|found| number(&found, at) == number(&found, total) && number(&found, total) != Some(0))
         .reduce(|all, one| all && one)
 }
 
-fn number(found: &Captures<'_>, group: usize) -> Option<u64> {
-    std::str::from_utf8(found.get(group)?.as_bytes()).ok()?.parse().ok()
+fn number(found: &Captured<'_>, group: usize) -> Option<u64> {
+    std::str::from_utf8(found.get(group)?).ok()?.parse().ok()
 }
 
 /// Whether a count of epochs or steps in the lines ends further from its total than it moved from line to line, and before nine tenths of it.
@@ -280,7 +275,7 @@ pub(crate) fn falls_short<T: AsRef<str>>(lines: &[T]) -> bool {
     let mut latest: HashMap<Vec<u8>, [u64; 3]> = HashMap::new();
     for found in lines.iter().filter_map(|line| COUNT.captures(line.as_ref().as_bytes())) {
         let (Some(count), Some(total)) = (number(&found, 2), number(&found, 4)) else { continue };
-        let word = found[1].to_ascii_lowercase();
+        let Some(word) = found.get(1).map(<[u8]>::to_ascii_lowercase) else { continue };
         let stride = match latest.get(&word) {
             Some([before, stride, _]) if *before == count => *stride,
             Some([before, ..]) if *before < count => count - before,

@@ -2,7 +2,7 @@
 
 use super::evidence::OwnFrame;
 use super::line::{MAX_TEXT_BYTES, text_around};
-use super::pattern::Pattern;
+use crate::pattern::Pattern;
 
 /// A frame as Python prints it; that of a syntax error names no function.
 static FRAME: Pattern = Pattern::new(r#"file "([^"\n]+)", line (\d+)(?:, in ([^\n]+))?\s*$"#);
@@ -17,9 +17,7 @@ const SHOWN_PARTS: usize = 2;
 /// The frame in `line`, if it is in code of the user. `behind` begins with the end of that line.
 pub(super) fn own_frame(line: &[u8], line_number: u64, behind: &[u8]) -> Option<OwnFrame> {
     let found = FRAME.captures(line)?;
-    let part = |group: usize| {
-        found.get(group).map(|part| String::from_utf8_lossy(part.as_bytes()).trim().to_owned())
-    };
+    let part = |group: usize| found.get(group).map(|part| String::from_utf8_lossy(part).trim().to_owned());
     let path = part(1)?;
     if is_installed(path.as_bytes()) {
         return None;
@@ -28,7 +26,7 @@ pub(super) fn own_frame(line: &[u8], line_number: u64, behind: &[u8]) -> Option<
     if let Some(name) = part(3) {
         text.push_str(&format!(" in {name}"));
     }
-    if let Some(code) = code_below(&line[..found.get(0)?.start()], behind) {
+    if let Some(code) = code_below(&line[..found.range(0)?.start], behind) {
         text.push_str(&format!(": {code}"));
     }
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pattern::Pattern;
+use crate::pattern::Pattern;
 
 /// The longest text kept of a line.
 pub const MAX_TEXT_BYTES: usize = 480;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::compiled::{Compiled, Found, Owner};
+use super::automaton::Found;
+use super::compiled::Compiled;
 use trackway_core::TerminationReason;
 
 use super::ending;
@@ -11,7 +12,7 @@ use super::escapes::Plain;
 use super::evidence::{Handling, Hit, LogEvidence, Phase};
 use super::line;
 use super::traceback::TracebackState;
-use crate::signatures::{Role, RuleName, Signature, markers, numeric};
+use crate::signatures::{self, Role, RuleName, Signature, markers, numeric};
 
 /// Hits kept from the start of each signature's series; its latest hit is kept as well.
 pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
@@ -86,15 +87,10 @@ struct Series {
 }
 
 impl LogScanner {
-    /// A scanner at the start of a stream. The signatures are compiled once per process, on first use.
+    /// A scanner at the start of a stream. What finds the signatures is made once per process, on first use.
     #[must_use]
     pub fn new() -> Self {
         Self { pending: Vec::with_capacity(BLOCK_BYTES), ..Self::default() }
-    }
-
-    /// Compiles the signatures now, so that the first scan does not wait for it.
-    pub fn compile() {
-        Compiled::get();
     }
 
     /// Scans a whole log at once.
@@ -202,15 +198,19 @@ impl LogScanner {
         }
     }
 
-    fn visit_line(&mut self, line: &[u8], place: Place<'_>, owners: &[Owner]) {
-        for owner in owners {
-            let Owner::Signature(index) = owner else {
-                self.traceback.see(line, place.line_number, place.behind);
-                self.look_back(line, place.before);
-                continue;
-            };
-            if let Some(matched) = Compiled::get().confirm(*index, line) {
-                self.take_hit(*index, line, place, &matched);
+    /// Reads a line with literals of these phrases, in order. What is of tracebacks comes after all phrases.
+    fn visit_line(&mut self, line: &[u8], place: Place<'_>, owners: &[u16]) {
+        // A line's frame is known before its hits.
+        if owners.last().is_some_and(|last| signatures::number_of(*last).is_none()) {
+            self.traceback.see(line, place.line_number, place.behind);
+            self.look_back(line, place.before);
+        }
+        for phrases in
+            owners.chunk_by(|one, next| signatures::number_of(*one) == signatures::number_of(*next))
+        {
+            let Some(number) = signatures::number_of(phrases[0]) else { continue };
+            if let Some(matched) = Compiled::get().confirm(number, phrases, line) {
+                self.take_hit(number, line, place, &matched);
             }
         }
     }

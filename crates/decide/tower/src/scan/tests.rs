@@ -1,23 +1,7 @@
-use super::pattern::Pattern;
 use super::*;
-use crate::signatures;
 
 fn names(evidence: &LogEvidence) -> Vec<&str> {
     evidence.hits.iter().map(|hit| hit.signature.as_str()).collect()
-}
-
-/// Proves that every pattern of the tables compiles, that each has literals to be found by, and that names are unique.
-#[test]
-fn the_tables_are_well_formed() {
-    let mut seen = std::collections::BTreeSet::new();
-    for signature in signatures::all() {
-        assert!(seen.insert(signature.name), "`{}` stands twice", signature.name);
-        for pattern in [signature.pattern].into_iter().chain(signature.unless) {
-            let _ = Pattern::new(pattern).as_str();
-        }
-        let literals = super::literals::required(signature.pattern);
-        assert!(literals.is_some_and(|all| all.iter().all(|one| one.len() > 1)), "`{}`", signature.name);
-    }
 }
 
 /// Proves that the answer does not depend on how the bytes arrive, nor on line ends.
@@ -183,18 +167,4 @@ fn statements_about_the_past_do_not_conclude() {
         let hit = evidence.hits.iter().find(|hit| hit.signature.as_str() == "scheduler.time_limit").unwrap();
         assert_eq!((hit.handling, hit.conclusive), (handling, conclusive), "{log}");
     }
-}
-
-/// Proves that the literals derived from an expression are in every match, through options, branches and gaps.
-#[test]
-fn literals_are_required_by_their_expression() {
-    let text = |pattern: &str| {
-        let literals = super::literals::required(pattern)?;
-        Some(literals.into_iter().map(|one| String::from_utf8(one).unwrap()).collect::<Vec<_>>())
-    };
-    assert_eq!(text(r"\bDisk (quota|is full)\b").unwrap(), ["disk is ", "disk quo"]);
-    assert_eq!(text(r"loss[^\n]{0,40} diverged").unwrap(), [" diverge"]);
-    assert_eq!(text(r"no spaces? left").unwrap(), ["no space"]);
-    assert_eq!(text(r"errno \d+|EIO").unwrap(), ["eio", "errno "]);
-    assert_eq!(text(r"\d+ ?\w*"), None);
 }

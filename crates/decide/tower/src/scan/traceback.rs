@@ -3,50 +3,9 @@
 use super::evidence::{OwnFrame, Phase, TracebackEnd};
 use super::frame;
 use super::line::MAX_TEXT_BYTES;
-use super::pattern::Pattern;
+use crate::pattern::Pattern;
 
-/// Literals of the lines that this module reads.
-pub(super) const LITERALS: &[&str] = &[
-    ", line ",
-    ", in ",
-    " in <module>",
-    ".py in ",
-    ".pyx in ",
-    ".pxi in ",
-    "traceback (most recent call last)",
-    "in thread ",
-    "never retrieved",
-    "logging error",
-    "process-",
-    "poolworker-",
-    "compute_metrics(",
-    "evaluate(",
-    "_score(",
-    "metric.compute(",
-    "metrics.compute(",
-    "evaluate.load(",
-    "load_metric(",
-    "corpus_bleu(",
-    ".loadres(",
-    "torch.load(",
-    "load_state_dict(",
-    "load_checkpoint(",
-    "load_weights(",
-    "from_checkpoint(",
-    ".restore(",
-    "pin_memory",
-    "hostalloc(",
-    "mallochost(",
-    "hostregister(",
-    "torch.save(",
-    "save_checkpoint(",
-    "save_pretrained(",
-    "._nn.cross_entropy_loss(",
-    "._nn.nll_loss",
-    "torch.embedding(",
-    "randomsampler(dataset",
-];
-/// How far before a traceback its announcement is.
+// How far before a traceback its announcement is.
 const ANNOUNCED_LINES: u64 = 2;
 
 /// A frame further back than this belongs to another traceback. Interleaved ranks and quoted code fit in between.
@@ -193,7 +152,7 @@ pub(super) struct TracebackState {
 }
 
 impl TracebackState {
-    /// Takes in a line that holds one of [`LITERALS`], with what is behind it.
+    /// Takes in a line that holds one of the literals of tracebacks (`markers.toml`), with what is behind it.
     pub(super) fn see(&mut self, line: &[u8], line_number: u64, behind: &[u8]) {
         if ASIDE.is_match(line) {
             self.aside_at = Some(line_number);
@@ -268,7 +227,7 @@ impl TracebackState {
         let innermost = self.own_frame.as_ref().filter(|own| own.line_number == open.line_number)?;
         let (_, code) = innermost.text.split_once(": ")?;
         let raised = RAISE.captures(code.as_bytes())?;
-        let name = raised.get(1).map_or(b"AssertionError".as_slice(), |name| name.as_bytes());
+        let name = raised.get(1).unwrap_or(b"AssertionError");
         let is_of_package = memchr::memchr_iter(b'.', name).count() > 1;
         let class = name.rsplit(|byte| *byte == b'.').next().unwrap_or(name);
         let is_other = is_of_package || is_report(line, class) || memchr::memmem::find(line, class).is_none();

@@ -1,35 +1,28 @@
 //! What the programs of this field print when something ends, as data.
 //!
 //! A [`Signature`] describes a *mechanism* (a kernel that kills, a library that reports ENOSPC, a scheduler that
-//! cancels), never one program's one line. Each family of mechanisms has its own table. The tables have the meaning of
-//! a line alone; `classify` decides what it means beside other lines.
+//! cancels), never one program's one line. Each family of mechanisms has its own table, a TOML file in this folder, of
+//! which `build/` makes Rust when the crate is built. The tables have the meaning of a line alone; `classify` decides
+//! what it means beside other lines.
+//!
+//! A signature has `phrases`, one a line: a regular expression, and a line in which it is what is found first. A phrase
+//! without such an example is dead, and a test fails. `unless` has what rules a line out, each with a line that only it
+//! rules out; `near` has lines like those that match, which do not.
 
-mod budget;
-pub(crate) mod checkpoint;
-pub(crate) mod code;
-pub(crate) mod collective;
-pub(crate) mod completion;
-pub(crate) mod data;
-pub(crate) mod early_stop;
 pub mod engine;
-pub(crate) mod evaluator;
-pub(crate) mod exception_names;
-pub(crate) mod markers;
-mod memory_device;
-pub(crate) mod memory_host;
-pub(crate) mod network;
-pub(crate) mod node;
-pub(crate) mod numeric;
-pub(crate) mod operator;
+mod named;
 mod rule_name;
-pub(crate) mod scheduler;
-mod schema;
-pub(crate) mod storage;
+#[cfg(test)]
+mod tests;
 
 use std::str::FromStr;
 
 use trackway_core::{TerminationReason, UnknownWord};
 
+pub(crate) use named::{
+    checkpoint, code, collective, completion, data, early_stop, evaluator, exception_names, markers,
+    memory_host, network, node, numeric, operator, scheduler,
+};
 pub use rule_name::RuleName;
 
 /// What a line that matches a signature means for the end.
@@ -65,70 +58,41 @@ pub struct Signature {
     pub role: Role,
     /// Whether the line, unhandled and uncontradicted, admits no other reading.
     pub conclusive: bool,
-    /// The regular expression that confirms; ASCII, case-insensitive unless it contains `(?-i:…)`.
-    pub pattern: &'static str,
-    /// A line that matches this too is not a hit.
-    pub unless: Option<&'static str>,
+    /// The number of its first phrase among those of all signatures.
+    pub(crate) first_phrase: u16,
+    /// What it is seen by: regular expressions; ASCII, case-insensitive unless they contain `(?-i:…)`.
+    pub phrases: &'static [&'static str],
+    /// A line that has one of these too is not a hit.
+    pub unless: &'static [Exception],
 }
 
-impl Signature {
-    const fn new(name: &'static str, reason: TerminationReason, role: Role, pattern: &'static str) -> Self {
-        Self { name: RuleName(name), reason, role, conclusive: false, pattern, unless: None }
+/// What rules a line out.
+#[derive(Debug, Clone, Copy)]
+pub struct Exception {
+    /// As in [`Signature::phrases`].
+    pub phrase: &'static str,
+    /// Lower-case literals of which every match has one, where it has any.
+    pub(crate) literals: &'static [&'static [u8]],
+}
+
+impl Exception {
+    /// Whether the line, in lower case, may have the phrase.
+    pub(crate) fn may_be_in(&self, lowered: &[u8]) -> bool {
+        let has = |literal: &&[u8]| memchr::memmem::find(lowered, literal).is_some();
+        self.literals.is_empty() || self.literals.iter().any(has)
     }
-
-    const fn conclusive(mut self) -> Self {
-        self.conclusive = true;
-        self
-    }
-
-    const fn unless(mut self, pattern: &'static str) -> Self {
-        self.unless = Some(pattern);
-        self
-    }
 }
 
-const fn verdict(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
-    Signature::new(name, reason, Role::Verdict, pattern)
-}
-
-const fn cause(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
-    Signature::new(name, reason, Role::Cause, pattern)
-}
-
-const fn consequence(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
-    Signature::new(name, reason, Role::Consequence, pattern)
-}
-
-const fn hint(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
-    Signature::new(name, reason, Role::Hint, pattern)
-}
-
-/// Every family. Within one line, the signature of the earlier family is tried first.
-const FAMILIES: &[&[Signature]] = &[
-    operator::SIGNATURES,
-    scheduler::SIGNATURES,
-    node::SIGNATURES,
-    memory_device::SIGNATURES,
-    memory_host::SIGNATURES,
-    storage::SIGNATURES,
-    checkpoint::SIGNATURES,
-    numeric::SIGNATURES,
-    schema::SIGNATURES,
-    data::SIGNATURES,
-    budget::SIGNATURES,
-    evaluator::SIGNATURES,
-    collective::SIGNATURES,
-    network::SIGNATURES,
-    early_stop::SIGNATURES,
-    completion::SIGNATURES,
-    exception_names::SIGNATURES,
-    code::SIGNATURES,
-    markers::SIGNATURES,
-];
+include!(concat!(env!("OUT_DIR"), "/signatures.rs"));
 
 /// Every signature, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Signature> {
-    FAMILIES.iter().flat_map(|family| family.iter())
+    SIGNATURES.iter()
+}
+
+/// The number of the signature that has the phrase of this number; `None` for what is of tracebacks.
+pub(crate) fn number_of(phrase: u16) -> Option<u16> {
+    SIGNATURE_OF.get(usize::from(phrase)).copied()
 }
 
 impl RuleName {

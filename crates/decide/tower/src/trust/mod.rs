@@ -53,7 +53,6 @@ const NON_FINITE: &str = Detector::NonFinite.as_str();
 /// When a loss was not to be trusted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Episode {
-    /// Its first step.
     pub first_step: Step,
     /// The loss there.
     pub value: f64,

@@ -14,7 +14,6 @@ const WEIGHTS_PART: u64 = 50;
 pub struct LostTensor {
     /// Which of the files of the checkpoint it is in.
     pub file: usize,
-    /// Its name.
     pub name: String,
     /// The first such value.
     pub value: String,
@@ -27,7 +26,6 @@ pub struct LostTensor {
 /// What the values in a checkpoint show, as far as they can be read without loading it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadTensors {
-    /// How many tensors are finite.
     pub finite: usize,
     /// Those with a value that is NaN or infinite.
     pub non_finite: Vec<LostTensor>,
@@ -68,7 +66,6 @@ pub struct ReadCheckpoint {
     pub judged: Judged,
     /// Whether the losses are of the attempt that wrote it.
     pub is_own: bool,
-    /// What was read.
     pub tensors: ReadTensors,
 }
 

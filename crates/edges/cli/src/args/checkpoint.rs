@@ -1,5 +1,7 @@
 use clap::{Args, Subcommand};
 
+use super::values::{DeletionArgs, Seconds};
+
 #[derive(Debug, Subcommand)]
 pub enum CheckpointCommand {
     /// List checkpoints, newest first: state, size, shared files, location, pins
@@ -67,7 +69,7 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
         #[command(flatten)]
         subject: CheckpointSubject,
         /// Also remove a pin that protects a registered model version
-        #[arg(long)]
+        #[arg(long, short = 'f')]
         force: bool,
     },
     /// Decide that a checkpoint is not unsafe: a resume may take it, and nothing marks it again
@@ -147,19 +149,15 @@ pub struct PinArgs {
     pub until: Option<String>,
     /// Lifetime of the pin, such as `2h`
     #[arg(long = "for", value_name = "DURATION")]
-    pub lasting: Option<String>,
+    pub lasting: Option<Seconds>,
 }
 
 #[derive(Debug, Args)]
 pub struct GcArgs {
     #[command(flatten)]
     pub subject: CheckpointSubject,
-    /// Only show what would be deleted (default)
-    #[arg(long, conflicts_with = "yes")]
-    pub dry_run: bool,
-    /// Delete
-    #[arg(long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub deletion: DeletionArgs,
     /// Keep the N newest, at least two [default: `checkpoint.keep` of the run file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_last: Option<u32>,
@@ -171,5 +169,5 @@ pub struct GcArgs {
     pub keep_best: Option<String>,
     /// Delete suspect, orphaned and incomplete checkpoints older than this
     #[arg(long, value_name = "DURATION", default_value = "24h")]
-    pub older_than: String,
+    pub older_than: Seconds,
 }

@@ -9,7 +9,7 @@ use super::one_of;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway eval cross-validate trackway.toml                5 folds
-  trackway eval cross-validate trackway.toml --folds 10 --by stratified
+  trackway eval cross-validate trackway.toml --folds 10 --strategy stratified
   trackway eval cross-validate trackway.toml --set run.seed=7 --json
 
 The rows of `[data.train]` are divided into folds. For each, the run file is trained on the other folds and its checkpoint \
@@ -24,14 +24,14 @@ pub struct CrossValidateArgs {
     /// Number of folds
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub folds: usize,
-    /// What folds are made by [default: group if `[data.train]` has a `group`, otherwise hash]
-    #[arg(long, value_parser = one_of(&SPLIT_METHODS))]
-    pub by: Option<SplitMethod>,
+    /// Split strategy of the folds [default: group if `[data.train]` has a `group`, otherwise hash]
+    #[arg(long, value_name = "STRATEGY", value_parser = one_of(&SPLIT_METHODS))]
+    pub strategy: Option<SplitMethod>,
     /// Random seed of the folds
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
     /// Folder for the rows of the folds [default: NAME-folds, next to the run file]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short = 'o', value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]

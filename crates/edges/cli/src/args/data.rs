@@ -5,6 +5,7 @@ use trackway_flows::data::clean::{Duplicates, Protection};
 use trackway_flows::data::split::SplitMethod;
 use trackway_formats::runfile::DecimalMark;
 
+use super::values::DeletionArgs;
 use super::{Word, one_of};
 
 #[derive(Debug, Subcommand)]
@@ -13,8 +14,8 @@ pub enum DataCommand {
     #[command(after_help = "Examples:
   trackway data profile train.parquet
   trackway data profile train.csv --label income --json
-  trackway data profile 'data/*.csv' --columns age,workclass,income --missing '?'
-  trackway data profile train.parquet --save train.profile.json   for drift without the data")]
+  trackway data profile 'data/*.csv' --column-names age,workclass,income --missing '?'
+  trackway data profile train.parquet --out train.profile.json   for drift without the data")]
     Profile(ProfileArgs),
     /// Infer a schema from data, to edit and to validate later data against
     #[command(after_help = "Examples:
@@ -29,7 +30,7 @@ pub enum DataCommand {
     /// Check data quality: columns, rows, labels, personal data, groups; exits with 3 if a check blocks
     #[command(after_help = "Examples:
   trackway data check train.parquet --label income --against test.parquet
-  trackway data check train.csv --label hired --group-by sex,race --json
+  trackway data check train.csv --label hired --fairness sex,race --json
   trackway data check users.parquet --sign-off approved.toml   who approved what
   trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
     Check(Box<CheckArgs>),
@@ -39,7 +40,7 @@ pub enum DataCommand {
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
   trackway data drift --reference snapshot:train --current new.parquet   its data is not read
-  trackway data drift --reference train.parquet --current new.parquet --skip batch --skip source
+  trackway data drift --reference train.parquet --current new.parquet --ignore batch,source
   trackway data drift --reference train.parquet --current new.parquet --joint   multivariate drift
   trackway data drift --reference train.parquet --current new.parquet --fail-on warn")]
     Drift(DriftArgs),
@@ -50,7 +51,7 @@ pub enum DataCommand {
 
 Examples:
   trackway data leakage --train train.parquet --test test.parquet --label income
-  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at
+  trackway data leakage --train train.csv --test test.csv --group-by user_id --time created_at
   trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts \\
     --label income
   trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
@@ -70,7 +71,7 @@ Examples:
   trackway data snapshot data/train --name train
   trackway data snapshot 's3://bucket/train/*.parquet' --name train --label income
   trackway data snapshot images/ --keep-bytes --name images   keep the files, to restore them
-  trackway data snapshot restore images restored/
+  trackway data snapshot restore images --out restored/
   trackway data snapshot images/ --json
 
 A path that is called like a command below is written with a folder: ./restore.")]
@@ -88,14 +89,13 @@ A path that is called like a command below is written with a folder: ./restore."
     /// Split rows into parts, folds and nested subsets; deterministic and verified to be disjoint
     #[command(after_help = "Examples:
   trackway data split all.parquet --parts train=0.8,test=0.2 --out split
-  trackway data split all.csv --by stratified-group --label income --group household \\
-    --parts train=0.8,test=0.2 --folds 5 --out split --write
+  trackway data split all.csv --strategy stratified-group --label income --group-by household \\
+    --parts train=0.8,test=0.2 --folds 5 --out split --write-rows
   trackway data split train.parquet --rungs 1%,10%,100% --out rungs")]
     Split(SplitArgs),
     /// Write a table without duplicates, invalid rows and personal data, with an account of every row
     #[command(
-        after_help = "The rows read are the rows written, the duplicates left out and the rows in the quarantine; if they do not add up, \
-nothing is written.
+        after_help = "Rows read = rows written + duplicates dropped + rows quarantined; if they do not add up, nothing is written.
 
 Examples:
   trackway data clean raw.csv --out clean.parquet
@@ -112,9 +112,9 @@ Examples:
 
 Examples:
   trackway data as-of --left labels.parquet --right features.parquet --on user --left-time at \\
-    --right-time updated joined.parquet
+    --right-time updated --out joined.parquet
   trackway data as-of --left labels.csv --right features.csv --on user,shop --left-time at \\
-    --right-time at --strict --tolerance 30d out.csv")]
+    --right-time at --exclude-same-time --max-age 30d --out out.csv")]
     AsOf(AsOfArgs),
     /// Compare the feature values of the same keys in training and serving (train/serve skew); exits with 3 if a column
     /// is skewed
@@ -132,7 +132,7 @@ pub struct InferArgs {
     #[command(flatten)]
     pub strict: StrictArgs,
     /// Write to this file instead of stdout; an existing file is not overwritten
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'o', value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
@@ -159,11 +159,11 @@ pub struct CheckArgs {
     /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Group columns, such as sex or age band: reports row counts and label rates per group
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    /// Columns of protected groups, such as sex or age band: reports row counts and label rates per group
+    #[arg(long = "fairness", value_name = "COLUMNS", value_delimiter = ',')]
     pub group_by: Vec<String>,
-    /// Column that does not count when rows are compared, besides identifiers; repeatable
-    #[arg(long, value_name = "COLUMN")]
+    /// Columns that do not count when rows are compared, besides identifiers
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub ignore: Vec<String>,
     /// Data that the model will be used on: labels and categories that are new there are reported
     #[arg(long, num_args = 1.., value_name = "PATH")]
@@ -203,14 +203,14 @@ pub struct DriftArgs {
     /// Target column (label shift is reported separately)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Column not to compare; repeatable. Identifiers, times and free texts are set apart anyway
-    #[arg(long, value_name = "COLUMN")]
+    /// Columns not to compare; identifiers, times and free texts are set apart anyway
+    #[arg(long = "ignore", value_name = "COLUMNS", value_delimiter = ',')]
     pub skip: Vec<String>,
     /// Train a domain classifier to detect multivariate drift; needs the rows of both data sets
     #[arg(long)]
     pub joint: bool,
     /// Exit with 3 from this verdict on
-    #[arg(long, value_name = "VERDICT", value_enum, default_value_t = FailOn::Block)]
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = FailOn::Block)]
     pub fail_on: FailOn,
     /// Compare numeric columns on all rows instead of a sample of at least 200,000
     #[arg(long)]
@@ -233,19 +233,19 @@ pub struct LeakageArgs {
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
     /// Group column whose values must not appear in both, such as a user id
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long = "group-by", value_name = "COLUMN")]
     pub group: Option<String>,
     /// Timestamp column: test rows must be later than training rows
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
-    /// Column that does not count when rows are compared, besides identifiers; repeatable
-    #[arg(long, value_name = "COLUMN")]
+    /// Columns that do not count when rows are compared, besides identifiers
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub ignore: Vec<String>,
     /// Run only these checks [default: all]
-    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Skip these checks
-    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub skip: Vec<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -292,15 +292,15 @@ pub enum SnapshotCommand {
     /// Write the files of a snapshot into a new or empty folder, each verified; exits with 7 if bytes are missing or
     /// different
     #[command(after_help = "Examples:
-  trackway data snapshot restore train restored/train
-  trackway data snapshot restore 3f9a81c2 restored --json")]
+  trackway data snapshot restore train --out restored/train
+  trackway data snapshot restore 3f9a81c2 --out restored --json")]
     Restore {
         /// Snapshot (name, id or prefix of an id)
         #[arg(value_name = "SNAPSHOT")]
         snapshot: String,
         /// Folder, which must not exist or be empty
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
+        #[arg(long, short = 'o', value_name = "DIR")]
+        out: PathBuf,
     },
     /// Send a snapshot with its bytes to an object store; what is there already is not sent again
     #[command(after_help = "Examples:
@@ -319,7 +319,7 @@ Credentials come from the environment, as for checkpoints.")]
     /// Bring a snapshot with its bytes from an object store into this home, each file verified
     #[command(after_help = "Examples:
   trackway data snapshot pull train s3://data/snapshots
-  trackway data snapshot restore train restored/train")]
+  trackway data snapshot restore train --out restored/train")]
     Pull {
         /// Snapshot at the URL (name, id or prefix of an id)
         #[arg(value_name = "SNAPSHOT")]
@@ -331,7 +331,7 @@ Credentials come from the environment, as for checkpoints.")]
     /// Hash the kept bytes of a snapshot again; exits with 7 and names what is missing or different
     #[command(after_help = "Examples:
   trackway data snapshot verify train
-  trackway data snapshot verify train --at s3://data/snapshots
+  trackway data snapshot verify train --url s3://data/snapshots
   trackway data snapshot verify 3f9a81c2 --json")]
     Verify {
         /// Snapshot (name, id or prefix of an id)
@@ -339,39 +339,37 @@ Credentials come from the environment, as for checkpoints.")]
         snapshot: String,
         /// Verify the bytes in this object store instead, which reads all of them
         #[arg(long, value_name = "URL")]
-        at: Option<String>,
+        url: Option<String>,
     },
-    /// Let snapshots keep no bytes any more and delete what no other snapshot needs; their record, profile and names stay
+    /// Delete the kept bytes of snapshots unless another snapshot needs them; their record, profile and names stay
     #[command(after_help = "Examples:
   trackway data snapshot expire train              what would be deleted
   trackway data snapshot expire train 3f9a81c2 --yes
-  trackway data snapshot expire train --at s3://data/snapshots --yes")]
+  trackway data snapshot expire train --url s3://data/snapshots --yes")]
     Expire {
         /// Snapshots (name, id or prefix of an id)
         #[arg(required = true, value_name = "SNAPSHOT")]
         snapshots: Vec<String>,
         /// Delete the snapshots in this object store instead, and what no other snapshot there needs
         #[arg(long, value_name = "URL")]
-        at: Option<String>,
-        /// Delete; otherwise this is a dry run
-        #[arg(long)]
-        yes: bool,
+        url: Option<String>,
+        #[command(flatten)]
+        deletion: DeletionArgs,
     },
     /// Delete kept bytes that no snapshot needs, such as those of a command that was killed
     #[command(after_help = "Examples:
   trackway data snapshot gc
   trackway data snapshot gc --yes")]
     Gc {
-        /// Delete; otherwise this is a dry run
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        deletion: DeletionArgs,
     },
 }
 
 /// Split strategy.
 pub(super) const SPLIT_METHODS: [Word<SplitMethod>; 5] = [
     ("hash", SplitMethod::Hash, "By hash of the row or of --key: equal rows stay together"),
-    ("group", SplitMethod::Group, "Whole groups (--group)"),
+    ("group", SplitMethod::Group, "Whole groups (--group-by)"),
     ("stratified", SplitMethod::Stratified, "Equal label fractions in every part (--label)"),
     (
         "stratified-group",
@@ -387,14 +385,14 @@ pub struct SplitArgs {
     pub table: TableArgs,
     #[command(flatten)]
     pub strict: StrictArgs,
-    /// Split strategy [default: group with --group, time with --time, otherwise hash]
-    #[arg(long, value_parser = one_of(&SPLIT_METHODS))]
-    pub by: Option<SplitMethod>,
+    /// Split strategy [default: group with --group-by, time with --time, otherwise hash]
+    #[arg(long, value_name = "STRATEGY", value_parser = one_of(&SPLIT_METHODS))]
+    pub strategy: Option<SplitMethod>,
     /// Parts and their fractions, which sum to 1: `train=0.8,test=0.2`
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     pub parts: Vec<String>,
     /// Number of cross-validation folds of the first part
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "N")]
     pub folds: Option<usize>,
     /// Key column that identifies a row [default: all columns]
     #[arg(long, value_name = "COLUMN")]
@@ -403,7 +401,7 @@ pub struct SplitArgs {
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
     /// Group column whose values stay in one part, such as a user id
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long = "group-by", value_name = "COLUMN")]
     pub group: Option<String>,
     /// Timestamp column
     #[arg(long, value_name = "COLUMN")]
@@ -415,16 +413,16 @@ pub struct SplitArgs {
     #[arg(long, value_name = "FRACTIONS", value_delimiter = ',')]
     pub rungs: Vec<String>,
     /// Output folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short = 'o', value_name = "DIR")]
     pub out: PathBuf,
     /// Also write the rows of each part as a Parquet file
     #[arg(long)]
-    pub write: bool,
+    pub write_rows: bool,
 }
 
 /// What becomes of a row that equals an earlier one.
 const DUPLICATES: [Word<Duplicates>; 2] =
-    [("drop", Duplicates::Drop, "It is left out"), ("keep", Duplicates::Keep, "It is written, and counted")];
+    [("drop", Duplicates::Drop, "Leave it out"), ("keep", Duplicates::Keep, "Write it, and count it")];
 
 /// What becomes of a column with personal data.
 const PROTECTIONS: [Word<Protection>; 3] = [
@@ -444,7 +442,7 @@ pub struct CleanArgs {
     #[command(flatten)]
     pub strict: StrictArgs,
     /// Cleaned table (.parquet, .csv, .tsv, .jsonl)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'o', value_name = "FILE")]
     pub out: PathBuf,
     /// Rows that are set aside, with the reason of each [default: OUT with `.quarantine` before its extension]
     #[arg(long, value_name = "FILE")]
@@ -455,7 +453,7 @@ pub struct CleanArgs {
     /// SQL condition; rows for which it is false are set aside; repeatable
     #[arg(long, value_name = "SQL")]
     pub rule: Vec<String>,
-    /// What becomes of rows that equal an earlier one in every cell
+    /// How to treat rows that equal an earlier row in every cell
     #[arg(long, value_name = "WHAT", value_parser = one_of(&DUPLICATES), default_value = "drop")]
     pub duplicates: Duplicates,
     /// Search for personal data and protect the columns that have some
@@ -483,7 +481,7 @@ pub struct AsOfArgs {
     /// Rows with a time, such as labels: files, globs or folders
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub left: Vec<String>,
-    /// Rows that are known since a time, such as features
+    /// Rows that become known at a time, such as features
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub right: Vec<String>,
     /// Key columns, which both sides have
@@ -492,31 +490,31 @@ pub struct AsOfArgs {
     /// Time of a left row: a timestamp or a whole number
     #[arg(long, value_name = "COLUMN")]
     pub left_time: String,
-    /// Time since when a right row is known
+    /// Time at which a right row becomes known
     #[arg(long, value_name = "COLUMN")]
     pub right_time: String,
     /// Take only right rows from before the left row's time, not those of the same time
-    #[arg(long)]
+    #[arg(long = "exclude-same-time")]
     pub strict: bool,
     /// How much older a right row may be: `30d` or `12h`, or a whole number for times that are whole numbers
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long = "max-age", value_name = "AGE")]
     pub tolerance: Option<String>,
     /// Joined table (.parquet, .csv, .tsv, .jsonl)
-    #[arg(value_name = "OUT")]
+    #[arg(long, short = 'o', value_name = "FILE")]
     pub out: PathBuf,
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// Exit with 3 if anything is left out, cut, renamed or read otherwise than it is written (`--strict` elsewhere)
-    #[arg(long)]
+    /// Exit with 3 if anything is left out, cut, renamed or read otherwise than it is written
+    #[arg(long = "strict")]
     pub strict_reading: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct SkewArgs {
-    /// Features as training has them: files, globs or folders
+    /// Features in training: files, globs or folders
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub train: Vec<String>,
-    /// Features as serving has them, such as a log of requests
+    /// Features in serving, such as a log of requests
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub serve: Vec<String>,
     /// Key columns, which both sides have
@@ -528,7 +526,7 @@ pub struct SkewArgs {
     /// Relative difference up to which numbers are equal
     #[arg(long, value_name = "FRACTION", default_value_t = 1e-6)]
     pub tolerance: f64,
-    /// Smallest fraction of equal rows of a column that is not skewed
+    /// A column with a smaller fraction of equal rows is skewed
     #[arg(long, value_name = "FRACTION", default_value_t = 0.99)]
     pub equal_min: f64,
     #[command(flatten)]
@@ -564,8 +562,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
     /// Save the profile to this file
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Input files, and how to read them.
@@ -592,7 +590,7 @@ const DECIMAL_MARKS: [Word<DecimalMark>; 2] = [
 #[derive(Debug, Args)]
 pub struct ReadingArgs {
     /// Column names, for CSV files without a header
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long = "column-names", value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Whether the first row of CSV files is a header [default: detected]
     #[arg(long, value_name = "WHEN", value_parser = one_of(&HEADERS))]
@@ -603,7 +601,7 @@ pub struct ReadingArgs {
     /// Leave out lines of CSV files that begin with this character
     #[arg(long, value_name = "CHAR")]
     pub comment: Option<char>,
-    /// Leave out so many lines at the beginning of CSV files, such as a title
+    /// Number of lines to skip at the beginning of CSV files, such as a title
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub skip_lines: u64,
     /// Rows of CSV files end with a separator

@@ -23,7 +23,7 @@ pub enum EvalCommand {
     Slices(Box<SlicesArgs>),
     /// Batch-score a table: append the predictions of a model command
     Score(Box<ScoreArgs>),
-    /// Probe a model: residuals, outliers, permutation importance, partial dependence, robustness, sensitivity, counterfactuals
+    /// Probe a model: residuals, feature importance, partial dependence, robustness, sensitivity
     Probe(Box<ProbeArgs>),
 }
 

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Headings, and the commands under each in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 4] = [
+pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["init", "run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
     (
         "Inspect",

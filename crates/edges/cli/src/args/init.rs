@@ -6,7 +6,7 @@ use clap::Args;
 #[command(after_help = "Examples:
   trackway init train.py
   trackway init train.py -- --lr 0.001 --data data/train.csv
-  trackway init train.py --output jobs/income.toml
+  trackway init train.py --out jobs/income.toml
   trackway init --from last
 
 It looks at the script's imports, at data files that the arguments or the script name or that are in the \
@@ -24,10 +24,10 @@ pub struct InitArgs {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["script", "arguments"])]
     pub from: Option<String>,
     /// Run file to write
-    #[arg(long, value_name = "FILE", default_value = "trackway.toml")]
-    pub output: PathBuf,
+    #[arg(long, short = 'o', value_name = "FILE", default_value = "trackway.toml")]
+    pub out: PathBuf,
     /// Replace an existing file
-    #[arg(long)]
+    #[arg(long, short = 'f')]
     pub force: bool,
     /// Arguments of the script
     #[arg(last = true, value_name = "ARGUMENT")]

@@ -6,6 +6,8 @@ use trackway_tower::memory::{
     Attention, Base, Counter, Loss, Master, Offload, Optimizer, Precision, Recompute, Step, Targets,
 };
 
+use super::values::Bytes;
+
 /// Largest count that is taken: no model and no run has more of anything.
 const MAX_COUNT: u64 = 1 << 24;
 const MAX_RANK: u64 = 1024;
@@ -15,7 +17,7 @@ const MAX_RANK: u64 = 1024;
   trackway memory --params 7e9 --gpu h100-80gb
   trackway memory --params 7e9 --seq 4096 --zero 3 --data-parallel 8 --recompute full --gpu a100
   trackway memory --config config.json --safetensors model/ --lora 16 --base nf4 --gpu rtx4090
-  trackway memory --config config.json --measured 61.3e9 --counter allocated --json
+  trackway memory --config config.json --measured 61.3GB --counter allocated --json
   trackway memory --devices
 
 The estimate is an interval for the rank with the highest peak. docs/memory.md has the formulas and their errors on \
@@ -150,9 +152,9 @@ pub struct MemoryArgs {
     #[arg(long, help_heading = "Devices")]
     pub devices: bool,
 
-    /// Measured peak of a run with these settings, in bytes: calibrates the estimate
-    #[arg(long, value_name = "BYTES", value_parser = scaled, help_heading = "Correction")]
-    pub measured: Option<u64>,
+    /// Measured peak of a run with these settings: calibrates the estimate
+    #[arg(long, value_name = "BYTES", help_heading = "Correction")]
+    pub measured: Option<Bytes>,
     /// Source of the measured peak: a counter of the framework's allocator, or nvidia-smi
     #[arg(long, value_parser = words!(Counter), value_name = "WHAT", requires = "measured", default_value_t = Counter::Device, help_heading = "Correction")]
     pub counter: Counter,

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use trackway_flows::assess::Task;
+use trackway_flows::data::split::DEFAULT_SEED;
 
 use super::{TableArgs, Word, one_of};
 
@@ -30,7 +31,7 @@ Examples:
     --slice older='age >= 60' --fairness sex,race
   trackway eval metrics new.parquet --baseline old.parquet --id id   better, worse, or not shown
   trackway eval metrics predictions.parquet --html report.html --parquet numbers.parquet
-  trackway eval metrics answers.parquet --group document             resample whole documents
+  trackway eval metrics answers.parquet --group-by document          resample whole documents
 
 Exit codes: 0 computed, whatever the numbers; 2 invalid columns or predicates; 6 file not found"
 )]
@@ -80,7 +81,7 @@ pub struct MetricsArgs {
     #[arg(long)]
     pub always_resample: bool,
     /// Random seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
     /// Recall at which `precision_at_recall` is computed
     #[arg(long, value_name = "FRACTION", default_value_t = 0.9)]
@@ -115,7 +116,7 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
     /// Cluster column: rows with the same value are not independent, such as questions about one document
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long = "group-by", value_name = "COLUMN")]
     pub group: Option<String>,
     /// Loss per row in nats; summed over tokens if there is a token count column
     #[arg(long, value_name = "COLUMN")]

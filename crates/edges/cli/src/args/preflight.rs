@@ -5,7 +5,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway preflight trackway.toml
-  trackway preflight trackway.toml --only leakage --only data.drift
+  trackway preflight trackway.toml --only leakage,data.drift
   trackway preflight trackway.toml --skip data.drift --why 'the split is by time'
   trackway preflight trackway.toml --html report.html
 
@@ -19,8 +19,8 @@ pub struct PreflightArgs {
     /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Run only this check; repeatable
-    #[arg(long, value_name = "CHECK")]
+    /// Run only these checks
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     #[command(flatten)]
     pub skip: SkipArgs,
@@ -35,8 +35,8 @@ pub struct PreflightArgs {
 /// Checks to skip, with a reason.
 #[derive(Debug, Args)]
 pub struct SkipArgs {
-    /// Skip this check; repeatable
-    #[arg(long, value_name = "CHECK", requires = "why")]
+    /// Skip these checks
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "why")]
     pub skip: Vec<String>,
     /// Reason for skipping checks, recorded in the receipt
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trackway_flows::data::split::DEFAULT_SEED;
 use trackway_flows::probe::BatchFormat;
 use trackway_flows::probe::parts::ProbePart;
 use trackway_flows::slices::Loss;
@@ -16,8 +17,8 @@ use super::{TableArgs, Word, one_of};
 Examples:
   trackway eval probe test.parquet --command 'python score.py' --label income --positive '>50K'
   trackway eval probe test.csv --command ./score --label price --only importance,dependence --json
-  trackway eval probe test.csv --command 'python score.py' --skip id,name --only counterfactuals
-  trackway eval probe test.parquet --command 'python score.py' --batches arrow --label price \\
+  trackway eval probe test.csv --command 'python score.py' --ignore id,name --only perturbations
+  trackway eval probe test.parquet --command 'python score.py' --batch-format arrow --label price \\
     --html probe.html"
 )]
 pub struct ProbeArgs {
@@ -27,13 +28,13 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// Format of the rows sent to the command
-    #[arg(long, value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
+    #[arg(long = "batch-format", value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
     pub batches: BatchFormat,
     /// Ground-truth column; without it no errors are computed
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
     /// Positive class, whose probability is predicted
-    #[arg(long, value_name = "VALUE", requires = "label")]
+    #[arg(long, value_name = "CLASS", requires = "label")]
     pub positive: Option<String>,
     /// Loss function [default: zero-one for classes, squared otherwise]
     #[arg(long, value_parser = one_of(&LOSSES), value_name = "LOSS", requires = "label")]
@@ -45,25 +46,22 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub features: Vec<String>,
     /// Columns to withhold from the model
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
+    #[arg(long = "ignore", value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
     pub skip: Vec<String>,
     /// Run only these probes
-    #[arg(long, value_parser = one_of(&PARTS), value_name = "PARTS", value_delimiter = ',')]
+    #[arg(long, value_parser = one_of(&PARTS), value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<ProbePart>,
     /// Maximum number of rows, sampled at random
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rows: usize,
     /// Permutations per feature, for importance
     #[arg(long, value_name = "N", default_value_t = 5)]
-    pub repeats: usize,
+    pub permutations: usize,
     /// Grid points per feature, for dependence
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub grid: usize,
-    /// Number of rows to find counterfactuals for
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub counterfactuals: usize,
     /// Random seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
     /// Write a self-contained HTML report
     #[arg(long, value_name = "FILE")]
@@ -77,9 +75,8 @@ pub(super) const BATCH_FORMATS: [Word<BatchFormat>; 2] = [
 ];
 
 /// Probes.
-const PARTS: [Word<ProbePart>; 7] = [
+const PARTS: [Word<ProbePart>; 5] = [
     ("residuals", ProbePart::Residuals, "Residuals by prediction and by feature"),
-    ("leverage", ProbePart::Leverage, "Outliers and their influence"),
     ("importance", ProbePart::Importance, "Permutation importance"),
     (
         "dependence",
@@ -88,9 +85,4 @@ const PARTS: [Word<ProbePart>; 7] = [
     ),
     ("perturbations", ProbePart::Perturbations, "Robustness against missing, mistyped and rescaled values"),
     ("sensitivity", ProbePart::Sensitivity, "Sensitivity to small steps along the gradient"),
-    (
-        "counterfactuals",
-        ProbePart::Counterfactuals,
-        "Counterfactuals: the smallest change that flips a decision",
-    ),
 ];

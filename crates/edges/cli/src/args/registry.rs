@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use trackway_core::registry::ModelStage;
 
 use super::UnsafeArgs;
+use super::values::Seconds;
 
 const VERSION_HELP: &str = "Version: number, alias, `latest`, or a stage with a single version";
 
@@ -81,7 +82,7 @@ pub struct FixtureArgs {
     #[arg(long = "set", value_name = "NUMBER=VALUE")]
     pub changes: Vec<String>,
     /// Output file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'o', value_name = "FILE")]
     pub out: PathBuf,
 }
 
@@ -174,7 +175,7 @@ pub struct PromoteArgs {
 #[derive(Debug, Args)]
 pub struct HowArgs {
     /// Fail unless this version is in production now (`none`: no version)
-    #[arg(long, value_name = "VERSION|none")]
+    #[arg(long, value_name = "VERSION")]
     pub expect: Option<String>,
     /// Copy its files to DIR/vN and point DIR/current to them; for production only
     #[arg(long, value_name = "DIR")]
@@ -195,12 +196,12 @@ pub struct ApproveArgs {
     pub model: String,
     #[arg(id = "which", value_name = "VERSION", help = VERSION_HELP)]
     pub version: String,
-    /// Approver [default: the current user]
+    /// Approver [default: the login]
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
     /// Lifetime of the approval, such as `2d` [default: the policy of the model]
     #[arg(long = "for", value_name = "DURATION")]
-    pub duration: Option<String>,
+    pub duration: Option<Seconds>,
     /// Reason
     #[arg(long, value_name = "TEXT")]
     pub why: Option<String>,
@@ -209,14 +210,14 @@ pub struct ApproveArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway registry rollback income --why 'errors after the release'
-  trackway registry rollback income --to 2 --deploy /srv/models/income
+  trackway registry rollback income --to-version 2 --deploy /srv/models/income
 
 Gates are not judged: the version was in production before. A second rollback goes back one more version.")]
 pub struct RollbackArgs {
     /// Model name
     pub model: String,
     /// Version [default: the previous production version]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long = "to-version", value_name = "VERSION")]
     pub to: Option<String>,
     #[command(flatten)]
     pub how: HowArgs,
@@ -238,26 +239,26 @@ pub struct HistoryArgs {
 #[command(after_help = "Examples:
   trackway registry alias income champion 3
   trackway registry alias income champion 4 --expect 3
-  trackway registry alias income champion --drop")]
+  trackway registry alias income champion --remove")]
 pub struct AliasArgs {
     /// Model name
     pub model: String,
     /// Alias
     pub alias: String,
-    #[arg(id = "which", value_name = "VERSION", help = VERSION_HELP, required_unless_present = "drop", conflicts_with = "drop")]
+    #[arg(id = "which", value_name = "VERSION", help = VERSION_HELP, required_unless_present = "remove", conflicts_with = "remove")]
     pub version: Option<String>,
     /// Remove the alias
     #[arg(long)]
-    pub drop: bool,
+    pub remove: bool,
     /// Fail unless the alias points to this version now (`none`: to no version)
-    #[arg(long, value_name = "VERSION|none")]
+    #[arg(long, value_name = "VERSION")]
     pub expect: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway registry policy income                    show the policy
-  trackway registry policy income --write policies/income.toml   write it as a file, to be edited
+  trackway registry policy income --out policies/income.toml   write it as a file, to be edited
   trackway registry policy income --file policies/income.toml
   trackway registry policy income --approvals 2 --approval-lasts 3d
 
@@ -269,14 +270,14 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Write the policy to a new file, from which `--file` reads it
-    #[arg(long, value_name = "FILE")]
-    pub write: Option<PathBuf>,
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Number of required approvals
     #[arg(long, value_name = "N")]
     pub approvals: Option<u32>,
     /// Lifetime of an approval
     #[arg(long, value_name = "DURATION")]
-    pub approval_lasts: Option<String>,
+    pub approval_lasts: Option<Seconds>,
     /// Whether the person who registered a version may approve it
     #[arg(long, value_name = "true|false")]
     pub own_approval: Option<bool>,
@@ -284,13 +285,14 @@ pub struct PolicyArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway registry export income production model
-  trackway registry export income 3 model-v3")]
+  trackway registry export income production --out model
+  trackway registry export income 3 --out model-v3")]
 pub struct ExportArgs {
     /// Model name
     pub model: String,
     #[arg(id = "which", value_name = "VERSION", help = VERSION_HELP)]
     pub version: String,
     /// Output folder; must not exist
-    pub folder: PathBuf,
+    #[arg(long, short = 'o', value_name = "DIR")]
+    pub out: PathBuf,
 }

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trackway_flows::rehearsal;
 
+use super::values::Seconds;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway rehearse trackway.toml                  overfit one batch, save, resume
@@ -27,11 +29,11 @@ pub struct RehearseArgs {
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
     /// Time limit of one launch
-    #[arg(long, value_name = "SECONDS", default_value_t = rehearsal::TIMEOUT_SECONDS)]
-    pub timeout_seconds: f64,
+    #[arg(long, value_name = "DURATION", default_value_t = Seconds(rehearsal::TIMEOUT_SECONDS))]
+    pub timeout: Seconds,
     /// Time limit for the first call of the script to its recorder
-    #[arg(long, value_name = "SECONDS", default_value_t = rehearsal::HANDSHAKE_SECONDS)]
-    pub handshake_seconds: f64,
+    #[arg(long, value_name = "DURATION", default_value_t = Seconds(rehearsal::HANDSHAKE_SECONDS))]
+    pub handshake_timeout: Seconds,
     /// Target loss [default: half the loss of the best constant prediction]
     #[arg(long, value_name = "LOSS")]
     pub target_loss: Option<f64>,

@@ -17,9 +17,9 @@ returns probabilities of --positive.
 Examples:
   trackway eval score test.parquet --command 'python score.py' --label income --positive '>50K' \\
     --out predictions.parquet
-  trackway eval score 'data/*.csv' --command ./score --skip id,name --out scored.csv --json
+  trackway eval score 'data/*.csv' --command ./score --ignore id,name --out scored.csv --json
   trackway eval score test.csv --command 'python score.py' --label y --batch-rows 1 \\
-    --metrics latency.json --out scored.jsonl
+    --latency latency.json --out scored.jsonl
 
 Exit codes: 0 all rows scored; 2 invalid columns, or rows that the model rejected; 4 interrupted; 6 file not found"
 )]
@@ -30,7 +30,7 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
     /// Output file: .parquet, .csv, .tsv or .jsonl
-    #[arg(long, value_name = "FILE", required_unless_present = "evaluation_out")]
+    #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "evaluation_out")]
     pub out: Option<PathBuf>,
     /// Ground-truth column; withheld from the model
     #[arg(long, value_name = "COLUMN")]
@@ -42,20 +42,20 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub features: Vec<String>,
     /// Columns to withhold from the model
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
+    #[arg(long = "ignore", value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
     pub skip: Vec<String>,
     /// Rows per batch: 1 to 4096
     #[arg(long, value_name = "ROWS", default_value_t = BATCH_ROWS)]
     pub batch_rows: usize,
     /// Format of the rows sent to the command
-    #[arg(long, value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
+    #[arg(long = "batch-format", value_parser = one_of(&BATCH_FORMATS), value_name = "FORMAT", default_value = "csv")]
     pub batches: BatchFormat,
     /// Score only the first N rows
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
     /// Write latency and throughput as JSON, usable as the metrics.json of an evaluator
     #[arg(long, value_name = "FILE")]
-    pub metrics: Option<PathBuf>,
+    pub latency: Option<PathBuf>,
     /// Input format, if file names do not show it
     #[arg(long, value_name = "FORMAT", value_parser = ["parquet", "csv", "jsonl"], hide = true)]
     pub read_as: Option<String>,

@@ -52,11 +52,11 @@ pub struct SchemaArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway config man ~/.local/share/man/man1")]
+  trackway config man --out ~/.local/share/man/man1")]
 pub struct ManArgs {
     /// Output folder; created if missing, existing pages of Trackway are replaced
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
+    #[arg(long, short = 'o', value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub struct ManArgs {
   trackway config notify trackway.toml            the webhook of its section [notify]
   trackway config notify --json                   what is sent, as it is sent
 
-Exit codes: 0 the webhook has taken it; 1 it has not; 2 no webhook is set")]
+Exit codes: 0 the webhook accepted it; 1 it did not; 2 no webhook is set")]
 pub struct NotifyArgs {
     /// Run file whose `[notify]` names the webhook [default: the setting `webhook`]
     #[arg(value_name = "FILE")]

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trackway_flows::data::split::DEFAULT_SEED;
 use trackway_flows::slices::Loss;
 
 use super::{TableArgs, Word, one_of};
@@ -11,8 +12,8 @@ use super::{TableArgs, Word, one_of};
 
 Examples:
   trackway eval slices errors.parquet --error loss
-  trackway eval slices predictions.csv --label income --prediction predicted --skip id
-  trackway eval slices predictions.csv --label y --prediction new --worse-than old --group user_id
+  trackway eval slices predictions.csv --label income --prediction predicted --ignore id
+  trackway eval slices pred.csv --label y --prediction new --worse-than old --group-by user_id
   trackway eval slices errors.parquet --error loss --json > monday.json
   trackway eval slices errors.parquet --error loss --since monday.json   what changed"
 )]
@@ -35,13 +36,13 @@ pub struct SlicesArgs {
     #[arg(long, value_name = "COLUMN")]
     pub worse_than: Option<String>,
     /// Cluster column: rows with the same value stay together and count as one in every test
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long = "group-by", value_name = "COLUMN")]
     pub group: Option<String>,
     /// Columns to build slices from [default: all others]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub features: Vec<String>,
     /// Columns not to build slices from
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
+    #[arg(long = "ignore", value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
     pub skip: Vec<String>,
     /// Numeric columns to treat as categorical
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
@@ -61,8 +62,8 @@ pub struct SlicesArgs {
     /// Weight of error relative to slice size, from 0 to 1
     #[arg(long, value_name = "A", default_value_t = 0.95)]
     pub alpha: f64,
-    /// Minimum number of rows of a slice [default: 1 % of the searched rows, at least 32]
-    #[arg(long, value_name = "N")]
+    /// Minimum support: number of rows of a slice [default: 1 % of the searched rows, at least 32]
+    #[arg(long = "support-min", value_name = "ROWS")]
     pub min_support: Option<u32>,
     /// Number of quantile bins of numeric columns
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -77,7 +78,7 @@ pub struct SlicesArgs {
     #[arg(long, value_name = "FRACTION", default_value_t = 0.05)]
     pub fdr: f64,
     /// Random seed
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
     /// Earlier output (--json): reuse its slices and bins, and report changes
     #[arg(long, value_name = "FILE")]

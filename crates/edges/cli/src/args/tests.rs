@@ -42,6 +42,62 @@ fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
+/// Proves that the command of the built-in evaluator is one that the command line accepts, with every option in its place.
+#[test]
+fn the_built_in_evaluator_is_a_command() {
+    use super::{Command, EvalCommand};
+    use trackway_flows::data::table::TableRequest;
+    use trackway_flows::score::{BatchFormat, ScoreRequest};
+    use trackway_formats::runfile::{DataFormat, DecimalMark};
+
+    let words = |list: &[&str]| -> Vec<String> { list.iter().map(|word| (*word).to_owned()).collect() };
+    let request = ScoreRequest {
+        table: TableRequest {
+            paths: words(&["rows.csv"]),
+            format: Some(DataFormat::Csv),
+            columns: words(&["id", "age", "y"]),
+            header: Some(false),
+            delimiter: Some(';'),
+            comment: Some('#'),
+            skip_lines: 2,
+            trailing_separator: true,
+            decimal: Some(DecimalMark::Comma),
+            missing: words(&["?"]),
+            ..TableRequest::default()
+        },
+        command: "python score.py".to_owned(),
+        format: BatchFormat::Arrow,
+        label: Some("y".to_owned()),
+        positive: Some("1".to_owned()),
+        features: Vec::new(),
+        skip: words(&["id"]),
+        batch_rows: 64,
+        limit: Some(7),
+        probe_rows: Some(0),
+    };
+    let parsed = |request: &ScoreRequest| {
+        let options = request.arguments().unwrap();
+        let mut typed = words(&["trackway", "eval", "score", "--out=scored.csv"]);
+        typed.extend_from_slice(&options[2..]);
+        let cli = super::parse(typed.iter().map(Into::into)).unwrap_or_else(|error| panic!("{error}"));
+        let Command::Eval(command) = cli.command else { panic!("{options:?}") };
+        let EvalCommand::Score(args) = *command else { panic!("{options:?}") };
+        args
+    };
+    let args = parsed(&request);
+    assert_eq!((&args.command, args.batches), (&request.command, request.format));
+    assert_eq!((&args.label, &args.positive, &args.skip), (&request.label, &request.positive, &request.skip));
+    assert_eq!((args.batch_rows, args.limit, args.probe_rows), (64, Some(7), Some(0)));
+    assert_eq!((&args.table.paths, args.read_as.as_deref()), (&request.table.paths, Some("csv")));
+    let (reading, table) = (&args.table.reading, &request.table);
+    assert_eq!((&reading.columns, reading.header), (&table.columns, table.header));
+    assert_eq!((reading.delimiter, reading.comment), (table.delimiter, table.comment));
+    assert_eq!((reading.skip_lines, reading.trailing_separator), (2, true));
+    assert_eq!((reading.decimal, &reading.missing), (table.decimal, &table.missing));
+    let named = ScoreRequest { features: words(&["age"]), skip: Vec::new(), ..request };
+    assert_eq!(parsed(&named).features, named.features);
+}
+
 /// Proves that every command that `explain` proposes is one that the command line accepts and that works in that state, for every
 /// combination of a state of the run, a reason, a kind of launch and what else is known.
 #[test]

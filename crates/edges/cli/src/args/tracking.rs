@@ -7,6 +7,8 @@ use clap::{Args, Subcommand};
 use trackway_api::export::ExportFormat;
 use trackway_ledger::ForeignTool;
 
+use super::values::{DeletionArgs, Seconds};
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway runs
@@ -24,7 +26,7 @@ Quote names with special characters in backticks.")]
 pub struct RunsArgs {
     #[command(subcommand)]
     pub action: Option<RunsAction>,
-    /// Show the health of each run: whether what it computed is worth something
+    /// Show the health of each run: whether its results can be trusted
     #[arg(long)]
     pub health: bool,
     /// SQL condition on columns, metrics, evaluations, parameters and tags
@@ -60,10 +62,10 @@ pub enum RunsAction {
 pub struct BlessArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
-    /// Why it is good all the same; recorded as its tag `blessed`
+    /// Reason, recorded as the tag `blessed`
     #[arg(long, value_name = "TEXT")]
     pub why: String,
-    /// Who vouches for it [default: the login]
+    /// Person who vouches for it [default: the login]
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 }
@@ -94,10 +96,10 @@ pub struct AmendArgs {
     pub unknown: bool,
     #[command(flatten)]
     pub run: AmendRunArgs,
-    /// The reason; required for a column of the receipt
+    /// Reason; required for a column of the receipt
     #[arg(long, value_name = "TEXT")]
     pub why: Option<String>,
-    /// The author [default: the login]
+    /// Author of the change [default: the login]
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 }
@@ -161,7 +163,7 @@ pub struct RunExportArgs {
     #[arg(default_value = "last")]
     pub run: String,
     /// The folder to write; it must be new or empty
-    #[arg(long, value_name = "DIR", default_value = "export")]
+    #[arg(long, short = 'o', value_name = "DIR", default_value = "export")]
     pub out: PathBuf,
     /// Format of the files
     #[arg(long, default_value = "parquet", value_parser = words!(ExportFormat))]
@@ -174,7 +176,6 @@ pub struct RunExportArgs {
   trackway import mlflow mlflow.db
   trackway import wandb wandb
   trackway import tensorboard runs
-  trackway import neptune exports/data
 
 Every run of the store becomes a run with one sealed attempt, with its parameters, tags and metrics. Importing again adds only \
 new runs. What cannot be read is left out and named, with its place and number. Exit code 3: nothing could be imported, or --strict was \
@@ -204,25 +205,21 @@ pub struct RunsGcArgs {
     /// Only this run, whatever its age (repeatable); exit code 3 if it is kept. To leave it out of lists: `trackway amend RUN --hide`
     #[arg(long = "run", value_name = "RUN", conflicts_with_all = ["older_than", "keep_last", "condition"])]
     pub runs: Vec<String>,
-    /// Of the runs named with --run, also the checkpoints on this disk
+    /// Also delete the checkpoints on this disk of the runs named with --run
     #[arg(long, requires = "runs")]
     pub checkpoints: bool,
-    /// Also what was moved out of a script's way before a resume; else it is listed and kept
-    #[arg(long)]
+    /// Also delete files that were moved away from a script before a resume; otherwise they are listed and kept
+    #[arg(long = "quarantined")]
     pub quarantine: bool,
     /// Only runs that ended at least this long ago, such as `90d`
     #[arg(long, value_name = "DURATION")]
-    pub older_than: Option<String>,
+    pub older_than: Option<Seconds>,
     /// Keep the N most recently ended runs
     #[arg(long, value_name = "N")]
     pub keep_last: Option<usize>,
     /// Only runs that match this SQL condition, as in `trackway runs`
     #[arg(long = "where", value_name = "CONDITION")]
     pub condition: Option<String>,
-    /// Only show what would be deleted (default)
-    #[arg(long, conflicts_with = "yes")]
-    pub dry_run: bool,
-    /// Delete
-    #[arg(long)]
-    pub yes: bool,
+    #[command(flatten)]
+    pub deletion: DeletionArgs,
 }

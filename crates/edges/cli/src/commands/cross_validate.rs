@@ -5,7 +5,7 @@ use trackway_flows::cross_validation::{
     CrossValidateRequest, CrossValidation, FoldResult, cross_validate as ask,
 };
 use trackway_flows::data::split::SplitMethod;
-use trackway_flows::data::table::Onlooker;
+use trackway_flows::data::table::ReadObserver;
 
 use super::live::supervised;
 use crate::args::CrossValidateArgs;
@@ -28,7 +28,7 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
             cancelled.store(true, Ordering::Relaxed);
         }
     };
-    let onlooker = Onlooker { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
+    let onlooker = ReadObserver { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
     let answer = supervised(context, printer, |live| ask(context, &request, &onlooker, live))?;
     printer.answer(&answer, || print(printer, &answer));
     let whole = answer.folds.len() == answer.fold_count && answer.folds.iter().all(|it| it.why_not.is_none());
@@ -36,11 +36,11 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
 }
 
 fn method(args: &CrossValidateArgs) -> Result<Option<SplitMethod>, Failure> {
-    if args.by == Some(SplitMethod::Time) {
+    if args.strategy == Some(SplitMethod::Time) {
         let message = "folds are not made by time: each would be predicted from later rows";
-        return Err(Failure::usage(message, "split once by time: trackway data split --by time"));
+        return Err(Failure::usage(message, "split once by time: trackway data split --strategy time"));
     }
-    Ok(args.by)
+    Ok(args.strategy)
 }
 
 fn print(printer: Printer, answer: &CrossValidation) {

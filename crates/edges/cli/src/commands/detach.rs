@@ -1,4 +1,4 @@
-//! `--detach`: a supervisor without a terminal. The command starts this program again, in a session apart; that one reports to
+//! `--detach`: a supervisor without a terminal. The command starts this program again, in a separate session; that one reports to
 //! the command until the first attempt is launched, and to a file in the home from then on.
 
 use std::ffi::{OsStr, OsString};
@@ -53,7 +53,7 @@ pub fn start(words: impl Iterator<Item = OsString>, printer: Printer) -> Exit {
             Err(RecvTimeoutError::Timeout) if cancel.is_detached() => return Ok(0),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        // The supervisor is in a session apart: what is typed here does not reach it.
+        // The supervisor is in a separate session: what is typed here does not reach it.
         if cancel.stop_requests() > requests_sent {
             requests_sent = cancel.stop_requests();
             let _ = kill(pid_of(&supervisor), Signal::SIGTERM);

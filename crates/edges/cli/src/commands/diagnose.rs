@@ -8,7 +8,7 @@ use trackway_flows::diagnose::DiagnoseRequest;
 use super::explain_diagnosis::diagnosis;
 use super::live::supervised;
 use crate::args::DiagnoseArgs;
-use crate::exit::{Exit, REFUSED};
+use crate::exit::{Exit, NOT_COMPLETED};
 use crate::printer::Printer;
 use crate::units::duration;
 
@@ -18,8 +18,8 @@ pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Exi
         kind: args.kind,
         steps: args.steps,
         from_step: args.from_step,
-        timeout_seconds: args.timeout_seconds,
-        hang_after_seconds: args.hang_after_seconds,
+        timeout_seconds: args.timeout.0,
+        hang_after_seconds: args.hang_after.0,
     };
     let found = supervised(context, printer, |live| diagnose::diagnose(context, subject, &request, live))?;
     printer.answer(&found, || {
@@ -30,5 +30,5 @@ pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Exi
             found.attempt_id
         ));
     });
-    Ok(if found.verdict == DiagnosisVerdict::Found { 0 } else { REFUSED })
+    Ok(if found.verdict == DiagnosisVerdict::Found { 0 } else { NOT_COMPLETED })
 }

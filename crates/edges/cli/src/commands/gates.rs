@@ -17,7 +17,7 @@ use trackway_tower::gate::{how_to_verify, how_to_verify_by_hand};
 use super::checks::gate_tone;
 use super::live::supervised;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
-use crate::exit::{Exit, Failure, REFUSED};
+use crate::exit::{Exit, Failure, INSUFFICIENT};
 use crate::page::write;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::counted;
@@ -47,7 +47,7 @@ fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Exit {
 
 /// The exit code of a verdict over all gates.
 pub fn code(verdict: GateVerdict) -> u8 {
-    if verdict == GateVerdict::Pass { 0 } else { REFUSED }
+    if verdict == GateVerdict::Pass { 0 } else { INSUFFICIENT }
 }
 
 pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
@@ -91,7 +91,7 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Exit {
     }
     let tests = gates::test_gates(context, &tested)?;
     printer.answer(&tests, || print_tests(printer, &tests));
-    Ok(if tests.unverified.is_empty() { 0 } else { REFUSED })
+    Ok(if tests.unverified.is_empty() { 0 } else { INSUFFICIENT })
 }
 
 /// A known-bad model for the gates of a test set: made from the rows of an evaluation on it, evaluated on it now, or read.

@@ -5,21 +5,22 @@ use trackway_flows::gc::GcRequest;
 use trackway_tower::retention::RetentionRule;
 
 use crate::args::RunsGcArgs;
-use crate::exit::{BLOCKED, Exit, seconds};
+use crate::exit::{BLOCKED, Exit};
 use crate::printer::Printer;
 use crate::units::bytes;
 
 pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Exit {
-    let older_than_seconds =
-        args.older_than.as_deref().map(|text| seconds(text, "`90d` or `12h`")).transpose()?;
     let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;
     let request = GcRequest {
         runs,
         checkpoints: args.checkpoints,
         quarantine: args.quarantine,
         condition: args.condition.clone(),
-        rule: RetentionRule { older_than_seconds, keep_last: args.keep_last },
-        dry_run: !args.yes,
+        rule: RetentionRule {
+            older_than_seconds: args.older_than.map(|age| age.0),
+            keep_last: args.keep_last,
+        },
+        dry_run: args.deletion.is_dry_run(),
     };
     let cleared = gc::gc(context, &request)?;
     printer.answer(&cleared, || show(&cleared, printer));
@@ -39,7 +40,7 @@ fn show(cleared: &GcReport, printer: Printer) {
         let (fate, why) = match one.goes {
             true => (goes, format!("moved out of the script's way before a resume: `{}`", one.path)),
             false => {
-                ("kept", format!("moved out of the script's way: `{}`; --quarantine deletes it", one.path))
+                ("kept", format!("moved out of the script's way: `{}`; --quarantined deletes it", one.path))
             }
         };
         vec![one.run_id.to_string(), one.name.clone(), fate.into(), bytes(one.size_bytes), why]

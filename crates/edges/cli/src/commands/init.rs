@@ -26,18 +26,18 @@ pub fn init(args: &InitArgs, home: impl FnOnce() -> Result<Context, Failure>, pr
     if draft.command.is_empty() {
         return Err(Failure::usage("no script was found", "name the file that trains: trackway init SCRIPT"));
     }
-    write(&text(&draft), &args.output, args.force)?;
-    let path = args.output.display().to_string();
+    write(&text(&draft), &args.out, args.force)?;
+    let path = args.out.display().to_string();
     match printer.is_json() {
         true => printer.document(&draft.written_to(path)),
-        false => tell(&draft, &path, printer),
+        false => report_written(&draft, &path, printer),
     }
     Ok(0)
 }
 
 fn of_run(context: &Context, run: &str, args: &InitArgs) -> Result<Draft, Failure> {
     let run = context.resolve_run(run)?;
-    let request = RecordedRequest { run, output: args.output.clone(), replace: args.force };
+    let request = RecordedRequest { run, output: args.out.clone(), replace: args.force };
     Ok(draft(&survey_run(context, &request)?))
 }
 
@@ -45,7 +45,7 @@ fn of_project(args: &InitArgs, printer: Printer) -> Result<Draft, Failure> {
     let request = InitRequest {
         script: args.script.clone(),
         arguments: args.arguments.clone(),
-        output: args.output.clone(),
+        output: args.out.clone(),
         replace: args.force,
     };
     let found = draft(&survey(&request)?);
@@ -56,7 +56,7 @@ fn of_project(args: &InitArgs, printer: Printer) -> Result<Draft, Failure> {
     }
 }
 
-fn tell(draft: &Draft, path: &str, printer: Printer) {
+fn report_written(draft: &Draft, path: &str, printer: Printer) {
     let command: Vec<String> = draft.command.iter().map(|word| shell::quoted(word)).collect();
     printer.note(format!("wrote {path}: run `{}`, command: {}", draft.name, command.join(" ")));
     let data = draft.data.iter().map(|set| match &set.label {

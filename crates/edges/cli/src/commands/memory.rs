@@ -22,7 +22,7 @@ pub fn memory(args: &MemoryArgs, printer: Printer) -> Exit {
     let device = args.gpu.as_deref().map(device_named).transpose()?;
     let read = model_of(args)?;
     let spec = spec_of(args, read.model)?;
-    let measured = args.measured.map(|bytes| Measured { bytes, counter: args.counter });
+    let measured = args.measured.map(|bytes| Measured { bytes: bytes.0, counter: args.counter });
     let report = report_on(&spec, device, measured)?;
     if printer.is_json() {
         printer.document(&MemoryAnswer { report, notes: read.notes });

@@ -4,8 +4,7 @@ use trackway_api::models::ProbeReport;
 use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
 use trackway_flows::probe::parts::{
-    Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
-    Sensitivity, SmallStep,
+    Dependence, Estimate, Importance, Perturbation, ProbePart, ProbeSettings, Sensitivity, SmallStep,
 };
 use trackway_flows::probe::{ProbeRequest, probe as ask};
 
@@ -14,7 +13,7 @@ use super::residuals;
 use crate::args::ProbeArgs;
 use crate::exit::{Exit, Failure};
 use crate::page::save;
-use crate::printer::{Printer, Shown, Tone, cut, row};
+use crate::printer::{Printer, Tone, cut};
 use crate::sparkline::sparkline;
 use crate::units::{between, counted, duration, known, metric};
 
@@ -24,8 +23,8 @@ const CURVE_WIDTH: usize = 20;
 const REASON_LETTERS_MAX: usize = 60;
 
 pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Exit {
-    if args.rows == 0 || args.repeats == 0 || args.grid < 2 {
-        let message = "rows and repeats must be at least 1, and a grid has at least 2 values";
+    if args.rows == 0 || args.permutations == 0 || args.grid < 2 {
+        let message = "--rows and --permutations must be at least 1, and --grid at least 2";
         return Err(Failure::usage(message, "leave them out for the usual ones"));
     }
     let request = request(args, read);
@@ -51,9 +50,8 @@ fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
         keeps_errors: false,
         settings: ProbeSettings {
             parts: if args.only.is_empty() { ProbePart::ALL.to_vec() } else { args.only.clone() },
-            repeats: args.repeats,
+            repeats: args.permutations,
             grid: args.grid,
-            counterfactuals: args.counterfactuals,
             seed: args.seed,
             ..ProbeSettings::default()
         },
@@ -96,23 +94,6 @@ fn print(printer: Printer, report: &ProbeReport) {
     if let Some(it) = &found.sensitivity {
         sensitivity(printer, it);
     }
-    let counterfactuals = found.counterfactuals.iter().flatten();
-    section(
-        printer,
-        "smallest changes",
-        &["row", "prediction", "becomes", "with the change"],
-        counterfactuals.map(counterfactual),
-    );
-    let rows = found.leverage.iter().flat_map(|it| &it.rows);
-    section(
-        printer,
-        "high-leverage rows",
-        &["row", "leverage", "standardized residual", "Cook's distance", "unusual in"],
-        rows.map(high_row),
-    );
-    if let Some(it) = found.leverage.as_ref().filter(|it| !it.skipped.is_empty()) {
-        printer.line(format!("not used for the leverage: {}", it.skipped.join(", ")));
-    }
     if let Some(why) = &found.no_sensitivity {
         printer.line(printer.tone(Tone::Dim, format!("sensitivity was not computed: {why}")));
     }
@@ -127,13 +108,8 @@ fn print(printer: Printer, report: &ProbeReport) {
 }
 
 /// A table under its name; nothing where it is empty.
-fn section<C: Into<Shown>>(
-    printer: Printer,
-    name: &str,
-    header: &[&str],
-    rows: impl Iterator<Item = Vec<C>>,
-) {
-    let mut rows: Vec<Vec<C>> = rows.collect();
+fn section(printer: Printer, name: &str, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let mut rows: Vec<Vec<String>> = rows.collect();
     if rows.is_empty() {
         return;
     }
@@ -178,24 +154,6 @@ fn perturbation(it: &Perturbation) -> Vec<String> {
     vec![it.feature.clone(), it.kind.label().to_owned(), flipped, known(it.shift), rises]
 }
 
-/// A number as short as others, a class as it is.
-fn prediction(text: &str) -> String {
-    text.parse().map_or_else(|_| text.to_owned(), metric)
-}
-
-fn counterfactual(it: &Counterfactual) -> Vec<Shown> {
-    let value = |value: &Option<String>| Shown::from(value.as_deref().unwrap_or("missing"));
-    let change = |(name, from, to): &(String, Option<String>, Option<String>)| {
-        Shown::from(name) + " " + value(from) + " → " + value(to)
-    };
-    row![
-        it.row.to_string(),
-        prediction(&it.before),
-        it.after.as_deref().map_or_else(|| "no change found".to_owned(), prediction),
-        Shown::joined(it.changes.iter().map(change), " · "),
-    ]
-}
-
 fn sensitivity(printer: Printer, it: &Sensitivity) {
     section(
         printer,
@@ -221,12 +179,4 @@ fn small_step(it: &SmallStep) -> Vec<String> {
     };
     let (along, random) = (share(it.flipped), share(it.flipped_at_random));
     vec![it.deviations.to_string(), along, random, metric(it.shift), metric(it.shift_at_random)]
-}
-
-fn high_row(it: &HighRow) -> Vec<Shown> {
-    let value = |(name, value): &(String, Option<String>)| {
-        Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
-    };
-    let values = Shown::joined(it.values.iter().map(value), " · ");
-    row![it.row.to_string(), metric(it.leverage), known(it.studentized), known(it.cook), values]
 }

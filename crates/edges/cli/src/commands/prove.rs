@@ -6,7 +6,7 @@ use trackway_flows::prove::{ProofVerdict, ProveRequest};
 
 use super::live::{note_launches, supervised};
 use crate::args::ProveArgs;
-use crate::exit::{Exit, INTEGRITY, REFUSED};
+use crate::exit::{Exit, INTEGRITY, NOT_COMPLETED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
 
@@ -15,13 +15,15 @@ const DIFFERENCES_MAX: usize = 12;
 
 pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Exit {
     let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
-    let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
+    let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_timeout.0 };
     let proof = supervised(context, printer, |live| prove::prove(context, &request, live))?;
     printer.answer(&proof, || print(printer, &proof));
     Ok(match proof.verdict {
         ProofVerdict::Equal => 0,
         ProofVerdict::Different => INTEGRITY,
-        ProofVerdict::Nondeterministic | ProofVerdict::NotProved | ProofVerdict::NotApplicable => REFUSED,
+        ProofVerdict::Nondeterministic | ProofVerdict::NotProved | ProofVerdict::NotApplicable => {
+            NOT_COMPLETED
+        }
     })
 }
 

@@ -12,15 +12,14 @@ use trackway_flows::registry;
 use trackway_flows::registry::{
     AliasRequest, Approve, Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
 };
-use trackway_formats::runfile::parse_duration;
 use trackway_formats::shell::quoted;
 
 use super::live::watch;
 use crate::args::{
     AliasArgs, ApproveArgs, ExportArgs, HistoryArgs, HowArgs, PolicyArgs, PromoteArgs, RegisterArgs,
-    RegistryCommand, RollbackArgs,
+    RegistryCommand, RollbackArgs, Seconds,
 };
-use crate::exit::{Exit, Failure, REFUSED, moment};
+use crate::exit::{Exit, Failure, INSUFFICIENT, parse_time};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{bytes, counted, duration, short_hash, timestamp};
 
@@ -158,7 +157,7 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Exit {
             &row.checkpoint_manifest_sha256[..12],
             row.pin
         ));
-        tell_warnings(printer, &row.warnings);
+        report_warnings(printer, &row.warnings);
     });
     Ok(0)
 }
@@ -188,8 +187,8 @@ fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Exit {
         why: why.clone(),
     };
     let changed = registry::promote_model(context, &request, &watch("verifying"))?;
-    printer.answer(&changed, || tell(printer, &changed, &format!("in {}", args.to)));
-    Ok(if changed.refusals.is_empty() { 0 } else { REFUSED })
+    printer.answer(&changed, || report_change(printer, &changed, &format!("in {}", args.to)));
+    Ok(if changed.refusals.is_empty() { 0 } else { INSUFFICIENT })
 }
 
 fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Exit {
@@ -202,11 +201,11 @@ fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Exit {
         why: why.clone(),
     };
     let changed = registry::roll_back_model(context, &request, &watch("verifying"))?;
-    printer.answer(&changed, || tell(printer, &changed, "back in production"));
+    printer.answer(&changed, || report_change(printer, &changed, "back in production"));
     Ok(0)
 }
 
-fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
+fn report_change(printer: Printer, changed: &ModelChanged, what: &str) {
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
     if !changed.refusals.is_empty() {
         printer.note(format!("{version} of `{}` was not promoted; nothing changed", changed.model));
@@ -214,7 +213,7 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
             printer.note(format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
         }
         if changed.refusals.iter().any(|refusal| refusal.rule.is_of_policy()) {
-            tell_policy(printer, &changed.model);
+            report_policy(printer, &changed.model);
         }
         return;
     }
@@ -226,22 +225,22 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
         printer.note(format!("files verified in {verified}, everything else took {rest}"));
     }
     if let Some(deployed) = &changed.deployed {
-        tell_copy(printer, deployed);
+        report_copy(printer, deployed);
     }
-    tell_warnings(printer, &changed.warnings);
+    report_warnings(printer, &changed.warnings);
 }
 
 /// How the rules that refused a version are seen and changed.
-fn tell_policy(printer: Printer, model: &str) {
+fn report_policy(printer: Printer, model: &str) {
     printer.note(format!(
         "what a promotion requires is the policy of `{model}`: trackway registry policy {model}"
     ));
     printer.note(format!(
-        "what does not apply to it is left out by a file: trackway registry policy {model} --write policy.toml; edit it; trackway registry policy {model} --file policy.toml"
+        "what does not apply to it is left out by a file: trackway registry policy {model} --out policy.toml; edit it; trackway registry policy {model} --file policy.toml"
     ));
 }
 
-fn tell_copy(printer: Printer, deployed: &Deployed) {
+fn report_copy(printer: Printer, deployed: &Deployed) {
     let how = match deployed.copied_bytes {
         0 => "an intact copy exists already".to_owned(),
         count => format!("{} copied in {}", bytes(count), duration(deployed.copy_seconds)),
@@ -252,10 +251,10 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
         None => String::new(),
     };
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
-    tell_warnings(printer, &deployed.warnings);
+    report_warnings(printer, &deployed.warnings);
 }
 
-fn tell_warnings(printer: Printer, warnings: &[String]) {
+fn report_warnings(printer: Printer, warnings: &[String]) {
     warnings.iter().for_each(|warning| printer.note(format!("warning: {warning}")));
 }
 
@@ -264,7 +263,7 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Exit {
         model: args.model.clone(),
         version: args.version.clone(),
         by: args.by.clone(),
-        seconds: args.duration.as_deref().map(seconds).transpose()?,
+        seconds: args.duration.map(positive).transpose()?,
         why: args.why.clone(),
     };
     let approved = registry::approve_model(context, &request)?;
@@ -288,14 +287,17 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Exit {
     Ok(0)
 }
 
-fn seconds(text: &str) -> Result<f64, Failure> {
-    let given = parse_duration(text).filter(|seconds| *seconds > 0.0);
-    given.ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `12h` or `7d`"))
+/// The seconds of an approval, which lasts longer than nothing.
+fn positive(given: Seconds) -> Result<f64, Failure> {
+    let seconds = Some(given.0).filter(|seconds| *seconds > 0.0);
+    seconds.ok_or_else(|| {
+        Failure::usage(format!("an approval cannot last {given}"), "expected e.g. `12h` or `7d`")
+    })
 }
 
 fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Exit {
     if let Some(text) = &args.at {
-        let at = moment(text, "`2026-11-20T08:00:00Z`")?;
+        let at = parse_time(text, "`2026-11-20T08:00:00Z`")?;
         let standing = registry::model_at(context, &args.model, at)?;
         printer.answer(&standing, || {
             let version =
@@ -344,16 +346,16 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Exit {
     let request = PolicyRequest {
         file: args.file.clone(),
         approvals: args.approvals,
-        approval_seconds: args.approval_lasts.as_deref().map(seconds).transpose()?,
+        approval_seconds: args.approval_lasts.map(positive).transpose()?,
         own_approval: args.own_approval,
     };
     let policy = registry::set_model_policy(context, &args.model, &request)?;
-    if let Some(path) = &args.write {
+    if let Some(path) = &args.out {
         registry::write_model_policy(&args.model, &policy, path)?;
     }
     printer.answer(&policy, || {
         policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
-        if let Some(path) = &args.write {
+        if let Some(path) = &args.out {
             printer.note(policy_written(&args.model, path));
         }
     });
@@ -421,9 +423,8 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
 }
 
 fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Exit {
-    let deployed =
-        registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
-    printer.answer(&deployed, || tell_copy(printer, &deployed));
+    let deployed = registry::export_model(context, &args.model, &args.version, &args.out, &watch("copying"))?;
+    printer.answer(&deployed, || report_copy(printer, &deployed));
     Ok(0)
 }
 

@@ -26,8 +26,8 @@ fn request(args: &RehearseArgs) -> RehearseRequest {
     };
     let settings = RehearsalSettings {
         steps_max: args.steps.unwrap_or(settings.steps_max),
-        timeout_seconds: args.timeout_seconds,
-        handshake_seconds: args.handshake_seconds,
+        timeout_seconds: args.timeout.0,
+        handshake_seconds: args.handshake_timeout.0,
         target_loss: args.target_loss,
         ..settings
     };

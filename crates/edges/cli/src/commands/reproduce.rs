@@ -7,7 +7,7 @@ use trackway_engine::Context;
 use trackway_flows::reproduce::{check, reproduce};
 
 use super::data::reading;
-use crate::exit::{Exit, INTEGRITY, REFUSED};
+use crate::exit::{Exit, INTEGRITY, NOT_COMPLETED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
 
@@ -40,7 +40,7 @@ pub fn compare(context: &Context, folder: &Path, printer: Printer) -> Exit {
     Ok(match compared.verdict {
         ReproductionVerdict::Equal => 0,
         ReproductionVerdict::Different => INTEGRITY,
-        ReproductionVerdict::CannotTell => REFUSED,
+        ReproductionVerdict::CannotTell => NOT_COMPLETED,
     })
 }
 

@@ -11,13 +11,13 @@ use trackway_formats::arguments::{PARAMETERS_MAX, given_pair};
 use trackway_ledger::RunState;
 
 use super::detach;
-use super::evaluate::{few_metrics, gate_summary, unmet_lines};
+use super::evaluate::{exit_code as evaluation_code, few_metrics, gate_summary, unmet_lines};
 use super::given_name;
 use super::live;
 use super::preflight::selection;
 use super::terminal;
 use crate::args::{FailOnHealth, ResumeArgs, RunArgs};
-use crate::exit::{BLOCKED, Exit, Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{BLOCKED, Exit, Failure, INSUFFICIENT, NOT_COMPLETED};
 use crate::printer::Printer;
 use crate::units::{counted, duration};
 
@@ -86,7 +86,7 @@ pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Prin
     let (report, printer) = supervised(context, None, (args.detached, args.no_tty), printer, |reporter| {
         train::run(context, request, reporter)
     });
-    tell(&report?, (args.exit_with_child, args.fail_on), printer)
+    report_end(&report?, (args.exit_with_child, args.fail_on), printer)
 }
 
 /// Does the work of a supervisor, with a terminal or without.
@@ -112,17 +112,17 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Exit {
     let (report, printer) = supervised(context, Some(run), modes, printer, |reporter| {
         train::resume(context, run, args.accepts.why().as_deref(), reporter)
     });
-    tell(&report?, (false, args.fail_on), printer)
+    report_end(&report?, (false, args.fail_on), printer)
 }
 
-fn tell(
+fn report_end(
     report: &RunReport,
     (exit_with_child, fail_on): (bool, Option<FailOnHealth>),
     printer: Printer,
 ) -> Exit {
     printer.answer(report, || print(report, printer));
     let is_refused = report.outcome.state == RunState::Completed && fails(fail_on, report.outcome.health);
-    Ok(if is_refused { REFUSED } else { exit_code(report, exit_with_child) })
+    Ok(if is_refused { INSUFFICIENT } else { exit_code(report, exit_with_child) })
 }
 
 fn print(report: &RunReport, printer: Printer) {
@@ -173,15 +173,9 @@ fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
     let of_child = last.and_then(|last| last.exit_code.or(last.signal.map(|signal| SIGNAL_BASE + signal)));
     match of_child {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
-        None if outcome.state == RunState::Completed && evaluation_failed(report) => REFUSED,
-        None if outcome.state == RunState::Completed => 0,
+        None if outcome.state == RunState::Completed => report.evaluation.as_ref().map_or(0, evaluation_code),
         None if outcome.state == RunState::Blocked && outcome.attempts.is_empty() => BLOCKED,
-        None if outcome.rungs.iter().any(|rung| rung.verdict.refuses()) => REFUSED,
+        None if outcome.rungs.iter().any(|rung| rung.verdict.refuses()) => INSUFFICIENT,
         None => NOT_COMPLETED,
     }
-}
-
-/// A run that was to be evaluated and was not has not succeeded: it is unknown whether its gates pass.
-fn evaluation_failed(report: &RunReport) -> bool {
-    report.evaluation.as_ref().is_some_and(|receipt| !receipt.passes())
 }

@@ -43,7 +43,7 @@ fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {
     match (&args.out, &args.evaluation_out) {
         (Some(table), _) => Ok(ScoreOutputs {
             table: table.clone(),
-            metrics: args.metrics.clone(),
+            metrics: args.latency.clone(),
             evaluation: None,
             probes: None,
         }),

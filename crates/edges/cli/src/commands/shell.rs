@@ -14,15 +14,15 @@ pub fn completions(args: &CompletionsArgs, printer: Printer) -> u8 {
 }
 
 pub fn man(args: &ManArgs, printer: Printer) -> Exit {
-    let folder = args.folder.display();
-    let written = std::fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
+    let folder = args.out.display();
+    let written =
+        std::fs::create_dir_all(&args.out).and_then(|()| clap_mangen::generate_to(Cli::command(), &args.out));
     written.map_err(|error| {
         Failure::usage(
             format!("cannot write man pages to `{folder}`: {error}"),
             "name a folder that can be written",
         )
     })?;
-    printer.note(format!("man pages are in `{folder}`: man -l {}", args.folder.join("trackway.1").display()));
+    printer.note(format!("man pages are in `{folder}`: man -l {}", args.out.join("trackway.1").display()));
     Ok(0)
 }

@@ -194,7 +194,7 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
     if !found.is_complete {
         let level = found.levels.last().map_or(0, |level| level.level);
         warnings.push(format!(
-            "slices with more than {} were not searched, because they do not fit into memory; raise --min-support",
+            "slices with more than {} were not searched, because they do not fit into memory; raise --support-min",
             counted(level as u64, "predicate")
         ));
     }

@@ -12,16 +12,18 @@ use trackway_flows::query;
 use trackway_formats::Variable;
 use trackway_sql::{Answer, QueryLimits};
 
-use crate::args::SqlArgs;
+use crate::args::{Seconds, SqlArgs};
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
-use crate::units::counted;
+use crate::units::{bytes, counted};
 
 /// Set in the process that answers: the folder it may spill to.
 const WORKER_VARIABLE: &str = Variable::SqlSpillFolder.as_str();
 
 /// What a process needs beside the memory of its query.
-const BASE_MIB: u64 = 256;
+const BASE_BYTES: u64 = 256 << 20;
+/// Least memory with which a query can be answered.
+const MEMORY_BYTES_MIN: u64 = 16 << 20;
 
 /// The folder to spill to, where this process is the one that answers.
 pub fn worker_folder() -> Option<PathBuf> {
@@ -44,15 +46,16 @@ pub fn supervise(args: &SqlArgs) -> Exit {
     let SqlArgs { timeout, memory_limit, .. } = args;
     Err(match signal {
         Signal::SIGALRM => Failure::usage(
-            format!("the query took longer than {timeout} s"),
-            "simplify the query, or raise --timeout SECONDS",
+            format!("the query took longer than {timeout}"),
+            "simplify the query, or raise --timeout",
         ),
         // An allocation that the system refuses, and a stack that is used up, both abort.
         Signal::SIGABRT | Signal::SIGSEGV | Signal::SIGKILL => Failure::usage(
             format!(
-                "the query needs far more memory than the {memory_limit} MiB it may use, or is nested too deep"
+                "the query needs far more memory than the {} it may use, or is nested too deep",
+                bytes(memory_limit.0)
             ),
-            "select less data, or raise --memory-limit MIB",
+            "select less data, or raise --memory-limit",
         ),
         other => Failure::fault(format!("the query was ended by {other}")),
     })
@@ -60,28 +63,38 @@ pub fn supervise(args: &SqlArgs) -> Exit {
 
 /// Answers within the limits, in the process that is there for it.
 pub fn answer(context: &Context, args: &SqlArgs, spill_folder: PathBuf, printer: Printer) -> Exit {
-    outputs::refuse_outputs(context, args.parquet.as_deref())?;
-    let most = (u64::from(args.memory_limit) * 2 + BASE_MIB) << 20;
+    outputs::refuse_outputs(context, args.out.as_deref())?;
+    let memory_bytes = args.memory_limit.0;
+    if memory_bytes < MEMORY_BYTES_MIN {
+        let message = format!("--memory-limit is {}", bytes(memory_bytes));
+        return Err(Failure::usage(message, format!("give at least {}", bytes(MEMORY_BYTES_MIN))));
+    }
+    let most = memory_bytes.saturating_mul(2).saturating_add(BASE_BYTES);
     setrlimit(Resource::RLIMIT_DATA, most, most).map_err(std::io::Error::from)?;
     // Whatever the query does, the system ends this process then.
-    alarm::set(args.timeout);
-    let limits =
-        QueryLimits { memory_bytes: (args.memory_limit as usize) << 20, spill_folder: Some(spill_folder) };
+    alarm::set(alarm_seconds(args.timeout));
+    let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    let limits = QueryLimits { memory_bytes, spill_folder: Some(spill_folder) };
     let answer = query::sql(context, &args.query, &limits)?;
-    if let Some(path) = &args.parquet {
+    if let Some(path) = &args.out {
         let rows = query::write_parquet(context, &answer, path)?;
         printer.note(format!("wrote {} to `{}`", counted(rows as u64, "row"), path.display()));
     } else if printer.is_json() {
         let rows: Vec<QueryRow> = query::json_rows(context, &answer)?.into_iter().map(QueryRow).collect();
         printer.document(&rows);
     } else if args.csv {
-        let mut bytes = Vec::new();
-        answer.write_csv(&mut bytes)?;
-        printer.file(&bytes);
+        let mut csv = Vec::new();
+        answer.write_csv(&mut csv)?;
+        printer.file(&csv);
     } else {
         table(context, &answer, printer)?;
     }
     Ok(0)
+}
+
+/// Whole seconds for the alarm of the system, at least one: 0 would set none.
+fn alarm_seconds(timeout: Seconds) -> u32 {
+    timeout.0.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
 fn table(context: &Context, answer: &Answer, printer: Printer) -> Result<(), Failure> {

@@ -9,7 +9,6 @@ use crate::printer::{Printer, stderr_is_terminal, stdin_is_piped, stdin_is_termi
 struct Facts {
     /// Which streams of this process are terminals.
     own: TerminalStreams,
-    /// `--json`.
     is_json: bool,
     /// `--no-tty`.
     is_refused: bool,

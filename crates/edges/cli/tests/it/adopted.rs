@@ -355,10 +355,10 @@ fn a_rehearsal_leaves_the_folder_as_it_is() {
         files
     };
     let before = outside(&home);
-    let rehearsed = home.trackway(&["rehearse", "own.toml", "--handshake-seconds", "3"]);
+    let rehearsed = home.trackway(&["rehearse", "own.toml", "--handshake-timeout", "3"]);
     assert_eq!(outside(&home), before, "{}", rehearsed.stderr);
     if rehearsed.code == 2 {
-        println!("skipped: {}", rehearsed.stderr);
+        trackway_skip::skip!("{}", rehearsed.stderr);
         assert!(rehearsed.stderr.contains("where the real run looks for them"), "{}", rehearsed.stderr);
         return;
     }
@@ -419,7 +419,7 @@ fn a_file_with_everything_in_it_is_deployed() {
     );
     assert_eq!(home.json(&["run", "job.toml"])["state"], "completed");
     assert_eq!(registry(&home, &["register", "m", "--run", "last"]).0, 0);
-    assert_eq!(registry(&home, &["export", "m", "1", "ex"]).0, 0);
+    assert_eq!(registry(&home, &["export", "m", "1", "--out", "ex"]).0, 0);
     let saved = std::fs::read(home.path().join("ckpt.pt")).unwrap();
     let copied = |folder: &str| std::fs::read(home.path().join(folder).join("ckpt.pt")).ok();
     assert_eq!(copied("ex").as_ref(), Some(&saved));
@@ -449,7 +449,7 @@ fn names_of_the_script_are_those_of_an_export() {
     );
     run(&home);
     assert_eq!(registry(&home, &["register", "own", "--run", "last"]).0, 0);
-    assert_eq!(registry(&home, &["export", "own", "1", "ex"]).0, 0);
+    assert_eq!(registry(&home, &["export", "own", "1", "--out", "ex"]).0, 0);
     let text = |name: &str| std::fs::read_to_string(home.path().join("ex").join(name)).unwrap_or_default();
     assert_eq!((&*text("extra/.notes"), &*text("origin.json")), ("m", "{}"));
     assert!(text("trackway-origin.json").contains("checkpoint-60"), "{}", text("trackway-origin.json"));
@@ -545,7 +545,7 @@ fn a_retry_does_not_continue_from_a_nan() {
 /// newest safe one though all that is left at the end is committed at once.
 #[test]
 fn what_counts_otherwise_is_judged_by_what_was_printed() {
-    // What is printed, of how many updates a checkpoint is, and the newest that is safe. A save comes later than a tick of the kernel's clock.
+    // What is printed, of how many updates a checkpoint is, and the newest that is safe. A save comes right after its print.
     for (printed, updates, safe_step) in
         [("Epoch $i/9 - loss: $l", "$((i * 100))", 400), ("step $((i * 4)) loss $l", "$i", 4)]
     {
@@ -558,7 +558,7 @@ fn what_counts_otherwise_is_judged_by_what_was_printed() {
         );
         home.write(
             "t.sh",
-            &format!("mkdir -p out\nfor i in 1 2 3 4 5 6 7; do\nl=0.5; [ $i -lt 5 ] || l=nan\necho \"{printed}\"\nsleep 0.03\n{save}\nsleep 0.1\ndone\nexit 1\n"),
+            &format!("mkdir -p out\nfor i in 1 2 3 4 5 6 7; do\nl=0.5; [ $i -lt 5 ] || l=nan\necho \"{printed}\"\n{save}\nsleep 0.1\ndone\nexit 1\n"),
         );
         home.write(
             "r.toml",
@@ -617,7 +617,7 @@ fn what_is_unsafe_is_used_only_by_decision() {
     let refused = registry(&home, &["promote", "m", "2", "--to", "staging"]);
     assert!(refused.1.to_string().contains("registry.unsafe_checkpoint"), "{}", refused.1);
     assert!(messages(&home, "checkpoint_accepted")[0].contains("to study the divergence"));
-    let exported = home.trackway(&["registry", "export", "m", "2", "copy"]);
+    let exported = home.trackway(&["registry", "export", "m", "2", "--out", "copy"]);
     let (warning, card) = (
         "its checkpoint is unsafe: `loss` is NaN",
         std::fs::read_to_string(home.path().join("copy/README.md")).unwrap(),

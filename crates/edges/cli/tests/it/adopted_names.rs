@@ -146,10 +146,10 @@ fn a_file_is_handled_like_any_other() {
     assert_eq!(home.trackway(&["checkpoint", "verify", "last"]).code, 0);
 
     assert_eq!(registry(&home, &["register", "m", "--run", "last"]).0, 0);
-    assert_eq!(registry(&home, &["export", "m", "1", "ex"]).0, 0);
+    assert_eq!(registry(&home, &["export", "m", "1", "--out", "ex"]).0, 0);
     let saved = fs::read(at(&home, b"out/ckpt-\xff-60.pt")).unwrap();
     assert_eq!(fs::read(at(&home, b"ex/ckpt-\xff-60.pt")).unwrap(), saved);
-    assert_eq!(registry(&home, &["export", "m", "1", "ex"]).0, 0, "it is whole there");
+    assert_eq!(registry(&home, &["export", "m", "1", "--out", "ex"]).0, 0, "it is whole there");
     let bad = home.trackway(&[
         "gates", "fixture", "last", "--set", "accuracy=0.1", "--name", "bad", "--out", "bad.json",
     ]);
@@ -189,7 +189,7 @@ fn a_folder_is_handled_like_any_other() {
         let moved = messages(&home, "checkpoint_moved_aside");
         assert!(moved.len() == 1 && moved[0].starts_with("`run\\xe9/checkpoint-50`"), "{moved:?}");
         assert_eq!(registry(&home, &["register", "m", "--run", "last"]).0, 0);
-        assert_eq!(registry(&home, &["export", "m", "1", "ex"]).0, 0);
+        assert_eq!(registry(&home, &["export", "m", "1", "--out", "ex"]).0, 0);
         let exported = names(&home.path().join("ex"));
         assert!(exported.contains(&b"vocab-\xff.txt".to_vec()), "{exported:?}");
         assert_eq!(fs::read(at(&home, b"ex/vocab-\xff.txt")).unwrap(), b"60");
@@ -204,7 +204,7 @@ fn a_run_file_is_drafted_with_the_names() {
     assert_eq!(home.trackway(&["run", "--", "python3", "t.py"]).code, 4);
     assert_eq!(home.trackway(&["resume", "last"]).code, 0);
     assert_eq!(attempts(&home)[1]["resumed"], 40);
-    let drafted = home.trackway(&["init", "--from", "last", "--output", "r.toml"]);
+    let drafted = home.trackway(&["init", "--from", "last", "--out", "r.toml"]);
     assert_eq!(drafted.code, 0, "{}", drafted.stderr);
     let text = fs::read_to_string(home.path().join("r.toml")).unwrap();
     assert!(text.contains(r#"adopt = ["run\\xe9/checkpoint-*"]"#), "{text}");

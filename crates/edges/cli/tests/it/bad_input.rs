@@ -110,22 +110,6 @@ fn wrong_words_are_usage_errors() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that a command under its old name is answered with the new one, on stderr and as wrong usage.
-#[test]
-fn old_spellings_are_answered_with_the_new_ones() {
-    let home = Home::new();
-    for (name, arguments) in [
-        ("evaluate", &["evaluate", "x.toml", "--json"][..]),
-        ("evaluate_import", &["evaluate", "import", "results", "--run", "last"]),
-        ("evaluations", &["evaluations"]),
-        ("evaluation_show", &["evaluation", "show", "last"]),
-        ("roll_back", &["roll-back", "last"]),
-    ] {
-        insta::assert_snapshot!(format!("renamed_{name}"), transcript(&home, arguments));
-    }
-    assert_nothing_ran(&home);
-}
-
 /// Proves that a reference to what does not exist is exit code 6 in every command, with a home and without one.
 #[test]
 fn unknown_names_are_exit_code_6() {
@@ -174,11 +158,11 @@ fn completions_and_man_pages_name_every_command() {
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         assert!(answer.stdout.contains("preflight") && answer.stdout.contains("trackway"), "{shell}");
     }
-    assert_eq!(home.trackway(&["config", "man", "pages"]).code, 0);
+    assert_eq!(home.trackway(&["config", "man", "--out", "pages"]).code, 0);
     for page in ["trackway.1", "trackway-run.1", "trackway-registry-promote.1"] {
         assert!(home.path().join("pages").join(page).exists(), "{page}");
     }
     home.write("file", "");
-    assert_eq!(home.trackway(&["config", "man", "file"]).code, 2);
+    assert_eq!(home.trackway(&["config", "man", "--out", "file"]).code, 2);
     assert!(!home.state().exists(), "neither needs a home");
 }

@@ -649,7 +649,7 @@ fn data_that_changed_is_tried_once() {
     let rules = |home: &Home| -> Vec<Value> {
         home.sql("select rule from retries order by at").into_iter().map(|row| row["rule"].clone()).collect()
     };
-    assert_eq!(rules(&home), ["C4.data_changed", "finished"]);
+    assert_eq!(rules(&home), ["data.changed", "finished"]);
     assert_eq!(home.sql("select * from events where kind = 'preflight_repeated'").len(), 1);
 
     let home = Home::new();
@@ -659,7 +659,7 @@ fn data_that_changed_is_tried_once() {
     home.write("t.csv", "a,b\n1,9\n");
     home.write("r.toml", &file(&back, ""));
     run(&home, 4);
-    assert_eq!(rules(&home), ["C4.data_changed", "C4.data_seen_before"]);
+    assert_eq!(rules(&home), ["data.changed", "data.seen_before"]);
 
     let home = Home::new();
     let worse = format!("if grep -q 9 t.csv; then printf 'a,b\\\\n1,99\\\\n' > t.csv; {end}; fi");

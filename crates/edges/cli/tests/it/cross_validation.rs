@@ -66,8 +66,9 @@ fn home(words: &str) -> Home {
 #[test]
 fn every_row_is_held_out_once() {
     let home = home("\"sh\", \"rows.csv\"");
-    let answer = home
-        .trackway(&["eval", "cross-validate", "job.toml", "--folds", "3", "--by", "stratified", "--json"]);
+    let answer = home.trackway(&[
+        "eval", "cross-validate", "job.toml", "--folds", "3", "--strategy", "stratified", "--json",
+    ]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!((&found["rows_given_by"], &found["fold_count"]), (&json!("command"), &json!(3)), "{found}");
@@ -96,7 +97,7 @@ fn every_row_is_held_out_once() {
     let fold = home.path().join("folded-folds/fold-1/held-out.csv");
     let before = std::fs::read_to_string(&fold).unwrap();
     assert!(before.starts_with("x,label\n"), "{before}");
-    let again = home.trackway(&["eval", "cv", "job.toml", "--folds", "3", "--by", "stratified"]);
+    let again = home.trackway(&["eval", "cv", "job.toml", "--folds", "3", "--strategy", "stratified"]);
     assert_eq!((again.code, std::fs::read_to_string(&fold).unwrap()), (0, before), "{}", again.stderr);
     assert!(again.stdout.contains("interval of the mean"), "{}", again.stdout);
 }

@@ -18,7 +18,7 @@ fn a_dirty_table_is_profiled() {
         assert!(answer.stdout.contains(expected), "{expected}\n{}", answer.stdout);
     }
     assert!(!home.state().exists(), "no home is made");
-    let document = home.json(&["data", "profile", "a.csv", "--save", "kept.json"]);
+    let document = home.json(&["data", "profile", "a.csv", "--out", "kept.json"]);
     let age = &document["columns"][0];
     assert_eq!(
         (age["type"].as_str(), age["min"].as_i64(), age["max"].as_i64()),
@@ -118,7 +118,10 @@ fn what_reading_changed_is_said_and_strictly_an_error() {
             &["data", "check", name, "--strict"],
             &["data", "clean", name, "--out", "clean.csv", "--strict"],
             &["data", "infer", name, "--out", "schema.toml", "--strict"],
-            &["data", "split", name, "--by", "hash", "--parts", "a=0.5,b=0.5", "--out", "parts", "--strict"],
+            &[
+                "data", "split", name, "--strategy", "hash", "--parts", "a=0.5,b=0.5", "--out", "parts",
+                "--strict",
+            ],
         ] {
             let refused = home.trackway(command);
             assert_eq!(refused.code, 3, "{command:?}: {}{}", refused.stdout, refused.stderr);
@@ -153,10 +156,10 @@ fn wrong_words_about_data() {
 
 pub const COLUMNS: &str = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,native_country,income";
 
-/// The two Adult files as published; `None` with a printed line if they are not at hand.
+/// The two Adult files as published; `None` if they are not at hand: the test is skipped.
 pub fn adult() -> Option<[String; 2]> {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
-        println!("skipped: TRACKWAY_SHARED is not set");
+        trackway_skip::skip!("TRACKWAY_SHARED is not set");
         return None;
     };
     let file =
@@ -170,16 +173,17 @@ pub fn adult() -> Option<[String; 2]> {
 fn adult_is_inferred_checked_and_compared() {
     let Some([train, test]) = adult() else { return };
     let home = Home::new();
-    let inferred = home.trackway(&["data", "infer", &train, "--columns", COLUMNS, "--out", "schema.toml"]);
+    let inferred =
+        home.trackway(&["data", "infer", &train, "--column-names", COLUMNS, "--out", "schema.toml"]);
     assert_eq!((inferred.code, inferred.stdout.as_str()), (0, ""), "{}", inferred.stderr);
-    let again = home.trackway(&["data", "infer", &train, "--columns", COLUMNS, "--out", "schema.toml"]);
+    let again = home.trackway(&["data", "infer", &train, "--column-names", COLUMNS, "--out", "schema.toml"]);
     assert_eq!(again.code, 2, "a schema somebody edited is not overwritten");
     let rule = "\n[[rule]]\nsql = \"hours_per_week <= 98 or capital_gain = 0\"\nseverity = \"block\"\n";
     let schema = std::fs::read_to_string(home.path().join("schema.toml")).unwrap();
     home.write("strict.toml", &format!("{schema}{rule}"));
 
     let checked = |data: &str, schema: &str| {
-        home.trackway(&["data", "validate", data, "--columns", COLUMNS, "--schema", schema, "--json"])
+        home.trackway(&["data", "validate", data, "--column-names", COLUMNS, "--schema", schema, "--json"])
     };
     let own = checked(&train, "schema.toml");
     assert_eq!(own.code, 0, "{}", own.stdout);
@@ -197,14 +201,15 @@ fn adult_is_inferred_checked_and_compared() {
     assert!(others.stdout.contains("16281 of 16281 values of `income`"), "{}", others.stdout);
 
     let drift = home.json(&[
-        "data", "drift", "--reference", &train, "--current", &test, "--columns", COLUMNS, "--label", "income",
+        "data", "drift", "--reference", &train, "--current", &test, "--column-names", COLUMNS, "--label",
+        "income",
     ]);
     assert_eq!((drift["drifted_features"].as_u64(), drift["label_drifted"].as_bool()), (Some(0), Some(true)));
     let income = drift["columns"].as_array().unwrap().iter().find(|it| it["name"] == "income").unwrap();
     assert_eq!(income["only_spelling"].as_bool(), Some(true));
 
     let leakage = home.trackway(&[
-        "data", "leakage", "--train", &train, "--test", &test, "--columns", COLUMNS, "--label", "income",
+        "data", "leakage", "--train", &train, "--test", &test, "--column-names", COLUMNS, "--label", "income",
     ]);
     assert_eq!(leakage.code, 0, "{}", leakage.stderr);
     assert!(
@@ -218,7 +223,8 @@ fn adult_is_inferred_checked_and_compared() {
         leakage.stdout
     );
     let by_group = home.trackway(&[
-        "data", "leakage", "--train", &train, "--test", &test, "--columns", COLUMNS, "--group", "fnlwgt",
+        "data", "leakage", "--train", &train, "--test", &test, "--column-names", COLUMNS, "--group-by",
+        "fnlwgt",
     ]);
     assert_eq!(by_group.code, 3, "{}", by_group.stdout);
 }
@@ -243,7 +249,7 @@ fn drift_from_a_kept_profile() {
     };
     home.write("before.csv", &format!("a,b\n{}", rows(0)));
     home.write("after.csv", &format!("a,b\n{}", rows(40)));
-    assert_eq!(home.trackway(&["data", "profile", "before.csv", "--save", "before.json"]).code, 0);
+    assert_eq!(home.trackway(&["data", "profile", "before.csv", "--out", "before.json"]).code, 0);
     std::fs::remove_file(home.path().join("before.csv")).unwrap();
     let answer = home.trackway(&["data", "drift", "--reference", "before.json", "--current", "after.csv"]);
     assert_eq!((answer.code, answer.stderr.as_str()), (3, ""), "half of the features drifted");
@@ -371,11 +377,11 @@ fn drift_says_what_is_compared_and_what_blocks() {
         "{}",
         shown.stdout
     );
-    let skipped = drift(&["--skip", "spent", "--skip", "plan"]);
+    let skipped = drift(&["--ignore", "spent,plan"]);
     assert_eq!(skipped.code, 0, "{}", skipped.stdout);
     assert!(skipped.stdout.contains("pass: 0 of 1 feature drifted"), "{}", skipped.stdout);
     assert!(skipped.stdout.contains("set apart: `spent`: skipped on request"), "{}", skipped.stdout);
-    let unknown = drift(&["--skip", "spend"]);
+    let unknown = drift(&["--ignore", "spend"]);
     assert!(
         unknown.code == 2 && unknown.stderr.contains("neither side has the skipped column `spend`"),
         "{}",

@@ -68,9 +68,10 @@ fn a_damaged_file_blocks() {
 fn adult_is_checked() {
     let Some([train, test]) = adult() else { return };
     let home = Home::new();
-    let arguments = ["data", "check", &train, "--against", &test, "--columns", COLUMNS, "--label", "income"];
+    let arguments =
+        ["data", "check", &train, "--against", &test, "--column-names", COLUMNS, "--label", "income"];
     // The quick model over 32,561 rows takes minutes in a test build; its own tests are in the data crate.
-    let more = ["--group-by", "sex,race", "--skip", "data.label_noise", "--json"];
+    let more = ["--fairness", "sex,race", "--skip", "data.label_noise", "--json"];
     let answer = home.trackway(&[arguments.as_slice(), &more].concat());
     assert_eq!(answer.code, 3, "{}", answer.stderr);
     let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
@@ -113,7 +114,7 @@ fn a_joint_shift_needs_rows() {
     let shown = home.trackway(&["data", "drift", "--reference", "a.csv", "--current", "b.csv", "--joint"]);
     let words = "0 of 2 features drifted by itself, their joint distribution did";
     assert!(shown.stdout.contains(words), "{}", shown.stdout);
-    home.json(&["data", "profile", "a.csv", "--save", "a.json"]);
+    home.json(&["data", "profile", "a.csv", "--out", "a.json"]);
     let refused = home.trackway(&["data", "drift", "--reference", "a.json", "--current", "b.csv", "--joint"]);
     assert_eq!(refused.code, 2, "{}", refused.stdout);
     assert!(refused.stderr.contains("needs the rows of both data sets"), "{}", refused.stderr);

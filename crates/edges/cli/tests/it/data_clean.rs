@@ -158,20 +158,20 @@ fn features_are_joined_as_of_and_compared() {
         "data", "as-of", "--left", "labels.csv", "--right", "features.csv", "--on", "user", "--left-time",
         "at", "--right-time", "updated",
     ];
-    let answer = home.json(&[join.as_slice(), &["--tolerance", "30d", "joined.csv"]].concat());
+    let answer = home.json(&[join.as_slice(), &["--max-age", "30d", "--out", "joined.csv"]].concat());
     assert_eq!(
         (answer["matched"].as_u64(), answer["unmatched_time"].as_u64()),
         (Some(1), Some(2)),
         "{answer:#}"
     );
-    let shown = home.trackway(&[join.as_slice(), &["joined.csv"]].concat());
+    let shown = home.trackway(&[join.as_slice(), &["--out", "joined.csv"]].concat());
     assert!(shown.stdout.contains("leaked into 3 rows and 2 features"), "{}", shown.stdout);
     let joined = std::fs::read_to_string(home.path().join("joined.csv")).unwrap();
     let spent: Vec<&str> = joined.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
     assert_eq!(spent, ["spent", "10", "20", ""]);
-    let clash = home.trackway(&[join.as_slice(), &["labels.csv"]].concat());
+    let clash = home.trackway(&[join.as_slice(), &["--out", "labels.csv"]].concat());
     assert!(clash.code == 2 && clash.stderr.contains("is an input"), "{} {}", clash.code, clash.stderr);
-    let unit = home.trackway(&[join.as_slice(), &["--tolerance", "30", "joined.csv"]].concat());
+    let unit = home.trackway(&[join.as_slice(), &["--max-age", "30", "--out", "joined.csv"]].concat());
     assert!(unit.code == 2 && unit.stderr.contains("with a unit"), "{} {}", unit.code, unit.stderr);
 
     home.write("served.csv", "user,updated,spent\na,2026-01-01,10\na,2026-02-01,25\na,2026-04-01,30\n");

@@ -68,10 +68,10 @@ fn kept_bytes_are_restored_verified_and_expire() {
     assert_eq!(list["snapshots"][0]["has_bytes"], true);
     let before = std::fs::read(home.path().join("data/a.csv")).unwrap();
     std::fs::remove_dir_all(home.path().join("data")).unwrap();
-    let restored = home.json(&["data", "snapshot", "restore", "train", "back/train"]);
+    let restored = home.json(&["data", "snapshot", "restore", "train", "--out", "back/train"]);
     assert_eq!(restored["files"], 3, "{restored}");
     assert_eq!(std::fs::read(home.path().join("back/train/a.csv")).unwrap(), before);
-    let occupied = home.trackway(&["data", "snapshot", "restore", "train", "back/train"]);
+    let occupied = home.trackway(&["data", "snapshot", "restore", "train", "--out", "back/train"]);
     assert_eq!(occupied.code, 2, "{}", occupied.stderr);
     assert_eq!(home.json(&["data", "snapshot", "verify", "train"])["intact"], true);
     let same = home.json(&["data", "snapshot", "back/train"]);
@@ -90,7 +90,7 @@ fn kept_bytes_are_restored_verified_and_expire() {
     let found: serde_json::Value = serde_json::from_str(&broken.stdout).unwrap();
     assert_eq!((broken.code, found["faults"][0]["path"].as_str()), (7, Some("a.csv")), "{found}");
     assert_eq!(found["faults"][0]["problem"], "different");
-    let refused = home.trackway(&["data", "snapshot", "restore", "train", "again"]);
+    let refused = home.trackway(&["data", "snapshot", "restore", "train", "--out", "again"]);
     assert!(refused.code == 7 && refused.stderr.contains("`a.csv`"), "{} {}", refused.code, refused.stderr);
     assert!(!home.path().join("again").exists());
 
@@ -101,7 +101,7 @@ fn kept_bytes_are_restored_verified_and_expire() {
     let gone = home.trackway(&["data", "snapshot", "verify", "train"]);
     assert!(gone.code == 2 && gone.stderr.contains("--keep-bytes"), "{} {}", gone.code, gone.stderr);
     assert_eq!(home.json(&["data", "ls"])["snapshots"][0]["has_bytes"], false);
-    let unknown = home.trackway(&["data", "snapshot", "restore", "nosuch", "out"]);
+    let unknown = home.trackway(&["data", "snapshot", "restore", "nosuch", "--out", "out"]);
     assert_eq!(unknown.code, 6, "{}", unknown.stderr);
 }
 
@@ -150,8 +150,9 @@ fn a_split_is_proved_and_written() {
         .collect();
     home.write("all.csv", &format!("id,user,paid\n{rows}"));
     let arguments = [
-        "data", "split", "all.csv", "--by", "stratified-group", "--group", "user", "--label", "paid",
-        "--parts", "train=0.8,test=0.2", "--folds", "4", "--rungs", "1%,10%,100%", "--write", "--out",
+        "data", "split", "all.csv", "--strategy", "stratified-group", "--group-by", "user", "--label",
+        "paid", "--parts", "train=0.8,test=0.2", "--folds", "4", "--rungs", "1%,10%,100%", "--write-rows",
+        "--out",
     ];
     let first = home.json(&[arguments.as_slice(), &["one"]].concat());
     assert_eq!((first["proved"].as_bool(), first["rows"].as_u64()), (Some(true), Some(3_000)));
@@ -173,7 +174,7 @@ fn a_split_is_proved_and_written() {
         ["one/train.parquet", "one/test.parquet"].map(|path| profile(path)["rows"].as_u64().unwrap()).into();
     assert_eq!(parts.iter().sum::<u64>(), 3_000);
     let shared = home.json(&[
-        "data", "leakage", "--train", "one/train.parquet", "--test", "one/test.parquet", "--group", "user",
+        "data", "leakage", "--train", "one/train.parquet", "--test", "one/test.parquet", "--group-by", "user",
     ]);
     let blocking = shared["findings"].as_array().unwrap().iter().filter(|it| it["severity"] == "block");
     assert_eq!(blocking.count(), 0, "{shared}");
@@ -186,14 +187,14 @@ fn a_split_is_proved_and_written() {
         assert_eq!(answer.code, 2, "{}", answer.stderr);
         assert!(answer.stderr.contains(expected), "{}", answer.stderr);
     };
-    refused(&["--by", "group", "--parts", "a=0.5,b=0.5"], "--group");
+    refused(&["--strategy", "group", "--parts", "a=0.5,b=0.5"], "--group-by");
     refused(&["--parts", "a=0.5,b=0.6"], "sum to 1.1");
     refused(&["--parts", "a=0.5,b"], "invalid part `b`");
     refused(
-        &["--by", "time", "--time", "user", "--parts", "a=0.5,b=0.5"],
+        &["--strategy", "time", "--time", "user", "--parts", "a=0.5,b=0.5"],
         "neither timestamps nor whole numbers",
     );
-    refused(&["--group", "user", "--time", "user", "--parts", "a=0.5,b=0.5"], "--by group");
+    refused(&["--group-by", "user", "--time", "user", "--parts", "a=0.5,b=0.5"], "--strategy group");
     refused(&[], "nothing to split into");
     assert!(!home.path().join("x").exists());
 }

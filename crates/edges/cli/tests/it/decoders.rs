@@ -106,9 +106,9 @@ fn queries_are_bounded() {
     };
     let large = ask(&["select length(repeat('x', 2000000000)) as n"]);
     assert!(large.code == 2 || large.code == 0 && large.stdout.contains("2000000000"), "{}", large.stderr);
-    assert_refused(&ask(&["--memory-limit", "16", "select repeat('x', 2000000000) as n"]), 2, &["memory"]);
+    assert_refused(&ask(&["--memory-limit", "16MiB", "select repeat('x', 2000000000) as n"]), 2, &["memory"]);
     let endless = "with recursive t as (select 1 as n union all select n from t) select count(*) from t";
-    assert_refused(&ask(&["--timeout", "1", endless]), 2, &["longer than 1 s", "--timeout"]);
+    assert_refused(&ask(&["--timeout", "1", endless]), 2, &["longer than 1s", "--timeout"]);
     let deep = format!("select 1{}", "+1".repeat(20_000));
     assert_ne!(ask(&[&deep]).code, 101);
     assert_eq!(ask(&["select count(*) as n from runs", "--csv"]).stdout, "n\n1\n");

@@ -177,7 +177,7 @@ fn an_export_takes_nothing_away() {
     symlink("real", at("linked")).unwrap();
     // The last one is a whole copy already.
     for folder in ["new", "empty/", "linked", "deep/er/", "new"] {
-        let (code, exported) = registry(&home, &["export", "income", "1", folder]);
+        let (code, exported) = registry(&home, &["export", "income", "1", "--out", folder]);
         assert_eq!(code, 0, "{folder}: {exported}");
         assert_eq!(fs::read_to_string(at(folder).join("weights.bin")).unwrap(), "step 1", "{folder}");
     }
@@ -187,7 +187,11 @@ fn an_export_takes_nothing_away() {
     write(at("empty/weights.bin"), "torn");
     let before = tree(home.path());
     for folder in ["full", "full/", "file", "empty"] {
-        assert_eq!(home.trackway(&["registry", "export", "income", "1", folder]).code, 2, "{folder}");
+        assert_eq!(
+            home.trackway(&["registry", "export", "income", "1", "--out", folder]).code,
+            2,
+            "{folder}"
+        );
     }
     let after = tree(home.path());
     let theirs = |tree: &BTreeMap<PathBuf, String>| {
@@ -215,7 +219,7 @@ fn an_output_is_never_an_input() {
             &["eval", "metrics", "t.csv", "--label", "label", "--html", out],
             &["eval", "metrics", "*.csv", "--label", "label", "--parquet", out],
             &["eval", "probe", "t.csv", "--command", "cat", "--label", "label", "--html", out],
-            &["data", "profile", "t.csv", "--save", out],
+            &["data", "profile", "t.csv", "--out", out],
         ] {
             let refused = home.trackway(command);
             assert_eq!(refused.code, 2, "{command:?}: {}", refused.stderr);
@@ -227,6 +231,6 @@ fn an_output_is_never_an_input() {
     assert_eq!(home.trackway(&["preflight", "job.toml", "--html", "job.toml"]).code, 2);
     assert_eq!(home.trackway(&["run", "--", "true"]).code, 0);
     let ledger = home.state().join("ledger.db");
-    let refused = home.trackway(&["sql", "select 1", "--parquet", ledger.to_str().unwrap()]);
+    let refused = home.trackway(&["sql", "select 1", "--out", ledger.to_str().unwrap()]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
 }

@@ -110,7 +110,7 @@ fn progress_bars_of_the_script_stay_whole() {
     terminal.args(["-q", "-e", "-c", &command, "/dev/null"]).current_dir(home.path());
     terminal.env("TRACKWAY_HOME", home.state()).env("TERM", "xterm").env("NO_COLOR", "1");
     let Ok(answer) = terminal.stdin(std::process::Stdio::null()).output() else {
-        println!("skipped: progress bars in a terminal need `script` of util-linux");
+        trackway_skip::skip!("progress bars in a terminal need `script` of util-linux");
         return;
     };
     let shown = String::from_utf8_lossy(&answer.stdout);

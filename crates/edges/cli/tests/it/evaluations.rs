@@ -282,7 +282,7 @@ fn a_crash_launches_the_evaluator_alone_again() {
     let (code, receipt) = evaluate(&home, &[]);
     assert_eq!((code, receipt["launches"].as_array().unwrap().len()), (4, 2), "{receipt}");
     let stopped = home.sql("select rule, why from retries where decision = 'stop' order by at desc");
-    assert_eq!(stopped[0]["rule"], "C5.same_end_expected", "{stopped:?}");
+    assert_eq!(stopped[0]["rule"], "evaluator.same_end_expected", "{stopped:?}");
     let why = stopped[0]["why"].as_str().unwrap();
     assert!(why.starts_with("`KeyError: x` ended two launches in a row: the evaluator must change"), "{why}");
 
@@ -374,7 +374,7 @@ fn a_run_is_evaluated_at_its_end() {
     let (code, run) = document(&home.trackway(&["run", "job.toml", "--json"]));
     assert_eq!(
         (code, &run["state"], &run["evaluation"]["state"]),
-        (5, &json!("completed"), &json!("failed")),
+        (4, &json!("completed"), &json!("failed")),
         "{run}"
     );
     for (set, expected) in [

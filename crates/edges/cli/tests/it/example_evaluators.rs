@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::examples::wine_mlp;
-use crate::harness::{Home, answer, eventually};
+use crate::harness::{Home, answer, eventually, has_frameworks};
 
 const VERSE: &str = "The quality of mercy is not strain'd,\nIt droppeth as the gentle rain from heaven\n";
 
@@ -144,11 +144,10 @@ fn the_character_model_is_judged() {
     assert_eq!(ran["evaluation"]["gates"][0]["verdict"], "pass", "{}", ran["evaluation"]["gates"]);
 }
 
-/// Proves the same of the PyTorch example. `make test-python FRAMEWORKS=1` prepares the interpreter and demands it.
+/// Proves the same of the PyTorch example. `make test-python FRAMEWORKS=main` prepares the interpreter and demands it.
 #[test]
 fn the_torch_example_is_judged() {
-    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
-        println!("skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has torch and trackway");
+    if !has_frameworks() {
         return;
     }
     let home = Home::new();
@@ -210,14 +209,11 @@ print(json.dumps({
 
 /// Proves that the census example goes from training to production by the built-in evaluator: its numbers are
 /// scikit-learn's on the rows that `trackway eval score` writes by hand from the same checkpoint, its gates can fail, and
-/// the next model is compared with the one in production, row by row. `make test-python FRAMEWORKS=1` prepares the
+/// the next model is compared with the one in production, row by row. `make test-python FRAMEWORKS=main` prepares the
 /// interpreter and demands it.
 #[test]
 fn the_income_example_is_judged_and_promoted() {
-    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
-        println!(
-            "skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has scikit-learn and trackway"
-        );
+    if !has_frameworks() {
         return;
     }
     let home = Home::new();
@@ -245,10 +241,10 @@ fn the_income_example_is_judged_and_promoted() {
     let scorer = format!("python {script} score");
     let by_hand = home
         .command(&[
-            "eval", "score", "data/adult-test.csv", "--columns", &columns, "--missing", "?", "--command",
-            &scorer,
+            "eval", "score", "data/adult-test.csv", "--column-names", &columns, "--missing", "?",
+            "--command", &scorer,
         ])
-        .args(["--label", "income", "--positive", ">50K.", "--batches", "arrow", "--out", "scored.csv"])
+        .args(["--label", "income", "--positive", ">50K.", "--batch-format", "arrow", "--out", "scored.csv"])
         .env("TRACKWAY_CHECKPOINT_DIR", given)
         .output()
         .unwrap();

@@ -13,7 +13,7 @@ pub fn wine_mlp() -> Option<PathBuf> {
         return Some(path);
     }
     assert!(std::env::var_os("TRACKWAY_TEST_EXAMPLES").is_none(), "`{}` is not built", path.display());
-    println!("skipped: `{}` is not built (make examples builds it)", path.display());
+    trackway_skip::skip!("`{}` is not built (make examples builds it)", path.display());
     None
 }
 
@@ -145,7 +145,7 @@ fn a_lost_supervisor_is_replaced() {
 #[test]
 fn an_untouched_python_script_leaves_metrics() {
     let Some(python) = std::env::var_os("TRACKWAY_TEST_PYTHON") else {
-        println!("skipped: TRACKWAY_TEST_PYTHON names no interpreter with examples/python/requirements.txt");
+        trackway_skip::skip!("TRACKWAY_TEST_PYTHON names no Python with examples/python/requirements.txt");
         return;
     };
     let python = python.to_str().unwrap();

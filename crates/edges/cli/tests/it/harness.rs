@@ -15,6 +15,16 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
 /// Longest a test waits for something to come true.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Whether the interpreter `python` has the main frameworks and the package: `TRACKWAY_TEST_FRAMEWORKS` is `main`, or `1` for all frameworks
+/// (`make test-python FRAMEWORKS=main` prepares it and demands them). If not, the test is skipped.
+pub fn has_frameworks() -> bool {
+    let has = matches!(std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref(), Ok("main" | "1"));
+    if !has {
+        trackway_skip::skip!("TRACKWAY_TEST_FRAMEWORKS does not say that `python` has the frameworks");
+    }
+    has
+}
+
 pub struct Home {
     folder: tempfile::TempDir,
     environment: Vec<(String, String)>,

@@ -103,22 +103,6 @@ fn tensorboard_folders() {
     assert_eq!(found[0]["name"], "torch");
 }
 
-/// Proves that the files of Neptune's exporter are runs.
-#[test]
-fn neptune_export() {
-    let home = Home::new();
-    import(&home, "neptune", &vectors().join("neptune"));
-    let runs = home.sql("select name, state, owner, config_json from runs order by name");
-    assert_eq!(
-        (&runs[0]["name"], &runs[0]["state"], &runs[0]["owner"]),
-        (&json!("trial-1"), &json!("completed"), &json!("ana"))
-    );
-    assert_eq!(runs[1]["state"], "failed");
-    assert_eq!(curve(&home, "trial-2", "train/loss")[..2], [(0, Some(0.5)), (1, Some(1.0 / 3.0))]);
-    let found = home.json(&["runs", "--where", "\"parameters/lr\" < 0.08"]);
-    assert_eq!((found.as_array().unwrap().len(), &found[0]["name"]), (1, &json!("trial-2")));
-}
-
 /// Proves that a folder without a store, a file that is not a store and a path that is not there are reported with what
 /// to name.
 #[test]
@@ -126,7 +110,7 @@ fn what_is_no_store() {
     let home = Home::new();
     let file = home.write("notes.txt", "no database");
     for (tool, path) in
-        [("wandb", home.path()), ("mlflow", file.as_path()), ("neptune", Path::new("nowhere"))]
+        [("wandb", home.path()), ("mlflow", file.as_path()), ("tensorboard", Path::new("nowhere"))]
     {
         let answer = home.trackway(&["import", tool, path.to_str().unwrap()]);
         assert_ne!(answer.code, 0, "{tool}");

@@ -19,7 +19,7 @@ fn project() -> Home {
 #[test]
 fn the_file_that_is_written_runs() {
     let home = project();
-    let init = ["init", "income/train.sh", "--output", "income/trackway.toml", "--", "--epochs", "3"];
+    let init = ["init", "income/train.sh", "--out", "income/trackway.toml", "--", "--epochs", "3"];
     insta::assert_snapshot!("written", transcript(&home, &init));
     let file = home.path().join("income/trackway.toml");
     insta::assert_snapshot!("run_file", std::fs::read_to_string(&file).unwrap());
@@ -157,7 +157,7 @@ fn a_run_is_written_elsewhere_or_not_at_all() {
     let ran = home.trackway(&["run", "--name", "plain", "--", "sh", "-c", "echo 'step 1 loss 0.5'"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     std::fs::create_dir(home.path().join("jobs")).unwrap();
-    let arguments = ["init", "--from", "plain", "--output", "jobs/plain.toml"];
+    let arguments = ["init", "--from", "plain", "--out", "jobs/plain.toml"];
     assert_eq!(home.trackway(&arguments).code, 0);
     let text = std::fs::read_to_string(home.path().join("jobs/plain.toml")).unwrap();
     let folder = home.path().canonicalize().unwrap();

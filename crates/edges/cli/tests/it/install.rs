@@ -11,7 +11,7 @@ const STAND_IN: &str = r##"#!/bin/sh
 case "$1 $2" in
   --version*) echo "trackway VERSION" ;;
   "config completions") echo "# for $3" ;;
-  "config man") mkdir -p "$3" && touch "$3/trackway.1" "$3/trackway-VERSION.1" ;;
+  "config man") mkdir -p "$4" && touch "$4/trackway.1" "$4/trackway-VERSION.1" ;;
 esac
 "##;
 

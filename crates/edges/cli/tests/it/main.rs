@@ -1,6 +1,6 @@
 //! The command line as a user meets it: exit code, stdout and stderr of the real binary.
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic and print")]
 
 mod adopted;
 mod adopted_names;
@@ -89,5 +89,5 @@ mod verifying;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[test]
 fn kill_steps() {
-    println!("skipped: kills at every step need Linux on x86-64 or aarch64");
+    trackway_skip::skip!("kills at every step need Linux on x86-64 or aarch64");
 }

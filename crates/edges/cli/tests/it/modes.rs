@@ -95,7 +95,7 @@ fn the_home_is_the_users_whatever_the_umask() {
         assert!(printed.contains(&format!("{mask:04o}\n")), "{printed:?}");
         assert_eq!(mode(&home.path().join("made")), 0o666 & !mask);
         home.write("t.csv", "a,b\n1,2\n3,4\n");
-        let saved = with_umask(&home, mask, &["data", "profile", "t.csv", "--save", "profile.json"]);
+        let saved = with_umask(&home, mask, &["data", "profile", "t.csv", "--out", "profile.json"]);
         assert_eq!(
             (saved.code, mode(&home.path().join("profile.json"))),
             (0, 0o666 & !mask),
@@ -228,7 +228,7 @@ fn a_stopped_shim_hears_the_stop() {
 #[test]
 fn root_hears_whose_home_it_found() {
     if !geteuid().is_root() {
-        println!("skipped: for root only");
+        trackway_skip::skip!("for root only");
         return;
     }
     let home = Home::new();

@@ -127,7 +127,7 @@ fn a_name_and_a_part_of_an_id_are_distinguished() {
 #[test]
 fn what_is_not_there_has_its_exit_code() {
     let home = Home::new();
-    for tool in ["mlflow", "wandb", "tensorboard", "neptune"] {
+    for tool in ["mlflow", "wandb", "tensorboard"] {
         let answer = home.trackway(&["import", tool, "nowhere"]);
         assert_eq!(answer.code, 6, "{}", answer.stderr);
     }

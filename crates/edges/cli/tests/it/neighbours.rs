@@ -356,8 +356,8 @@ fn what_was_set_aside_is_deleted_only_on_request() {
     };
     let cleared = home.json(&["gc", "--run", "a", "--yes"]);
     assert!(cleared["set_aside"][0]["goes"] == json!(false) && set_aside(), "{cleared}");
-    let dry = home.trackway(&["gc", "--run", "a", "--quarantine"]);
+    let dry = home.trackway(&["gc", "--run", "a", "--quarantined"]);
     assert!(dry.stdout.contains("quarantine") && set_aside(), "{}", dry.stdout);
-    let gone = home.json(&["gc", "--run", "a", "--quarantine", "--yes"]);
+    let gone = home.json(&["gc", "--run", "a", "--quarantined", "--yes"]);
     assert!(gone["set_aside"][0]["goes"] == json!(true) && !set_aside(), "{gone}");
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::harness::Home;
 use crate::postgres_cluster::PostgresCluster;
-use crate::receipts::A4;
+use crate::receipts::WEEKLY_REASONS;
 
-/// Proves that a run leaves the same receipt in PostgreSQL, that the A4 query gives exactly the same result through
+/// Proves that a run leaves the same receipt in PostgreSQL, that the query of a week's reasons gives exactly the same result through
 /// `trackway sql` and in psql, and that the sealed receipt holds there as well.
 #[test]
 fn a_run_leaves_its_receipt_in_postgresql() {
@@ -19,9 +19,9 @@ fn a_run_leaves_its_receipt_in_postgresql() {
     );
     let answer = home.trackway(&["--ledger", &url, "run", "r.toml"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let rows = home.json(&["--ledger", &url, "sql", A4]);
+    let rows = home.json(&["--ledger", &url, "sql", WEEKLY_REASONS]);
     let row: &Value = &rows[0];
-    let there = cluster.psql(A4);
+    let there = cluster.psql(WEEKLY_REASONS);
     let cells: Vec<&str> = there[0].split('|').collect();
     assert_eq!(
         (row["termination_reason"].as_str(), row["attempts"].as_u64()),

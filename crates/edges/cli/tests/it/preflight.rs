@@ -522,8 +522,9 @@ fn leakage_is_as_bad_for_a_launch_as_on_its_own() {
             "[run]\nname = \"churn\"\ncommand = [\"true\"]\nseed = 7\n[data.train]\npath = \"train.csv\"\n\
              label = \"stays\"\n{named}[data.test]\npath = \"test.csv\"\n"
         ));
+        let flag = |role: &str| if role == "group" { "--group-by".to_owned() } else { format!("--{role}") };
         let flags: Vec<String> =
-            roles.iter().flat_map(|(role, column)| [format!("--{role}"), (*column).to_owned()]).collect();
+            roles.iter().flat_map(|(role, column)| [flag(role), (*column).to_owned()]).collect();
         let alone = ["data", "leakage", "--train", "train.csv", "--test", "test.csv", "--label", "stays"];
         let alone: Vec<&str> = alone.into_iter().chain(flags.iter().map(String::as_str)).collect();
         let alone = home.trackway(&alone);
@@ -547,7 +548,7 @@ fn leakage_is_as_bad_for_a_launch_as_on_its_own() {
 #[test]
 fn clean_data_blocks_nothing() {
     let Some(python) = std::env::var_os("TRACKWAY_TEST_PYTHON") else {
-        println!("skipped: TRACKWAY_TEST_PYTHON names no interpreter with examples/python/requirements.txt");
+        trackway_skip::skip!("TRACKWAY_TEST_PYTHON names no Python with examples/python/requirements.txt");
         return;
     };
     let home = Home::new();
@@ -636,10 +637,10 @@ fn the_page_needs_nothing_else() {
     assert!(page.contains("&lt;b&gt;free") && page.matches("<h3>").count() == 4, "{page}");
 }
 
-/// The run file of the Adult files as published; `None` with a printed line if they are not at hand.
+/// The run file of the Adult files as published; `None` if they are not at hand: the test is skipped.
 fn adult(home: &Home) -> Option<()> {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
-        println!("skipped: TRACKWAY_SHARED is not set");
+        trackway_skip::skip!("TRACKWAY_SHARED is not set");
         return None;
     };
     let columns = "columns = [\"age\", \"workclass\", \"fnlwgt\", \"education\", \"education_num\", \"marital_status\", \"occupation\", \

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::harness::{Home, files_below};
 
-/// The query of REQUIREMENTS A4, verbatim.
-pub const A4: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
+/// GPU hours of a week by reason, as a user writes it.
+pub const WEEKLY_REASONS: &str =
+    "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
 from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days'
 group by termination_reason order by gpu_hours desc;";
 
@@ -93,16 +94,16 @@ fn printed_json_lines_become_metrics() {
     assert_eq!(last[0]["last_step"], 3);
 }
 
-/// Proves that the A4 query runs verbatim, and that the error for a wrong column suggests the nearest name.
+/// Proves that the query runs as it is written, and that the error for a wrong column suggests the nearest name.
 #[test]
-fn the_a4_query_runs_verbatim() {
+fn the_query_of_a_week_runs() {
     let home = Home::new();
     let file = home.write(
         "trackway.toml",
         "[run]\nname = \"r\"\nmodel_family = \"reasoning\"\ncommand = [\"true\"]\n[resources]\ngpus = 2\n",
     );
     assert_eq!(home.trackway(&["run", file.to_str().unwrap()]).code, 0);
-    let rows = home.sql(A4);
+    let rows = home.sql(WEEKLY_REASONS);
     assert_eq!(rows[0]["termination_reason"], "completed");
     assert_eq!(rows[0]["attempts"], 1);
     assert!(rows[0]["gpu_hours"].as_f64().unwrap() > 0.0);

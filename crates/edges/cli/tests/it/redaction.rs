@@ -96,7 +96,7 @@ fn options_and_parameters_keep_what_is_ordinary() {
         let explained = home.trackway(&["explain", name]).stdout;
         assert_eq!(explained.contains("trackway init --from"), is_proposed, "{explained}");
         let output = format!("{name}.toml");
-        let written = home.trackway(&["init", "--from", name, "--output", &output]);
+        let written = home.trackway(&["init", "--from", name, "--out", &output]);
         assert_eq!(written.code == 0, is_proposed, "{}", written.stderr);
         assert!(is_proposed || written.stderr.contains(&format!("a {name} of run")), "{}", written.stderr);
     }

@@ -213,12 +213,12 @@ fn production_goes_back_to_what_verifies() {
     for part in [
         "in production were version 1 (since 20",
         "version 3 (20",
-        "trackway registry rollback income --to 2",
+        "trackway registry rollback income --to-version 2",
         "trackway registry promote income 2",
     ] {
         assert!(first.stderr.contains(part), "{part}: {}", first.stderr);
     }
-    assert_eq!(registry(&home, &["rollback", "income", "--to", "3"]).1["version"], 3);
+    assert_eq!(registry(&home, &["rollback", "income", "--to-version", "3"]).1["version"], 3);
     let replaced = registry(&home, &["rollback", "income"]).1;
     assert_eq!(replaced["version"], 1, "what version 3 replaced: {replaced}");
     assert_eq!(home.trackway(&["registry", "rollback", "income"]).code, 6, "it does not go to and fro");
@@ -264,7 +264,7 @@ fn files_are_deployed_with_every_byte_checked() {
     let (code, back) = registry(&home, &["rollback", "income", "--deploy", deploy]);
     assert_eq!((code, back["deployed"]["copied_bytes"].as_u64()), (0, Some(6)), "{back}");
     assert_eq!(weights(), "step 1");
-    let (_, again) = registry(&home, &["rollback", "income", "--to", "2", "--deploy", deploy]);
+    let (_, again) = registry(&home, &["rollback", "income", "--to-version", "2", "--deploy", deploy]);
     assert_eq!(again["deployed"]["copied_bytes"], 0, "a copy that verifies is used again: {again}");
     assert_eq!(weights(), "step 2");
     let mut left: Vec<_> = std::fs::read_dir(&srv).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -274,7 +274,7 @@ fn files_are_deployed_with_every_byte_checked() {
     home.write("signature.json", r#"{"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#);
     let signed = registry(&home, &["register", "signed", "--run", "last", "--signature", "signature.json"]);
     assert_eq!(signed.0, 0);
-    assert_eq!(registry(&home, &["export", "signed", "latest", "out"]).0, 0);
+    assert_eq!(registry(&home, &["export", "signed", "latest", "--out", "out"]).0, 0);
     for (name, part) in [
         ("weights.bin", "step 3"),
         ("signature.json", "\"age\""),
@@ -285,11 +285,11 @@ fn files_are_deployed_with_every_byte_checked() {
         assert!(text.contains(part), "{name}: {text}");
     }
     assert_eq!(
-        registry(&home, &["export", "signed", "1", "out"]).1["copied_bytes"],
+        registry(&home, &["export", "signed", "1", "--out", "out"]).1["copied_bytes"],
         0,
         "the whole copy is there"
     );
-    let other = home.trackway(&["registry", "export", "income", "1", "out"]);
+    let other = home.trackway(&["registry", "export", "income", "1", "--out", "out"]);
     assert_eq!(other.code, 2, "another model is there: {}", other.stderr);
     home.write("signature.json", r#"{"inputs": [{"name": "age"}], "outputs": []}"#);
     let wrong = home.trackway(&[
@@ -340,7 +340,7 @@ fn two_at_once_do_not_overwrite_each_other() {
     assert_eq!(registry(&home, &["alias", "income", "champion", "2", "--expect", "2"]).0, 7);
     assert_eq!(registry(&home, &["alias", "income", "champion", "2", "--expect", "1"]).0, 0);
     assert_eq!(registry(&home, &["alias", "income", "production", "2"]).0, 2, "a stage is no alias");
-    assert_eq!(registry(&home, &["alias", "income", "champion", "--drop"]).1["was_version"], 2);
+    assert_eq!(registry(&home, &["alias", "income", "champion", "--remove"]).1["was_version"], 2);
     for word in ["none", "latest", "v2", "2"] {
         assert_eq!(registry(&home, &["alias", "income", word, "2"]).0, 2, "`{word}` is no alias");
     }
@@ -521,18 +521,14 @@ fn the_default_policy_is_strict() {
         "lacks `task_set` (registry.incomplete_receipt); set `task_set` in `[evaluate]`, then: trackway eval run run_",
         "gates about `slice`, `fairness`, `latency`, `size`",
         "0 of 1 approvals (registry.not_approved); a person who did not register it runs: trackway registry approve strict 1",
-        "trackway registry policy strict --write policy.toml",
+        "trackway registry policy strict --out policy.toml",
     ] {
         assert!(shown.contains(words), "no `{words}` in {shown}");
     }
-    let (code, policy) = registry(&home, &["policy", "strict", "--write", "strict.toml"]);
+    let (code, policy) = registry(&home, &["policy", "strict", "--out", "strict.toml"]);
     assert_eq!(code, 0, "{policy}");
     assert_eq!(registry(&home, &["policy", "strict", "--file", "strict.toml"]).1, policy);
-    assert_eq!(
-        home.trackway(&["registry", "policy", "strict", "--write", "strict.toml"]).code,
-        2,
-        "it exists"
-    );
+    assert_eq!(home.trackway(&["registry", "policy", "strict", "--out", "strict.toml"]).code, 2, "it exists");
     set_policy(&home, "strict", EASY);
     assert_eq!(registry(&home, &["promote", "strict", "1"]).0, 0);
 }

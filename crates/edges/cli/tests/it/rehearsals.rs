@@ -7,7 +7,7 @@ use trackway_recorder::facts::{Batches, Fact, Group, LossFunction, Model, Tensor
 use trackway_recorder::{Kind, ParameterUpdate, Recorder, UpdateWatch};
 
 use crate::examples::wine_mlp;
-use crate::harness::{Home, answer};
+use crate::harness::{Home, answer, has_frameworks};
 
 /// What the training script of these tests does wrong.
 const FLAW: &str = "REHEARSED_FLAW";
@@ -355,7 +355,7 @@ fn a_script_that_does_not_answer_is_not_judged() {
     {
         let command = format!("[run]\nname = \"mute\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n");
         home.write("mute.toml", &command);
-        let (code, found) = rehearse(&home, "mute.toml", &["--handshake-seconds", "1"]);
+        let (code, found) = rehearse(&home, "mute.toml", &["--handshake-timeout", "1"]);
         assert_eq!((code, &found["verdict"]), (0, &json!("not_applicable")), "{script}: {found}");
         assert!(found["why"].as_str().unwrap().contains(expected), "{script}: {found}");
     }
@@ -432,11 +432,10 @@ fn torch_flaw(home: &Home, (flaw, expected): &(String, String)) -> (String, Opti
 }
 
 /// Proves that every bug planted in a PyTorch script is found with the right diagnosis, and prints the table of
-/// docs/rehearsals.md. `make test-python FRAMEWORKS=1` prepares the interpreter and demands it.
+/// docs/rehearsals.md. `make test-python FRAMEWORKS=main` prepares the interpreter and demands it.
 #[test]
 fn the_torch_flaws_are_named() {
-    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
-        println!("skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has torch and trackway");
+    if !has_frameworks() {
         return;
     }
     let home = Home::new();
@@ -464,8 +463,7 @@ fn the_torch_flaws_are_named() {
 /// Proves that PyTorch scripts without a bug pass, over several seeds and both kinds.
 #[test]
 fn the_healthy_torch_scripts_pass() {
-    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
-        println!("skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has torch and trackway");
+    if !has_frameworks() {
         return;
     }
     let home = Home::new();

@@ -27,7 +27,7 @@ impl Moto {
     /// Starts it with the interpreter beside the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
     fn start() -> Option<Self> {
         let Some(executable) = std::env::var_os("TRACKWAY_TEST_MOTO") else {
-            println!("skipped: TRACKWAY_TEST_MOTO does not name moto_server");
+            trackway_skip::skip!("TRACKWAY_TEST_MOTO does not name moto_server");
             return None;
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

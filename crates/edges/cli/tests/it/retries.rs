@@ -4,7 +4,7 @@ use crate::harness::{Home, UNTIL_GO, answer, eventually};
 
 const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
-/// Proves C3: an out-of-memory is tried again only with the next plan of the run file, and completes with it.
+/// Proves that an out-of-memory is tried again only with the next plan of the run file, and completes with it.
 #[test]
 fn out_of_memory_is_retried_only_with_another_plan() {
     let home = Home::new();
@@ -24,7 +24,7 @@ fn out_of_memory_is_retried_only_with_another_plan() {
     assert!(!retries[0]["rule"].as_str().unwrap().is_empty());
 }
 
-/// Proves C4: after a data error nothing is launched again on the same data, until it changes.
+/// Proves that after a data error nothing is launched again on the same data, until it changes.
 #[test]
 fn a_data_error_blocks_until_the_data_changes() {
     let home = Home::new();
@@ -50,7 +50,7 @@ fn a_data_error_blocks_until_the_data_changes() {
     assert_eq!(attempts(), 3);
 }
 
-/// Proves that C4 is about data, its contract and the code: another seed does not open it; a changed script, rule or
+/// Proves that the block is about data, its contract and the code: another seed does not open it; a changed script, rule or
 /// table does.
 #[test]
 fn a_data_error_is_opened_by_code_and_contract_not_by_a_seed() {
@@ -100,7 +100,7 @@ fn changed_data_shows_in_the_receipt_of_the_retry() {
     let file = home.write("d.toml", &text(""));
     let run = home.trackway(&["run", file.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("since attempt 1 its data is not what it was"), "{}", run.stderr);
+    assert!(run.stderr.contains("since attempt 1 its data changed"), "{}", run.stderr);
     let hashes = home.sql("select data_sha256 from training_attempts order by attempt_number");
     assert_eq!(hashes.len(), 2);
     assert_ne!(hashes[0], hashes[1]);

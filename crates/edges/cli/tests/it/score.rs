@@ -54,7 +54,7 @@ fn text(home: &Home, name: &str) -> String {
 fn every_row_is_answered() {
     let home = home(1000);
     let report =
-        home.json(&[&SCORE[..], &["--out", "out.csv", "--batch-rows", "10", "--metrics", "m.json"]].concat());
+        home.json(&[&SCORE[..], &["--out", "out.csv", "--batch-rows", "10", "--latency", "m.json"]].concat());
     assert_eq!(
         (&report["rows"], &report["batches"], &report["predictions"]),
         (&json!(1000), &json!(100), &json!("probabilities"))
@@ -109,6 +109,41 @@ fn classes_and_amounts() {
     assert_eq!(report["predictions"], "numbers");
     assert_eq!(text(&home, "n.csv").lines().nth(2), Some("27,care,no,27.0"));
     assert!(report["metrics"].as_object().unwrap().is_empty(), "one batch tells no latency: {report}");
+}
+
+/// Proves that the columns beside the predictions are written as they are in the file, and that numbers with a decimal comma get the point that
+/// predictions have.
+#[test]
+fn values_are_copied_as_they_are() {
+    let home = Home::new();
+    let rows = [
+        "007,1.0,TRUE,2024-01-02,a",
+        "012,2.50,FALSE,2024-01-03 04:05:06,b",
+        "\"a,b\",30,TRUE,2024-01-04,NA",
+    ];
+    home.write("rows.csv", &format!("code,x,flag,day,city\n{}\n", rows.join("\n")));
+    home.write("comma.csv", "n;m\n1,5;a\n2,25;b\n");
+    home.write("half.sh", "read -r h; while read -r x; do [ -z \"$x\" ] || echo 0.5; done\n");
+    let scored = |table: &str, out: &str, more: &[&str]| {
+        home.json(&[&["eval", "score", table, "--command", "sh half.sh", "--out", out], more].concat());
+        text(&home, out)
+    };
+    let expected = rows.map(|row| format!("{row},0.5\n")).concat();
+    assert_eq!(scored("rows.csv", "out.csv", &[]), format!("code,x,flag,day,city,prediction\n{expected}"));
+    let objects: Vec<Value> = scored("rows.csv", "out.jsonl", &[])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        (&objects[0], &objects[2]["city"]),
+        (
+            &json!({"code": "007", "x": 1.0, "flag": true, "day": "2024-01-02", "city": "a", "prediction": 0.5}),
+            &Value::Null
+        )
+    );
+    let points =
+        scored("comma.csv", "points.csv", &["--decimal", ",", "--delimiter", ";", "--header", "yes"]);
+    assert_eq!(points, "n,m,prediction\n1.5,a,0.5\n2.25,b,0.5\n");
 }
 
 /// Proves that an interrupt ends a scoring whose model takes long, with the model and without a table.
@@ -167,7 +202,7 @@ fn what_is_refused() {
         2,
         "`truth` is the label: it is not passed to the model",
     );
-    check(&with("rows.csv", &["--skip", "age,sector"]), 2, "no column is left");
+    check(&with("rows.csv", &["--ignore", "age,sector"]), 2, "no column is left");
     check(&with("rows.csv", &["--positive", "maybe"]), 2, "no label is `maybe`; the classes are `no`, `yes`");
     check(&with("rows.csv", &["--batch-rows", "5000"]), 2, "a batch has 1 to 4096 rows");
     check(&["taken.csv", "--command", "cat"], 2, "the table has a column `prediction` already");

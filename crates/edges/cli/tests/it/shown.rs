@@ -132,7 +132,7 @@ fn columns_and_values_of_data() {
         &["data", "profile", &file],
         &["data", "profile", "ragged.csv"],
         &["data", "profile", "t.csv", "--label", HOSTILE],
-        &["data", "check", "t.csv", "--label", "label", "--group-by", HOSTILE],
+        &["data", "check", "t.csv", "--label", "label", "--fairness", HOSTILE],
         &["data", "validate", "t.csv", "--schema", "schema.toml"],
         &["data", "drift", "t.csv", "--reference", "ragged.csv"],
         &["data", "leakage", "--train", "t.csv", "--test", &file, "--label", "label"],
@@ -141,9 +141,12 @@ fn columns_and_values_of_data() {
         &["data", "ls"],
         &["data", "diff", "plain", HOSTILE],
         &["eval", "metrics", "t.csv", "--fairness", HOSTILE, "--slice", &slice, "--html", "metrics.html"],
-        &["eval", "slices", "t.csv", "--label", "label", "--prediction", "prediction", "--skip", "id,score"],
         &[
-            "eval", "probe", &file, "--command", "sh score.sh", "--label", "label", "--skip", "id,score",
+            "eval", "slices", "t.csv", "--label", "label", "--prediction", "prediction", "--ignore",
+            "id,score",
+        ],
+        &[
+            "eval", "probe", &file, "--command", "sh score.sh", "--label", "label", "--ignore", "id,score",
             "--html", "probe.html",
         ],
         &["eval", "score", "t.csv", "--command", "sh score.sh", "--out", "scored.csv"],
@@ -263,8 +266,8 @@ fn personal_data_is_masked() {
         &["data", "profile", "p.csv"][..],
         &["data", "infer", "p.csv"],
         &["data", "validate", "p.csv", "--schema", "schema.toml"],
-        &["data", "check", "p.csv", "--label", "label", "--group-by", "mail"],
-        &["data", "check", "p.csv", "--label", "label", "--group-by", "mail,phone"],
+        &["data", "check", "p.csv", "--label", "label", "--fairness", "mail"],
+        &["data", "check", "p.csv", "--label", "label", "--fairness", "mail,phone"],
         &[
             &[
                 "eval",
@@ -280,9 +283,9 @@ fn personal_data_is_masked() {
         .concat(),
         &[&["eval", "metrics", "p.csv", "--fairness", "phone", "--html", "metrics.html"], &judged[..]]
             .concat(),
-        &[&["eval", "slices", "p.csv", "--skip", "n,score"], &judged[..]].concat(),
+        &[&["eval", "slices", "p.csv", "--ignore", "n,score"], &judged[..]].concat(),
         &[
-            "eval", "probe", "p.csv", "--command", "sh score.sh", "--label", "label", "--skip",
+            "eval", "probe", "p.csv", "--command", "sh score.sh", "--label", "label", "--ignore",
             "prediction,score", "--html", "probe.html",
         ],
     ] {
@@ -302,6 +305,6 @@ fn personal_data_is_masked() {
         assert!(page.contains('…'), "masked texts are shown");
     }
     let asked =
-        home.trackway(&["data", "check", "p.csv", "--label", "label", "--group-by", "mail", "--show-values"]);
+        home.trackway(&["data", "check", "p.csv", "--label", "label", "--fairness", "mail", "--show-values"]);
     assert!(asked.stdout.contains("person1@evil.example"), "{}", asked.stdout);
 }

@@ -27,7 +27,7 @@ pub fn predictions(rows: usize) -> String {
 }
 
 const FIND: [&str; 8] =
-    ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip=id,old"];
+    ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--ignore=id,old"];
 
 /// Proves that a planted bad slice is the first one, with the edges of its bin, and is confirmed by held-out rows; that
 /// the document has the fields of the contract; and that a repeated search gives the same.
@@ -121,7 +121,7 @@ fn worse_than_the_baseline() {
     let home = Home::new();
     home.write("predictions.csv", &predictions(6000));
     let find =
-        ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip", "id"];
+        ["eval", "slices", "predictions.csv", "--label", "truth", "--prediction", "new", "--ignore", "id"];
     let paired = home.json(&[find.as_slice(), &["--worse-than", "old", "--bins", "4"]].concat());
     assert_eq!(paired["slices"][0]["predicate"]["sector"], "retail");
     assert_eq!(paired["slices"][0]["test"], "sign");
@@ -192,7 +192,7 @@ fn mistakes() {
     check(&["predictions.csv", "--error", "sector"], 2, "column `sector` is not numeric");
     check(&["predictions.csv", "--label", "truth", "--prediction", "age"], 2, "cannot be compared");
     check(&["none.csv", "--error", "age"], 6, "none.csv");
-    check(&["predictions.csv", "--error", "age", "--min-support", "90"], 2, "too few");
+    check(&["predictions.csv", "--error", "age", "--support-min", "90"], 2, "too few");
     check(&["predictions.csv", "--error", "age", "--alpha", "2"], 2, "alpha is 2");
-    check(&["predictions.csv", "--error", "age", "--skip", "nothing"], 2, "nothing");
+    check(&["predictions.csv", "--error", "age", "--ignore", "nothing"], 2, "nothing");
 }

@@ -63,7 +63,7 @@ fn model_and_optimizer_in_two_files_are_one_checkpoint() {
             );
         }
         assert_eq!(home.trackway(&["registry", "register", "m", "--run", "own"]).code, 0);
-        assert_eq!(home.trackway(&["registry", "export", "m", "1", "exported"]).code, 0);
+        assert_eq!(home.trackway(&["registry", "export", "m", "1", "--out", "exported"]).code, 0);
         let exported = home.path().join("exported");
         assert!(exported.join("model-40.pkl").exists() && !exported.join("optim-40.pkl").exists());
     }

@@ -272,7 +272,7 @@ fn an_edited_snapshot_is_found() {
     std::fs::write(&manifest, text.replace("\"data.csv\"", "\"other.csv\"")).unwrap();
     let (code, report) = verified(&home);
     assert_eq!((code, differing(&report)), (7, vec!["snapshot"]), "{report}");
-    for arguments in [&["verify", "train"][..], &["restore", "train", "out"]] {
+    for arguments in [&["verify", "train"][..], &["restore", "train", "--out", "out"]] {
         let refused = home.trackway(&[&["data", "snapshot"], arguments].concat());
         assert_eq!(refused.code, 7, "{arguments:?}: {}{}", refused.stdout, refused.stderr);
         assert!(refused.stderr.contains("do not hash to its id"), "{arguments:?}: {}", refused.stderr);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Failed runs with a known truth, and how `trackway explain --json` answers six questions about each.
 
-    smell.py --program target/debug/trackway [--kinds loop|few|all] [--only NAME] [--keep DIR] [--show]
+    smell.py --program target/debug/trackway [--kinds loop|few|all] [--without KIND] [--only NAME] [--keep DIR] [--show]
 
 Each kind of training goes well once, then is broken in one way after another. The questions: what was the cause, what shows it, which checkpoint is
 safe, what differs from the last good run, what did it cost, what to do next. A wrong answer counts once, a sentence that contradicts the truth twice,
@@ -169,6 +169,8 @@ def play_all(program, root, kind, mechanisms, with_commands):
 def groups(chosen):
     """Kind and mechanisms of each home: a home for each mechanism of plain loops, which start at once, and one for all of a framework."""
     for kind in KINDS:
+        if kind.name in chosen.without:
+            continue
         wanted = [one for one in MECHANISMS if not chosen.only or re.search(chosen.only, one.name)]
         if kind.name == "loop":
             yield from ((kind, [one]) for one in wanted if chosen.kinds in ("loop", "all"))
@@ -188,6 +190,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--program", required=True)
     arguments.add_argument("--kinds", default="loop", choices=["few", "all", *(kind.name for kind in KINDS)])
+    arguments.add_argument("--without", nargs="*", default=[], help="kinds that are left out")
     arguments.add_argument("--only", help="mechanisms whose names have this")
     arguments.add_argument("--keep", help="a folder for the homes, which are then left there")
     arguments.add_argument("--show", action="store_true", help="print each answer")

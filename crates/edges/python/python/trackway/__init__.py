@@ -13,37 +13,40 @@
 `trackway.read("last").metrics` is what a run recorded, as a DataFrame.
 
 `trackway.checkpoint` saves and loads checkpoints without a run; `trackway.dcp` those of PyTorch Distributed Checkpoint. A
-framework is imported only when one of its tensors appears or what is made for it is used; Trackway pickles nothing.
+framework is imported only when one of its tensors appears or what is made for it is used, and a part of this package when it
+is used; Trackway pickles nothing.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from . import callbacks, checkpoint, errors
-from ._loader import WorkerInit
-from ._ranks import Sharded
-from ._rng import ProcessRng, seed
-from ._run import Run, Start, attach
-from ._share import rung_indexes
-from ._start import start_run
-from ._trackway import in_rung, rung
-from .augment import AugmentationProbe, probe_augmentation
-from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
-from .scoring import serve_scores
+# Type checkers know this name; `typing` itself would cost a good part of the import.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from . import augment as augment
+    from . import callbacks as callbacks
+    from . import checkpoint as checkpoint
     from . import compat as compat
     from . import dcp as dcp
+    from . import errors as errors
     from . import lightning as lightning
     from . import orbax as orbax
+    from . import scoring as scoring
     from . import transformers as transformers
+    from ._loader import WorkerInit
+    from ._ranks import Sharded
     from ._reading import RunTables, read
+    from ._rng import ProcessRng, seed
+    from ._run import Run, Start, attach
+    from ._share import rung_indexes
+    from ._start import start_run
+    from ._trackway import in_rung, rung
+    from .augment import AugmentationProbe, probe_augmentation
+    from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
+    from .scoring import serve_scores
 
-# Modules that import a framework, or that a training needs as rarely: only when they are used.
-_MODULES = ("compat", "dcp", "lightning", "orbax", "transformers")
-_OF_READING = ("RunTables", "read")
+    # The version of the installed package.
+    __version__: str
 
 __all__ = [
     "AugmentationProbe",
@@ -73,9 +76,45 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _OF_READING:
-        return getattr(import_module("._reading", __name__), name)
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f".{name}", __name__)
+# Everything is imported when it is used (PEP 562).
+_MODULES = frozenset(
+    ("augment", "callbacks", "checkpoint", "compat", "dcp", "errors", "lightning", "orbax", "scoring", "transformers")
+)
+_NAMES = {
+    "_loader": ("WorkerInit",),
+    "_ranks": ("Sharded",),
+    "_reading": ("RunTables", "read"),
+    "_rng": ("ProcessRng", "seed"),
+    "_run": ("Run", "Start", "attach"),
+    "_share": ("rung_indexes",),
+    "_start": ("start_run",),
+    "_trackway": ("in_rung", "rung"),
+    "augment": ("AugmentationProbe", "probe_augmentation"),
+    "errors": ("CheckpointError", "FencedError", "InputError", "IntegrityError", "StorageError"),
+    "scoring": ("serve_scores",),
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of the package
+
+    def __getattr__(name):
+        if name in _MODULES:
+            return _module(name)  # whose import sets the name
+        if name in _MODULE_OF:
+            value = getattr(_module(_MODULE_OF[name]), name)
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            value = version(__name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def _module(name):
+        from importlib import import_module
+
+        return import_module(f".{name}", __name__)
+
+    def __dir__():
+        return sorted({*globals(), *_MODULES, *__all__})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import InputError
 
@@ -32,29 +31,36 @@ ITEM_BYTES = {
 }  # fmt: skip
 
 
-@dataclass
+# No dataclasses on the way of `trackway.attach()`: their module takes as long to import as all of this package.
 class Leaf:
     """A tensor to be written to a file."""
 
-    framework: str
-    dtype: str
-    shape: tuple[int, ...]
-    len_bytes: int
-    # Where the bytes are, when they can be copied as they are; else `fill` writes them into a buffer, for `write`.
-    address: int
-    fill: Callable[[Any], None] | None
-    # What keeps the bytes where they are.
-    keep: Any
-    # The same for tensors in one and the same memory; None if unknown.
-    identity: tuple[Any, ...] | None = None
-    # Tensors of different groups are never in one file.
-    group: int = 0
-    # What else is needed to make the tensor again.
-    note: dict[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        framework: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        len_bytes: int,
+        address: int,
+        fill: Callable[[Any], None] | None,
+        keep: Any,
+        identity: tuple[Any, ...] | None = None,
+        note: dict[str, Any] | None = None,
+    ):
+        self.framework, self.dtype, self.shape, self.len_bytes = framework, dtype, shape, len_bytes
+        # Where the bytes are, when they can be copied as they are; else `fill` writes them into a buffer, for `write`.
+        self.address, self.fill = address, fill
+        # What keeps the bytes where they are.
+        self.keep = keep
+        # The same for tensors in one and the same memory; None if unknown.
+        self.identity = identity
+        # Tensors of different groups are never in one file.
+        self.group = 0
+        # What else is needed to make the tensor again.
+        self.note = note or {}
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """A tensor in the bytes of a file; `dtype` is the framework's name for it."""
 
     buffer: Any

@@ -6,47 +6,30 @@ Trackway launches the script again for a few steps and sets `TRACKWAY_DIAGNOSIS`
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from . import _arrays
-from ._rehearsal import _finite, leaves, tensor_facts
-
-if TYPE_CHECKING:
-    from ._run import Run
+from ._diagnosis_facts import DiagnosisFacts
+from ._observed_run import ObservedRun
 
 Batch = TypeVar("Batch")
 
-# Characters of the facts of one topic; the least important parts of larger ones are left out.
-FACTS_CHARACTERS_MAX = 16_384
-# Tensors of a batch, or of the input of a layer or an operation, that are described.
-TENSORS_MAX = 8
 # A rank's operations are recorded once nothing changed for this part of the time after which collective operations fail.
 STILL_FRACTION = 0.1
 
 
-class Diagnosis:
+class Diagnosis(DiagnosisFacts):
     """The diagnosis of this launch. `kind` is `numeric`, `throughput` or `hang`."""
 
-    def __init__(self, run: Run, kind: str):
+    def __init__(self, run: ObservedRun, kind: str):
+        super().__init__(run, _number("TRACKWAY_MAX_STEPS"))
         self.kind = kind
-        self.run = run
-        # Whether everything was seen, so that the loop may end.
-        self.enough = False
-        # The step that is being made, and its batch; the step is None before the first one.
-        self.step: int | None = None
-        self.batch: Any = None
-        self.batch_number: int | None = None
-        # Seconds that the loop waited for each batch since the last look.
-        self.waited: list[float] = []
         self._observes_from = _number("TRACKWAY_DIAGNOSIS_FROM_STEP") or 1
-        self.last_step = _number("TRACKWAY_MAX_STEPS")
         self._watch: Any = None
         self._by_batches = False
-        self._blind: set[str] = set()
 
     # Set by the run
 
@@ -58,7 +41,7 @@ class Diagnosis:
             self._watch = self._watching()
             if self._watch is not None:
                 self.run._before_finish(self.conclude)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - an observer never ends the script
             self.blind("install", error)
 
     def _watching(self) -> Any:
@@ -74,12 +57,12 @@ class Diagnosis:
         from ._diagnosis_numeric import Watch
 
         watch = Watch(self, self.run._components)
-        self.say("observed", {"framework": "torch", "version": torch.__version__, "rank": self.run._rank})
+        self.say("observed", {"framework": "torch", "version": torch.__version__, "rank": self.rank})
         return watch
 
     def _watching_ranks(self, torch: Any) -> Any:
         seconds = _number("TRACKWAY_DIAGNOSIS_BARRIER_SECONDS")
-        self.say("observed", {"framework": "torch", "rank": self.run._rank})
+        self.say("observed", {"framework": "torch", "rank": self.rank})
         if seconds is None or not torch.distributed.is_available():
             return Nothing()
         from . import _diagnosis_hang as hang
@@ -121,7 +104,7 @@ class Diagnosis:
             return
         try:
             self._watch.begin(step, step >= self._observes_from)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - an observer never ends the script
             self.blind("begin", error)
 
     def conclude(self) -> None:
@@ -130,37 +113,8 @@ class Diagnosis:
         try:
             if watch is not None:
                 watch.conclude()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - an observer never ends the script
             self.blind("conclude", error)
-
-    # For what observes
-
-    def say(self, about: str, facts: dict[str, Any]) -> None:
-        """Records facts about a topic, without non-finite values, which JSON cannot represent."""
-        facts = _finite(facts)
-        text = json.dumps(facts, separators=(",", ":"), default=str)
-        for part in ("batch_tensors", "outputs", "inputs", "top"):
-            if len(text) > FACTS_CHARACTERS_MAX and part in facts:
-                facts = {name: value for name, value in facts.items() if name != part}
-                text = json.dumps(facts, separators=(",", ":"), default=str)
-        if len(text) <= FACTS_CHARACTERS_MAX:
-            self.run._event("diagnosis_facts", self.step, {"about": about, "facts": text})
-
-    def blind(self, where: str, error: BaseException | str) -> None:
-        """Records once what could not be observed."""
-        if where not in self._blind:
-            self._blind.add(where)
-            why = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-            self.run._event("diagnosis_blind", self.step, {"where": where, "why": why})
-
-    def place(self) -> dict[str, Any]:
-        """Where the training is, as facts."""
-        return {"rank": self.run._rank, "step": self.step, "batch": self.batch_number, "epoch": self.run.epoch}
-
-    def batch_tensors(self) -> list[dict[str, Any]]:
-        """The tensors of the batch in numbers."""
-        tensors = [(name, value) for name, value in leaves(self.batch) if _arrays.is_tensor(value)]
-        return [tensor_facts(name, value) for name, value in tensors[:TENSORS_MAX]]
 
 
 class Nothing:

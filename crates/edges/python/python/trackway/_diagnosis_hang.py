@@ -12,12 +12,10 @@ import pickle
 import threading
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _arrays
-
-if TYPE_CHECKING:
-    from ._diagnosis import Diagnosis
+from ._diagnosis_facts import DiagnosisFacts
 
 # Seconds between two looks at the recorder.
 LOOK_SECONDS = 1.0
@@ -31,7 +29,7 @@ CHARACTERS_MAX = 15_000
 class Collectives:
     """Watches the operations of this rank. `still_seconds`: after so long without a change they are recorded."""
 
-    def __init__(self, diagnosis: Diagnosis, still_seconds: float):
+    def __init__(self, diagnosis: DiagnosisFacts, still_seconds: float):
         self._diagnosis = diagnosis
         self._still_seconds = still_seconds
         self._ended = threading.Event()
@@ -52,7 +50,7 @@ class Collectives:
         while not self._ended.wait(LOOK_SECONDS):
             try:
                 self._look()
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - an observer never ends the script
                 self._diagnosis.blind("collectives", error)
                 return
 
@@ -69,7 +67,7 @@ class Collectives:
 
     def _record(self, entries: list[dict[str, Any]], finished: bool) -> None:
         if entries:
-            facts = {"rank": self._diagnosis.run._rank, "finished": finished, "groups": groups_of(entries)}
+            facts = {"rank": self._diagnosis.rank, "finished": finished, "groups": groups_of(entries)}
             self._diagnosis.say("collectives", facts)
 
 
@@ -86,7 +84,7 @@ def recorded() -> list[dict[str, Any]]:
         dump: Callable[..., bytes] | None = getattr(module, name, None)
         if dump is not None:
             # The bytes come from this process.
-            entries += pickle.loads(dump(True, True, False)).get("entries", [])  # noqa: S301
+            entries += pickle.loads(dump(True, True, False)).get("entries", [])
     return [entry for entry in entries if not entry.get("is_p2p")]
 
 
@@ -141,7 +139,7 @@ def _number(entry: dict[str, Any]) -> int:
     return int(entry.get("collective_seq_id", entry.get("seq_id", 0)))
 
 
-def shorten_barriers(diagnosis: Diagnosis, seconds: float) -> None:
+def shorten_barriers(diagnosis: DiagnosisFacts, seconds: float) -> None:
     """Collective operations of process groups that are created from now on fail after a shorter time, so that the ranks
     that wait report it."""
     distributed = _arrays.loaded("torch").distributed

@@ -14,20 +14,17 @@ import statistics
 import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import _state
-from ._diagnosis import TENSORS_MAX
+from ._batch_facts import leaves, tensor_facts
+from ._diagnosis_facts import TENSORS_MAX, DiagnosisFacts
 from ._gradients import gradients_of
 from ._observing import Mode, guarded
-from ._rehearsal import leaves, tensor_facts
-
-if TYPE_CHECKING:
-    from ._diagnosis import Diagnosis
 
 # Operations of one backward pass that are observed.
 NODES_MAX = 100_000
@@ -49,7 +46,7 @@ OWN_FOLDER = os.path.dirname(__file__) + os.sep
 class Watch:
     """Observes the training of one process from `begin` to `conclude`."""
 
-    def __init__(self, diagnosis: Diagnosis, components: Mapping[str, Any]):
+    def __init__(self, diagnosis: DiagnosisFacts, components: Mapping[str, Any]):
         self.diagnosis = diagnosis
         self.paused = False
         self.observes = False

@@ -17,12 +17,10 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _arrays
-
-if TYPE_CHECKING:
-    from ._diagnosis import Diagnosis
+from ._diagnosis_facts import DiagnosisFacts
 
 # First steps that are no measure of later ones, and steps that are profiled.
 WARM_UP_STEPS, PROFILED_STEPS = 5, 10
@@ -41,7 +39,7 @@ PY_SPY_SECONDS = 10.0
 class Profile:
     """Profiles some steps of one process after a few that are not observed."""
 
-    def __init__(self, diagnosis: Diagnosis):
+    def __init__(self, diagnosis: DiagnosisFacts):
         self.diagnosis = diagnosis
         self._warm_up, self._profiled = WARM_UP_STEPS, PROFILED_STEPS
         self._begun = 0
@@ -84,7 +82,7 @@ class Profile:
             return
         loading = sum(waited) / sum(seconds) if waited and sum(seconds) > 0 else None
         facts = {
-            "rank": self.diagnosis.run._rank,
+            "rank": self.diagnosis.rank,
             "steps": len(seconds),
             "step_seconds": statistics.median(seconds),
             "by": seen.get("by"),

@@ -5,26 +5,25 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ._run import Run
+from ._trackway import Recorder
 
 # Places of a traceback that are reported: the outermost and the innermost ones.
 PLACES_MAX = 64
 
-# The run that exceptions are reported to: that of the last `attach()`.
-_run: Run | None = None
+# What records an exception: the run of the last `attach()`.
+_record: Callable[[BaseException], None] | None = None
 
 
-def watch_exceptions(run: Run) -> None:
-    """Records exceptions that end the process or a thread, then calls the previous hook."""
-    global _run
-    if _run is None:
+def watch_exceptions(record: Callable[[BaseException], None]) -> None:
+    """Passes exceptions that end the process or a thread to `record`, then calls the previous hook."""
+    global _record
+    if _record is None:
         _chain_main()
         _chain_threads()
-    _run = run
+    _record = record
 
 
 def _chain_main() -> None:
@@ -49,16 +48,16 @@ def _chain_threads() -> None:
 
 
 def _tell(error: BaseException) -> None:
-    if _run is not None:
-        _run.exception(error)
+    if _record is not None:
+        _record(error)
 
 
-def tell_exception(run: Run, error: BaseException) -> None:
+def tell_exception(recorder: Recorder, error: BaseException) -> None:
     """Records the exception. Never raises, however unusual the exception is."""
     try:
-        run._exception(_name(type(error)), _message(error), _places(error))
-    except Exception as failure:
-        run._event("exception", None, {"type": type(error).__qualname__, "why_untold": type(failure).__qualname__})
+        recorder._exception(_name(type(error)), _message(error), _places(error))
+    except Exception as failure:  # noqa: BLE001 - an exception of any class, whose methods may fail
+        recorder._event("exception", None, {"type": type(error).__qualname__, "why_untold": type(failure).__qualname__})
 
 
 def _name(kind: type[BaseException]) -> str:
@@ -69,7 +68,7 @@ def _name(kind: type[BaseException]) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - its `__str__` is code of the script
         return "a message that cannot be converted to a string"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from . import _arrays, _state
-
-if TYPE_CHECKING:
-    from ._run import Run
+from ._trackway import Recorder
 
 # Parameters that are looked at.
 PARAMETERS_MAX = 100_000
@@ -42,8 +40,9 @@ def gradients_of(parameters: Iterable[tuple[str, Any]]) -> Gradients:
     return Gradients(ordered, [name for name, norm in ordered.items() if not math.isfinite(norm)])
 
 
-def tell_gradients(run: Run, step: int, metric: str) -> None:
-    """Records which parameters have gradients that are not finite, after the first loss or gradient norm of that kind.
+def tell_gradients(recorder: Recorder, components: Mapping[str, Any], step: int, metric: str) -> None:
+    """Records which parameters of the components have gradients that are not finite, after the first loss or gradient
+    norm of that kind.
 
     Of several the last one in the model is named first: the backward pass reached it before the others."""
     torch = _arrays.loaded("torch")
@@ -51,7 +50,7 @@ def tell_gradients(run: Run, step: int, metric: str) -> None:
         return
     parameters = [
         (_state.clean_name(name), one)
-        for model in _state.models_in(run._components)
+        for model in _state.models_in(components)
         for name, one in model.named_parameters()
     ]
     if not parameters:
@@ -66,4 +65,4 @@ def tell_gradients(run: Run, step: int, metric: str) -> None:
         fields["others"] = ", ".join(others[:NAMES_MAX]) + (", …" if len(others) > NAMES_MAX else "")
     if weights is not None:
         fields["weights"] = weights
-    run._event("nonfinite_gradients", step, fields)
+    recorder._event("nonfinite_gradients", step, fields)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -54,11 +53,11 @@ def _template(target: Any) -> Any:
     return target.state_dict() if _tree.is_stateful(target) else target
 
 
-@dataclass(frozen=True)
 class _Everywhere:
     """One tensor in place of all that are in a container."""
 
-    tensor: Any
+    def __init__(self, tensor: Any):
+        self.tensor = tensor
 
 
 def _inner(template: Any, key: Any) -> Any:

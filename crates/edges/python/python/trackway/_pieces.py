@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from . import _arrays
 from .errors import InputError
 
 
-@dataclass(frozen=True)
 class Piece:
     """The piece of a tensor that one rank has: its values, the size of the whole, and where in it the piece begins."""
 
-    value: Any
-    size: tuple[int, ...]
-    offsets: tuple[int, ...]
+    def __init__(self, value: Any, size: tuple[int, ...], offsets: tuple[int, ...]):
+        self.value, self.size, self.offsets = value, size, offsets
 
 
 def is_distributed(value: object) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _joining, _state, _tree
 from ._state import Sink, Source
 from ._trackway import Loaded
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What the names of one rank's files begin with, in front of its number.
 PREFIX = "rank-"
@@ -64,7 +66,7 @@ class Kept:
     read into memory, and only what is used of them is loaded, from their folder."""
 
     def __init__(self, loaded: Loaded, *, mapped: bool = False):
-        self.files = loaded.files
+        self.files: list[tuple[str, str]] = loaded.files
         self.loaded = loaded
         self._mapped = mapped
         self._taken: dict[str, Any] = {}

@@ -7,9 +7,6 @@ reaches its target or the steps are used up. What can be observed meanwhile is r
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
 import resource
 import statistics
@@ -17,48 +14,40 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from . import _arrays
+from ._batch_facts import copied, digest, leaves, number, tensor_facts, zeroed
 from ._loader import _iterate
+from ._observed_run import ObservedRun
+from ._rehearsal_facts import RehearsalFacts
 from ._rng import ProcessRng
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 Batch = TypeVar("Batch")
 
 # Batches compared with each other, also where only one is repeated.
 LOOKED_AT_MIN = 3
-# Elements of a tensor that its statistics are made of.
-STATISTICS_ELEMENTS_MAX = 1 << 22
-# Leaves of one batch that are looked at.
-LEAVES_MAX = 64
 # Steps after which facts are reported already, for a process that does not reach its end.
 REPORTED_STEPS = frozenset({1, 2, 5, 20})
 # First steps that are no measure of how long one takes.
 WARM_UP_STEPS = 3
 
 
-class Rehearsal:
+class Rehearsal(RehearsalFacts):
     """The rehearsal of this launch. `kind` is `one_batch` or `overfit`, `batch_count` the number of repeated
     batches."""
 
-    def __init__(self, run: Run, kind: str, batch_count: int):
-        self.kind, self.batch_count = kind, batch_count
-        # The first step of this launch, and how many the script means to make.
-        self.first_step = 1
-        self.total_steps: int | None = None
-        self.batches: dict[str, Any] = {}
-        self._run = run
+    def __init__(self, run: ObservedRun, kind: str, batch_count: int):
+        super().__init__(run)
+        self.kind: str = kind
+        self.batch_count: int = batch_count
         self._watch: Any = None
         self._step_seconds: list[float] = []
         self._waited: list[float] = []
         self._evaluated = False
         self._probed = False
         self._concluded = True
-        self._said: dict[str, str] = {}
 
     # The batches
 
@@ -96,7 +85,7 @@ class Rehearsal:
             raise InputError("the loader is empty: there is nothing to train on")
         kept = looked_at[: self.batch_count]
         digests = [one for one in map(digest, looked_at) if one is not None]
-        self.batches = {
+        self.batches: dict[str, Any] = {
             "taken": len(kept),
             "looked_at": len(digests),
             "distinct": len(set(digests)),
@@ -111,7 +100,7 @@ class Rehearsal:
             return None
         from ._rehearsal_torch import Watch
 
-        return Watch(self, loader, self._run._components)
+        return Watch(self, loader, self.run._components)
 
     # Set by the run
 
@@ -162,14 +151,6 @@ class Rehearsal:
             **device_memory(),
         }
 
-    def say(self, about: str, facts: Any) -> None:
-        """Records facts about a topic, without non-finite values, which JSON cannot represent."""
-        text = json.dumps(_finite(facts), separators=(",", ":"), default=str)
-        if self._said.get(about) == text:
-            return
-        self._said[about] = text
-        self._run._event("rehearsal_facts", None, {"about": about, "facts": text})
-
 
 def device_memory() -> dict[str, int]:
     """Peak memory of PyTorch's allocator on the fullest device."""
@@ -202,120 +183,3 @@ def loader_facts(loader: Any) -> dict[str, Any]:
         "persistent_workers": getattr(loader, "persistent_workers", None),
         "shuffles": known.get(sampler),
     }
-
-
-# Batches of any form
-
-
-def leaves(batch: Any, name: str = "") -> list[tuple[str, Any]]:
-    """The tensors and plain values of a batch with their paths, such as `0` or `inputs.pixel_values`."""
-    if isinstance(batch, Mapping):
-        parts: Iterable[tuple[Any, Any]] = batch.items()
-    elif isinstance(batch, (list, tuple)):
-        parts = enumerate(batch)
-    elif _arrays.is_tensor(batch) or isinstance(batch, (bool, int, float, str, bytes)):
-        return [(name or "0", batch)]
-    else:
-        return []
-    found: list[tuple[str, Any]] = []
-    for key, value in parts:
-        found += leaves(value, f"{name}.{key}" if name else str(key))
-        if len(found) >= LEAVES_MAX:
-            break
-    return found[:LEAVES_MAX]
-
-
-def _changed(value: Any, change: Any) -> Any:
-    """The batch with each tensor replaced. Anything that is not a tensor, dict, list or tuple is returned unchanged."""
-    if _arrays.is_tensor(value):
-        return change(value)
-    if type(value) is dict:
-        return {key: _changed(one, change) for key, one in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_changed(one, change) for one in value))
-    if type(value) in (list, tuple):
-        return type(value)(_changed(one, change) for one in value)
-    return value
-
-
-def copied(batch: Any) -> Any:
-    """The batch with a copy of each tensor."""
-
-    def copy(tensor: Any) -> Any:
-        if _arrays.is_torch(tensor):
-            return tensor.clone()
-        return tensor.copy() if _arrays.is_numpy(tensor) else tensor
-
-    return _changed(batch, copy)
-
-
-def zeroed(batch: Any) -> Any:
-    """The batch with zeros for its floating-point tensors of two or more dimensions: labels are not among them."""
-
-    def zero(tensor: Any) -> Any:
-        return tensor * 0 if "float" in str(tensor.dtype) and tensor.ndim >= 2 else copied(tensor)
-
-    return _changed(batch, zero)
-
-
-def as_numpy(tensor: Any) -> Any:
-    """A tensor of any framework as a NumPy array; bfloat16 and smaller floats as float32."""
-    import numpy
-
-    if _arrays.is_torch(tensor):
-        tensor = tensor.detach().cpu()
-        is_narrow = tensor.is_floating_point() and tensor.element_size() < 4
-        return (tensor.float() if is_narrow else tensor).numpy()
-    return numpy.asarray(tensor)
-
-
-def digest(batch: Any) -> str | None:
-    """A digest that identifies a batch; None if nothing in the batch can be inspected."""
-    found = leaves(batch)
-    if not found:
-        return None
-    hasher = hashlib.blake2b(digest_size=16)
-    for name, value in found:
-        content = as_numpy(value).tobytes() if _arrays.is_tensor(value) else repr(value).encode()
-        hasher.update(name.encode() + len(content).to_bytes(8, "little") + content)
-    return hasher.hexdigest()
-
-
-def tensor_facts(name: str, tensor: Any) -> dict[str, Any]:
-    """Summary statistics of a tensor."""
-    import numpy
-
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    facts: dict[str, Any] = {"name": name, "dtype": dtype, "shape": list(map(int, tensor.shape))}
-    if "complex" in dtype or 0 in facts["shape"]:
-        return facts
-    values = as_numpy(tensor).reshape(-1)
-    stride = max(1, -(-len(values) // STATISTICS_ELEMENTS_MAX))
-    values = values[::stride].astype("float64")
-    finite = values[numpy.isfinite(values)]
-    facts |= {"nan_count": int(numpy.isnan(values).sum()), "infinite_count": int(numpy.isinf(values).sum())}
-    if len(finite):
-        facts |= {
-            "mean": float(finite.mean()), "stddev": float(finite.std()),
-            "min": float(finite.min()), "max": float(finite.max()),
-        }  # fmt: skip
-    return facts
-
-
-def number(value: Any) -> float | None:
-    """A finite float, or None."""
-    try:
-        value = float(value)
-    except (TypeError, ValueError, RuntimeError):
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(one) for one in value]
-    return value

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -23,12 +23,10 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import _loader, _state
+from ._batch_facts import leaves, number, tensor_facts
 from ._observing import Mode, guarded
-from ._rehearsal import leaves, number, tensor_facts
+from ._rehearsal_facts import RehearsalFacts
 from ._rng import ProcessRng
-
-if TYPE_CHECKING:
-    from ._rehearsal import Rehearsal
 
 # Names in one group of parameters at most.
 NAMES_MAX = 16
@@ -70,7 +68,7 @@ class Tracked:
 class Watch:
     """Observes the training of one process. A context manager: the hooks are set inside it."""
 
-    def __init__(self, rehearsal: Rehearsal, loader: Any, components: Mapping[str, Any]):
+    def __init__(self, rehearsal: RehearsalFacts, loader: Any, components: Mapping[str, Any]):
         self.rehearsal, self.loader = rehearsal, loader
         self.paused = False
         self._failed: set[str] = set()
@@ -143,7 +141,7 @@ class Watch:
         """Records once what could not be observed."""
         if where not in self._failed:
             self._failed.add(where)
-            self.rehearsal._run._event("rehearsal_blind", None, {"where": where, "why": repr(error)})
+            self.rehearsal.run._event("rehearsal_blind", None, {"where": where, "why": repr(error)})
 
     def call(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Calls a function of PyTorch, and looks at the arguments and the result of a loss function."""
@@ -280,7 +278,7 @@ class Watch:
         best = self._best_constant_loss(name, weight.tolist() if isinstance(weight, torch.Tensor) else None)
         self._loss["labels"] = {"dtype": str(labels.dtype).removeprefix("torch."), **self._spread(best)}
         if best is not None:
-            self.rehearsal._run._rehearsal_baseline(best)
+            self.rehearsal.run._rehearsal_baseline(best)
 
     def _spread(self, best: float | None) -> dict[str, Any]:
         if self._counts:
@@ -361,7 +359,7 @@ class Watch:
         updates["backward_count"] += 1
         updates["loss_without_graph"] = not loss.requires_grad
         value = number(loss.detach().float().mean() / self._scale)
-        run = self.rehearsal._run
+        run = self.rehearsal.run
         if value is None:
             value = float(loss.detach().float().mean())
         run._log(run._next_step - 1, {"trackway/rehearsal/loss": value}, {})

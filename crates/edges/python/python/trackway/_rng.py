@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from typing import Any
 
 from . import _arrays, _events
@@ -15,6 +14,8 @@ class ProcessRng:
     An object with `state_dict()` and `load_state_dict()`, so that it can be a component of a checkpoint."""
 
     def state_dict(self) -> dict[str, Any]:
+        import random
+
         state: dict[str, Any] = {"python": random.getstate()}
         if numpy := _arrays.loaded("numpy"):
             state["numpy"] = numpy.random.get_state(legacy=False)
@@ -28,6 +29,8 @@ class ProcessRng:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores every generator that is in the state and exists in this process, importing libraries as needed."""
+        import random
+
         random.setstate(state["python"])
         if "numpy" in state:
             import numpy
@@ -50,6 +53,8 @@ def seed(number: int | None = None) -> int:
 
     An unseeded generator starts differently in each process, even if nothing ever draws from it; then no two launches
     end in the same state, and `trackway prove` reports it."""
+    import random
+
     if number is None:
         number = int(os.environ.get("TRACKWAY_SEED") or 0)
     random.seed(number)

@@ -9,12 +9,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import _events, _state
-from ._diagnosis import Diagnosis
 from ._exceptions import tell_exception, watch_exceptions
 from ._gradients import tell_gradients
 from ._joining import has_pieces, joined
@@ -22,12 +20,17 @@ from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
 from ._model_files import Paths, model_files, refuse_names_of
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
-from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._share import share_of, tell_cut
 from ._stacks import dump_stacks_on_signal
 from ._trackway import Draft, Loaded, Recorder, path_text, take_rung_keys
 from .errors import CheckpointError, InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ._diagnosis import Diagnosis
+    from ._rehearsal import Rehearsal
 
 Batch = TypeVar("Batch")
 
@@ -96,12 +99,10 @@ class Run(Recorder):
         self._resumed: tuple[int, Path] | None = None
         self._prepared = False
         self._rank, self._world_size = self._ranks
-        plan = self._rehearsal_plan
         # What this launch rehearses; None in training and outside an attempt.
-        self.rehearsal: Rehearsal | None = Rehearsal(self, *plan) if plan else None
+        self.rehearsal: Rehearsal | None = self._rehearsing()
         # What this launch observes for an earlier attempt; None in training.
-        kind = os.environ.get("TRACKWAY_DIAGNOSIS") if self.enabled else None
-        self._diagnosis = Diagnosis(self, kind) if kind in ("numeric", "throughput", "hang") else None
+        self._diagnosis: Diagnosis | None = self._diagnosing()
         self._gradients_reported = False
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
@@ -113,7 +114,7 @@ class Run(Recorder):
         self._process = os.getpid()
         if self.enabled:
             atexit.register(self._at_exit)
-            watch_exceptions(self)
+            watch_exceptions(self.exception)
             dump_stacks_on_signal()
             _events.attach(self)
         else:
@@ -121,9 +122,25 @@ class Run(Recorder):
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
             self.tag = self.progressive = self.artifact = self.exception = _nothing  # type: ignore[method-assign]
             self.epochs_finished = _nothing  # type: ignore[method-assign]
-        if kind == "hang" and self._diagnosis is not None:
+        if self._diagnosis is not None and self._diagnosis.kind == "hang":
             # Before the script creates its process groups, where it has imported PyTorch already.
             self._diagnosis.install()
+
+    def _rehearsing(self) -> Rehearsal | None:
+        plan = self._rehearsal_plan
+        if plan is None:
+            return None
+        from ._rehearsal import Rehearsal
+
+        return Rehearsal(self, *plan)
+
+    def _diagnosing(self) -> Diagnosis | None:
+        kind = os.environ.get("TRACKWAY_DIAGNOSIS") if self.enabled else None
+        if kind not in ("numeric", "throughput", "hang"):
+            return None
+        from ._diagnosis import Diagnosis
+
+        return Diagnosis(self, kind)
 
     # The record: never raises for a value, never waits for anything but one write
 
@@ -145,8 +162,8 @@ class Run(Recorder):
     def _tell_gradients(self, step: int, metric: str) -> None:
         self._gradients_reported = True
         try:
-            tell_gradients(self, step, metric)
-        except Exception as error:  # the training must not end because of what looks at it
+            tell_gradients(self, self._components, step, metric)
+        except Exception as error:  # noqa: BLE001 - the training must not end because of what looks at it
             self._event("callback_failed", step, {"callback": "log", "hook": "gradients", "why": error})
 
     def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
@@ -194,7 +211,7 @@ class Run(Recorder):
                 raise ValueError("the path is empty")
             place = os.path.abspath(os.fspath(path))
             self._artifact(name if name is not None else os.path.basename(place), place, step)
-        except Exception as error:  # of a path that is none
+        except Exception as error:  # noqa: BLE001 - of a path that is none
             self._event("artifact_failed", None, {"name": name or path, "why": error})
 
     def exception(self, error: BaseException, /) -> None:

@@ -11,7 +11,6 @@ import base64
 import collections
 import json
 import math
-import random
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -39,11 +38,16 @@ def is_stateful(value: object) -> bool:
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
+def _is_python_generator(value: object) -> bool:
+    random = _arrays.loaded("random")
+    return random is not None and isinstance(value, random.Random)
+
+
 def is_generator(value: object) -> bool:
     """Whether it is a random generator of Python, NumPy or PyTorch."""
     numpy, torch = _arrays.loaded("numpy"), _arrays.loaded("torch")
     return (
-        isinstance(value, random.Random)
+        _is_python_generator(value)
         or numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState))
         or torch is not None and isinstance(value, torch.Generator)
     )  # fmt: skip
@@ -131,7 +135,7 @@ class Encoder:
 
     def _generator(self, value: Any, path: Path) -> Json:
         inline = Encoder(inline=True)
-        if isinstance(value, random.Random):
+        if _is_python_generator(value):
             return {TAG: "generator", "type": "random.Random", "state": inline.encode(value.getstate(), path)}
         if _arrays.loaded("torch") and isinstance(value, _arrays.loaded("torch").Generator):
             state = inline.encode(value.get_state(), path)
@@ -462,6 +466,8 @@ def _stored_in_place(node: Json) -> _arrays.Stored:
 def _new_generator(node: Json, state: Any, path: Path) -> Any:
     name = node["type"]
     if name == "random.Random":
+        import random
+
         return random.Random()
     if name == "torch.Generator":
         import torch
@@ -478,7 +484,7 @@ def _new_generator(node: Json, state: Any, path: Path) -> Any:
 
 
 def _set_generator(generator: Any, state: Any) -> None:
-    if isinstance(generator, random.Random):
+    if _is_python_generator(generator):
         generator.setstate(state)
     elif hasattr(generator, "bit_generator"):
         generator.bit_generator.state = state

@@ -163,7 +163,7 @@ def _restored(stored: _state.Stored, into: Any, framework: str | None) -> Any:
     return _joined(values)
 
 
-def list(path: Path) -> builtins.list[Checkpoint]:  # noqa: A001
+def list(path: Path) -> builtins.list[Checkpoint]:
     """Every checkpoint of a root, in the order in which they were written."""
     fields = Checkpoint.__dataclass_fields__
     entries = json.loads(list_checkpoints(os.path.abspath(path)))

@@ -59,7 +59,8 @@ from torch.distributed.checkpoint.storage import StorageWriter as AnyStorageWrit
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from . import _arrays, _state, _tree, checkpoint
+from . import _arrays, _state, _tree
+from ._adapter import SaveSession, committed_in
 from ._metrics import as_floats
 from ._ranks import file_name, mapped
 from ._run import Run, Start
@@ -107,9 +108,7 @@ def resume(
     Returns the step to continue with: 1 if nothing was ever committed, and outside an attempt.
 
     Raises the errors of `run.resume()`, and `CheckpointException` of DCP if the state does not fit."""
-    run._remember(components)
-    # Mapped: what DCP needs of the files is read by each rank itself.
-    start = run._resume_with(components, run._resume_files(mapped=True))
+    start = SaveSession(run).resume(components)
     if start.resumed:
         dcp_load(state, storage_reader=StorageReader(run), planner=planner, process_group=process_group)
     return start
@@ -131,7 +130,8 @@ def save(
 
     Returns whether a checkpoint was started. Raises `CheckpointException` of DCP with the errors of all ranks, of which
     nothing is saved then."""
-    if not (run.checkpoint_due(step) or (force and run._saves and step != run._saved_step)):
+    session = SaveSession(run)
+    if not session.due(step, force=force):
         return False
     writer = StorageWriter(run, step, metrics=metrics)
     writer._submits = False
@@ -141,7 +141,7 @@ def save(
     finally:
         writer._drop()
     if wait:
-        run._wait()
+        session.wait()
     return True
 
 
@@ -170,7 +170,7 @@ class StorageWriter(AnyStorageWriter):
         metrics: Mapping[str, float] | None = None,
         wait: bool = False,
     ):
-        self._run = run
+        self._session = SaveSession(run)
         self._step = step
         self._metrics = as_floats(metrics)
         self._wait = wait
@@ -191,7 +191,7 @@ class StorageWriter(AnyStorageWriter):
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         if not kwargs.get("use_collectives", True):
             raise InputError("a checkpoint of Trackway is committed by all ranks together: leave `use_collectives` on")
-        _check_ranks(self._run)
+        _check_ranks(self._session)
         self._coordinates = is_coordinator
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
@@ -201,25 +201,21 @@ class StorageWriter(AnyStorageWriter):
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        results = self._write(plan, planner) if self._run._saves and self._run._diagnosis is None else []
+        results = self._write(plan, planner) if self._session.saves and not self._session.only_observes else []
         done: Future[list[WriteResult]] = Future()
         done.set_result(results)
         return done
 
     def _write(self, plan: SavePlan, planner: SavePlanner) -> list[WriteResult]:
-        run, step = self._run, self._step_now()
-        self._draft = run._open(step, run._components, waiting=True)
-        if self._draft is None:
-            raise InputError(f"step {step}: another thread is saving a checkpoint of this run")
+        self._draft = self._session.open(self._step_now())
         try:
-            run._draft(self._draft, run._components)
             results = list(self._draft_items(self._draft, plan.items, planner))
         except BaseException:
             self._drop()
             raise
         if self._submits and not self._coordinates:
             # Nothing is committed before the part of the coordinator is complete, which comes last.
-            run._submit(self._take(), step, self._metrics, False)
+            self._submit()
         return results
 
     def _draft_items(self, draft: Draft, items: list[WriteItem], planner: SavePlanner) -> Iterator[WriteResult]:
@@ -229,11 +225,11 @@ class StorageWriter(AnyStorageWriter):
         leaves = {id(item): _arrays.leaf(_tensor_of(item, planner)) for item in items}
         _state.pin_for(draft, list(leaves.values()), len(by_kind))
         for kind, of_kind in by_kind.items():
-            stem = f"dcp_{kind}" if self._run._world_size == 1 else file_name(self._run._rank, f"dcp_{kind}")
+            stem = f"dcp_{kind}" if self._session.world_size == 1 else file_name(self._session.rank, f"dcp_{kind}")
             encoder = _tree.Encoder()
             encoder.leaves = {_name_of(item): leaves[id(item)] for item in of_kind}
             if len(encoder.leaves) < len(of_kind):
-                raise InputError(f"rank {self._run._rank} was given the same piece of a tensor twice by DCP's planner")
+                raise InputError(f"rank {self._session.rank} was given the same piece of a tensor twice by DCP's planner")
             sizes = [leaf.len_bytes for leaf in encoder.leaves.values()]
             _state._draft_tensors(draft, stem, kind, encoder)
             for item, size_bytes in zip(of_kind, sizes, strict=True):
@@ -249,11 +245,11 @@ class StorageWriter(AnyStorageWriter):
             self._drop()
             raise
         if self._submits:
-            self._run._submit(self._take(), self._step_now(), self._metrics, self._wait)
+            self._submit(wait=self._wait)
 
-    def _submit(self) -> None:
+    def _submit(self, *, wait: bool = False) -> None:
         if self._draft is not None:
-            self._run._submit(self._take(), self._step_now(), self._metrics, False)
+            self._session.submit(self._take(), self._step_now(), metrics=self._metrics, wait=wait)
 
     def _step_now(self) -> int:
         if self._step is not None:
@@ -290,14 +286,14 @@ class Place(NamedTuple):
     name: str
 
 
-def _check_ranks(run: Run) -> None:
-    if not run._saves:
+def _check_ranks(session: SaveSession) -> None:
+    if not session.saves:
         return
     there = torch.distributed.is_available() and torch.distributed.is_initialized()
     found = (torch.distributed.get_rank(), torch.distributed.get_world_size()) if there else (0, 1)
-    if found != (run._rank, run._world_size):
+    if found != (session.rank, session.world_size):
         raise InputError(
-            f"torch.distributed has rank {found[0]} of {found[1]}, and Trackway rank {run._rank} of {run._world_size}: "
+            f"torch.distributed has rank {found[0]} of {found[1]}, and Trackway rank {session.rank} of {session.world_size}: "
             "call `init_process_group` first, and start all ranks with one launcher (docs/environment.md)"
         )
 
@@ -418,16 +414,15 @@ class StorageReader(AnyStorageReader):
 def _folder_of(source: Run | str | os.PathLike[str], step: int | None) -> Path:
     """The folder of a checkpoint of which every file was verified: by this process, or, in a run, by all ranks together."""
     if isinstance(source, Run):
-        if source._resumed is None:
-            source._resume_with(source._components, source._resume_files(mapped=True))
-        if source._resumed is None:
+        folder = SaveSession(source).resumed_folder()
+        if folder is None:
             raise InputError("this run has no committed checkpoint yet: load only if `run.resume()` has `resumed` set")
-        return source._resumed[1]
+        return folder
     return _verified_in(Path(source), step)
 
 
 def _verified_in(root: Path, step: int | None) -> Path:
-    found = [one for one in checkpoint.list(root) if one.state in ("committed", "superseded")]
+    found = committed_in(root)
     wanted = [one for one in reversed(found) if step in (None, one.step)]
     if not wanted:
         steps = ", ".join(str(one.step) for one in found) or "none"

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _state, _tree, checkpoint
+from ._adapter import SaveSession, committed_in, load_number
 from ._ranks import FilesOf, Kept
-from ._trackway import load_checkpoint
+from ._run import Run, attach
 from .errors import InputError
 
-if "lightning.pytorch" in sys.modules or "lightning" in sys.modules:
+if not TYPE_CHECKING and ("lightning.pytorch" in sys.modules or "lightning" in sys.modules):
     from lightning.fabric.plugins import CheckpointIO, TorchCheckpointIO
 else:
     from lightning_fabric.plugins import CheckpointIO, TorchCheckpointIO
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 __all__ = ["TrackwayCheckpointIO"]
 
@@ -39,7 +37,7 @@ POINTER_FORMAT = "trackway.pointer"
 POINTER_BYTES_MAX = 64 << 10
 
 
-class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
+class TrackwayCheckpointIO(CheckpointIO):
     """Saves and loads Lightning's checkpoints as checkpoints of the run.
 
         io = trackway.lightning.TrackwayCheckpointIO()
@@ -74,10 +72,13 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
     @property
     def run(self) -> Run:
         if self._run is None:
-            from ._run import attach
-
             self._run = attach()
         return self._run
+
+    @property
+    def session(self) -> SaveSession:
+        """What saves for Lightning in this run."""
+        return SaveSession(self.run)
 
     def join(self, run: Run | None) -> Run:
         """The run of both this and the callback: the one that was given to either."""
@@ -90,9 +91,9 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
         that the training begins at the start. With several processes, all of them need to ask.
 
         Raises IntegrityError if checkpoints were committed but none verifies."""
-        if not self.run._saves:
+        if not self.session.saves:
             return None
-        source = self.run._resume_files()
+        source = self.session.newest()
         if source is None:
             self._read = None
             return None
@@ -105,20 +106,21 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
         self, checkpoint: dict[str, Any], path: str | os.PathLike[str], storage_options: Any | None = None
     ) -> None:
         """Lightning's hook, on the first process."""
-        run = self.run
-        if not run._saves or "optimizer_states" not in checkpoint:
-            self._plain.save_checkpoint(checkpoint, path, storage_options)
+        session = self.session
+        if not session.saves or "optimizer_states" not in checkpoint:
+            self._plain.save_checkpoint(checkpoint, os.fspath(path), storage_options)
             return
-        if run._world_size > 1 and not self._accompanied:
+        if session.world_size > 1 and not self._accompanied:
             raise InputError(
-                f"{run._world_size} processes save together: add trackway.callbacks.LightningCallback() to the callbacks "
+                f"{session.world_size} processes save together: add trackway.callbacks.LightningCallback() to the callbacks "
                 "of the Trainer"
             )
-        if run._diagnosis is None:
+        if not session.only_observes:
             step = int(checkpoint["global_step"])
-            self._save(step, *_parted(checkpoint))
-            if run.rehearsal is None:  # whose checkpoints are gone when the training looks at the path
-                _point(Path(path), step)
+            components, foreign = _parted(checkpoint)
+            session.save(step, components, files=_foreign_file(foreign), wait=self._wait)
+            if self.run.rehearsal is None:  # whose checkpoints are gone when the training looks at the path
+                _point(Path(path), session.root, step)
 
     def load_checkpoint(
         self, path: str | os.PathLike[str], map_location: Any | None = None, weights_only: bool | None = None
@@ -127,20 +129,20 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
         source = self._source_of(Path(path))
         if source is None:
             given = {} if map_location is None else {"map_location": map_location}
-            return dict(self._plain.load_checkpoint(path, weights_only=weights_only, **given))
+            return dict(self._plain.load_checkpoint(os.fspath(path), weights_only=weights_only, **given))
         found = _joined(source, map_location, weights_only)
-        if self.run._saved_step is None and self.run._resumed == (source.loaded.number, source.loaded.folder):
-            self.run._restore_place(source)
+        if self.session.begins_with(source):
+            self.session.restore_place(source)
         return found
 
     def remove_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Removes the file that points to a checkpoint, or a plain one. The run file decides what is retained."""
-        self._plain.remove_checkpoint(path)
+        self._plain.remove_checkpoint(os.fspath(path))
 
     def teardown(self) -> None:
         """Waits for the last save, and raises its error."""
-        if self.run._saves:
-            self.run._wait()
+        if self.session.saves:
+            self.session.wait()
 
     # Saving
 
@@ -148,25 +150,9 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
         """On every process, in the order of Lightning's hooks before a save: those that Lightning does not let save
         store what each has for itself."""
         self._accompanied = True
-        if self.run._saves and self.run._rank > 0 and self.run._diagnosis is None:
-            self._save(step, {}, {})
-
-    def _save(self, step: int, components: dict[str, Any], foreign: dict[str, Any]) -> None:
-        run = self.run
-        components = {**run._components, **components}
-        draft = run._open(step, components, waiting=True)
-        if draft is None:
-            raise InputError(f"step {step}: another thread is saving a checkpoint of this run")
-        run._draft(draft, components)
-        try:
-            if foreign:
-                content = io.BytesIO()
-                torch.save(foreign, content)
-                draft.bytes(FOREIGN_FILE, "other", content.getvalue())
-        except BaseException:
-            draft.drop()
-            raise
-        run._submit(draft, step, [], self._wait)
+        session = self.session
+        if session.saves and session.rank > 0 and not session.only_observes:
+            session.save(step, {}, wait=self._wait)
 
     # Loading
 
@@ -184,12 +170,12 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
 
     def _behind(self, path: Path, root: Path, step: int) -> Kept:
         """What a pointer names. A process may have ended before that was committed: then it is the newest one of the run."""
-        there = [one for one in checkpoint.list(root) if one.state in ("committed", "superseded")]
+        session, there = self.session, committed_in(root)
         numbers = [one.number for one in there if one.step == step]
-        begins = self.run._saves and self.run._saved_step is None
+        begins = session.saves and session.saved_step is None
         # An attempt that goes by an older path, or that of another run, has had no time to write its own.
-        if begins and (root != _root() or all(one.step <= step for one in there)):
-            newest = self.run._resume_files()
+        if begins and (root != session.root or all(one.step <= step for one in there)):
+            newest = session.newest()
             if newest is not None:
                 return newest
         if not numbers:
@@ -198,21 +184,17 @@ class TrackwayCheckpointIO(CheckpointIO):  # type: ignore[misc]
         return _loaded(root, numbers[-1], path)
 
 
-def _root() -> Path:
-    return Path(os.path.abspath(os.environ["TRACKWAY_CHECKPOINTS"]))
-
-
 def _loaded(root: Path, number: int | None, path: Path) -> Kept:
-    loaded = None if number is None else load_checkpoint(str(root), number)
-    if loaded is None:
+    kept = None if number is None else load_number(root, number)
+    if kept is None:
         raise InputError(f"{path} is not a committed checkpoint of {root}")
-    return Kept(loaded)
+    return kept
 
 
-def _point(path: Path, step: int) -> None:
+def _point(path: Path, root: Path, step: int) -> None:
     """Writes a file that names a checkpoint, in place of what was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"format": POINTER_FORMAT, "version": 1, "root": str(_root()), "step": step})
+    text = json.dumps({"format": POINTER_FORMAT, "version": 1, "root": str(root), "step": step})
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     draft.write_text(text + "\n")
     os.replace(draft, path)
@@ -239,6 +221,15 @@ def _parted(checkpoint: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     stored = {key: value for key, value in checkpoint.items() if key not in foreign}
     components = {name: stored.pop(key) for key, name in COMPONENTS.items() if key in stored}
     return {**components, TRAINER: stored}, foreign
+
+
+def _foreign_file(foreign: dict[str, Any]) -> dict[str, bytes]:
+    """The file of what only pickle can store, if there is any."""
+    if not foreign:
+        return {}
+    content = io.BytesIO()
+    torch.save(foreign, content)
+    return {FOREIGN_FILE: content.getvalue()}
 
 
 def _is_storable(value: Any) -> bool:

@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
 
 from . import _arrays, _state, checkpoint
+from ._adapter import SaveSession, committed_in, load_step
 from ._ranks import FilesOf, Kept
-from ._run import CURSOR, RNG
-from ._trackway import load_checkpoint
+from ._run import CURSOR, RNG, Run, attach
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 __all__ = ["RunCheckpointManager", "checkpoint_manager"]
 
@@ -36,11 +32,8 @@ def checkpoint_manager(directory: Any, *arguments: Any, run: Run | None = None, 
             manager.save(step, args=ocp.args.StandardSave(state))
         manager.close()
     """
-    if run is None:
-        from ._run import attach
-
-        run = attach()
-    return RunCheckpointManager(run) if run._saves else ocp.CheckpointManager(directory, *arguments, **options)
+    run = run or attach()
+    return RunCheckpointManager(run) if SaveSession(run).saves else ocp.CheckpointManager(directory, *arguments, **options)
 
 
 class RunCheckpointManager:
@@ -51,6 +44,7 @@ class RunCheckpointManager:
 
     def __init__(self, run: Run):
         self.run = run
+        self._session = SaveSession(run)
         # The checkpoint that `latest_step` read for `restore`.
         self._read: Kept | None = None
         self._asked = False
@@ -58,20 +52,20 @@ class RunCheckpointManager:
     @property
     def directory(self) -> Path:
         """The root of the run's checkpoints."""
-        return Path(os.path.abspath(os.environ["TRACKWAY_CHECKPOINTS"]))
+        return self._session.root
 
     def all_steps(self, read: bool = False) -> Sequence[int]:
         """The committed steps, sorted."""
-        return sorted({one.step for one in self._committed()})
+        return sorted({one.step for one in committed_in(self.directory)})
 
     def latest_step(self) -> int | None:
         """The newest step: at first that which the attempt resumes, of which every byte was verified; later the newest
         that is committed. None if there is none.
 
         Raises IntegrityError if steps were committed but none verifies."""
-        if not self._asked and self.run._saved_step is None:
+        if not self._asked and self._session.saved_step is None:
             self._asked = True
-            self._read = self.run._resume_files()
+            self._read = self._session.newest()
             return None if self._read is None else self._read.loaded.step
         steps = self.all_steps()
         return steps[-1] if steps else None
@@ -115,7 +109,7 @@ class RunCheckpointManager:
 
     def wait_until_finished(self) -> None:
         """Waits until the last save is committed, and raises its error if it failed."""
-        self.run._wait()
+        self._session.wait()
 
     def check_for_errors(self) -> None:
         """The error of a save is raised by the next one and by `wait_until_finished()`."""
@@ -132,21 +126,17 @@ class RunCheckpointManager:
     ) -> None:
         self.close()
 
-    def _committed(self) -> list[checkpoint.Checkpoint]:
-        return [one for one in checkpoint.list(self.directory) if one.state in ("committed", "superseded")]
-
     def _source(self, step: int | None) -> Kept:
         step = self.latest_step() if step is None else step
         read, self._read = self._read, None
         if read is not None and read.loaded.step == step:
-            self.run._restore_place(read)
+            self._session.restore_place(read)
             return read
-        numbers = [one.number for one in self._committed() if one.step == step]
-        loaded = load_checkpoint(str(self.directory), numbers[-1]) if numbers else None
-        if loaded is None:
+        kept = None if step is None else load_step(self.directory, step)
+        if kept is None:
             steps = ", ".join(map(str, self.all_steps())) or "none"
             raise InputError(f"{self.directory} contains no committed checkpoint of step {step}; it contains {steps}")
-        return Kept(loaded)
+        return kept
 
 
 def _components(args: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _arrow_batches(rows: Any) -> Iterator[tuple[list[str], Any, int]]:
         import pyarrow
     except ImportError as error:
         raise InputError(
-            "rows are sent as Arrow, but pyarrow is not installed: `pip install pyarrow`, or use --batches csv"
+            "rows are sent as Arrow, but pyarrow is not installed: `pip install pyarrow`, or use --batch-format csv"
         ) from error
     # The file stays open: record batches are read as they come.
     stream = rows if rows is not None else os.fdopen(os.dup(0), "rb")

@@ -11,19 +11,16 @@ import dataclasses
 import json
 import os
 from collections.abc import Collection
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import transformers
 from transformers.trainer_callback import ExportableState
 
-from . import _state, checkpoint
+from . import _state
+from ._adapter import SaveSession, committed_in, load_step
 from ._ranks import FilesOf, Kept
-from ._trackway import load_checkpoint
+from ._run import Run, attach
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._run import Run
 
 __all__ = ["TrackwayTrainerMixin", "Trainer"]
 
@@ -60,18 +57,21 @@ class TrackwayTrainerMixin:
             if observers:
                 self._trackway_run = observers[0].run
             else:
-                from ._run import attach
-
                 self._trackway_run = attach()
         run: Run = self._trackway_run
         return run
 
+    @property
+    def _trackway_session(self: Any) -> SaveSession:
+        return SaveSession(self.run)
+
     def train(self: Any, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """As `Trainer.train`, from the newest checkpoint of the run if there is one."""
-        if self.run._saves:
+        session = self._trackway_session
+        if session.saves:
             if self.is_fsdp_enabled or self.is_deepspeed_enabled:
                 raise InputError("the states of the Trainer's FSDP and DeepSpeed are distributed: save them with trackway.dcp")
-            source = self.run._resume_files()
+            source = session.newest()
             if source is not None:
                 resume_from_checkpoint = str(source.loaded.folder)
                 self._trackway_source = (resume_from_checkpoint, source)
@@ -81,8 +81,8 @@ class TrackwayTrainerMixin:
             found = super().train(resume_from_checkpoint, *args, **kwargs)  # type: ignore[misc]
         finally:
             self._trackway_source = None
-        if self.run._saves:
-            self.run._wait()
+        if session.saves:
+            session.wait()
         return found
 
     # Saving
@@ -90,35 +90,25 @@ class TrackwayTrainerMixin:
     def _maybe_log_save_evaluate(self: Any, *args: Any, **kwargs: Any) -> None:
         self.run.heartbeat(self.state.global_step)  # the epochs are those of this step
         self.run.epochs_finished(int(self.state.epoch or 0))
-        if self.run._saves and self.run.checkpoint_due(self.state.global_step):
+        if self._trackway_session.saves and self.run.checkpoint_due(self.state.global_step):
             self.control.should_save = True
         if self.run.should_stop():
             self.control.should_training_stop = True
         super()._maybe_log_save_evaluate(*args, **kwargs)  # type: ignore[misc]
 
     def _save_checkpoint(self: Any, model: Any, trial: Any) -> None:
-        run, step = self.run, self.state.global_step
-        if not run._saves or self.args.save_only_model:
+        session, step = self._trackway_session, self.state.global_step
+        if not session.saves or self.args.save_only_model:
             super()._save_checkpoint(model, trial)  # type: ignore[misc]
             return
-        if step == run._saved_step or run._diagnosis is not None:
+        if step == session.saved_step or session.only_observes:
             return
         if self.hp_search_backend is None and trial is None:
             self.store_flos()
         if self.state.best_global_step:
             self.state.best_model_checkpoint = self._trackway_best()
-        components = {**run._components, **self._trackway_components()}
-        draft = run._open(step, components, waiting=True)
-        if draft is None:
-            raise InputError(f"step {step}: another thread is saving a checkpoint of this run")
-        run._draft(draft, components)
-        if run._rank == 0:
-            try:
-                draft.bytes(STATE_FILE, "other", self._trackway_state())
-            except BaseException:
-                draft.drop()
-                raise
-        run._submit(draft, step, [], False)
+        files = {STATE_FILE: self._trackway_state()} if session.rank == 0 else {}
+        session.save(step, self._trackway_components(), files=files)
 
     def _trackway_components(self: Any) -> dict[str, Any]:
         optimizer = getattr(self.optimizer, "optimizer", self.optimizer)  # without the wrapper of Accelerate
@@ -170,7 +160,7 @@ class TrackwayTrainerMixin:
 
     def _load_rng_state(self: Any, checkpoint: str | None) -> None:
         if self._trackway_restore(checkpoint, ()):
-            self.run._restore_place(self._trackway_source[1])
+            self._trackway_session.restore_place(self._trackway_source[1])
         else:
             super()._load_rng_state(checkpoint)  # type: ignore[misc]
 
@@ -188,25 +178,19 @@ class TrackwayTrainerMixin:
         return found
 
     def _load_best_model(self: Any) -> None:
-        step = self.state.best_global_step
-        if not self.run._saves or self.args.save_only_model or os.path.isdir(self.state.best_model_checkpoint):
+        session, step = self._trackway_session, self.state.best_global_step
+        if not session.saves or self.args.save_only_model or os.path.isdir(self.state.best_model_checkpoint):
             super()._load_best_model()  # type: ignore[misc]
             return
-        self.run._wait()
-        there = [one for one in checkpoint.list(_root()) if one.state in ("committed", "superseded")]
-        numbers = [one.number for one in there if one.step == step]
-        loaded = load_checkpoint(str(_root()), numbers[-1]) if numbers else None
-        if loaded is None:
+        session.wait()
+        kept = load_step(session.root, step)
+        if kept is None:
             raise InputError(
                 f"`load_best_model_at_end` needs the checkpoint of step {step}, which was not retained; there are "
-                f"{', '.join(str(one.step) for one in there)}: set `keep = {{ best = \"…\" }}` in the run file"
+                f"{', '.join(str(one.step) for one in committed_in(session.root))}: set `keep = {{ best = \"…\" }}` in the run file"
             )
-        _state.Stored(FilesOf(Kept(loaded), 0)).restore("model", self.model)
+        _state.Stored(FilesOf(kept, 0)).restore("model", self.model)
 
 
 class Trainer(TrackwayTrainerMixin, transformers.Trainer):
     """`transformers.Trainer`, whose checkpoints are those of the run."""
-
-
-def _root() -> Path:
-    return Path(os.path.abspath(os.environ["TRACKWAY_CHECKPOINTS"]))

@@ -25,10 +25,10 @@ fn what_is_not_shown_to_be_own_is_not_committed() {
     let none = Writers::default;
     let company = Company::With("process 7 (`python`)".into());
     for (step, seen, says) in [
-        (10, Seen { kernel: other(), ..own() }, "process 7 (`python`) wrote it"),
+        (10, WriterEvidence { kernel: other(), ..own() }, "process 7 (`python`) wrote it"),
         (
             20,
-            Seen { kernel: none(), open: none(), company, less: None },
+            WriterEvidence { kernel: none(), open: none(), company, less: None },
             "may have written it at the same time",
         ),
     ] {

@@ -20,7 +20,7 @@ fn a_disk_that_fills_keeps_what_was_committed() {
     };
     let mount = "mount -t tmpfs -o size=1m none \"$TMPDIR\"";
     if !unshare(mount).is_ok_and(|output| output.status.success()) {
-        println!("skipped: no mount namespace for a test of a full disk");
+        trackway_skip::skip!("no mount namespace for a test of a full disk");
         return;
     }
     let this = "tests::limits::a_disk_that_fills_keeps_what_was_committed";

@@ -246,7 +246,7 @@ fn one_file_of_another_makes_no_own_checkpoint() {
             step_when_written: &|_| None,
             step_slack: 0,
             writers: &|files, _| match files.iter().any(|file| file.id.1 == inode) {
-                true => Seen { kernel: other(), ..own() },
+                true => WriterEvidence { kernel: other(), ..own() },
                 false => own(),
             },
             writers_ended: false,

@@ -22,6 +22,5 @@ pub struct Gpu {
     pub name: Option<String>,
     /// `GPU-…`; stays the same over reboots.
     pub uuid: Option<String>,
-    /// Its memory.
     pub memory_bytes: Option<u64>,
 }

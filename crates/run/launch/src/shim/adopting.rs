@@ -28,7 +28,7 @@ use trackway_system::SystemIds;
 use super::recorded::RecordedSteps;
 use super::saves::FinishedSaves;
 use super::side::{Records, SideThread};
-use super::writers::{EndedProcesses, Io, MainProcess, Sight, Writers};
+use super::writers::{EndedProcesses, Io, MainProcess, WriterView, Writers};
 use crate::StoredLaunch;
 use crate::process::own_descendants;
 
@@ -68,7 +68,7 @@ pub(super) struct Adopting {
     thread: SideThread<Follower>,
     main: MainProcess,
     ended: EndedProcesses,
-    sight: Sight,
+    sight: WriterView,
 }
 
 impl Adopting {
@@ -124,7 +124,7 @@ impl Adopting {
     }
 
     /// What is seen of writers.
-    pub fn sight(&self) -> Sight {
+    pub fn sight(&self) -> WriterView {
         self.sight.clone()
     }
 

@@ -73,9 +73,7 @@ pub const SHIM_VERSION: u32 = 1;
 /// The processes of an attempt: `shim.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShimRecord {
-    /// [`SHIM_VERSION`].
     pub version: u32,
-    /// The shim.
     pub shim: ProcessIdentity,
     /// The machine it runs on.
     pub machine: MachineIdentity,
@@ -139,7 +137,7 @@ pub fn run(directory: &Path, argv: &[OsString]) -> i32 {
     match run_attempt(directory, argv) {
         Ok(()) => 0,
         Err(error) => {
-            tell_launcher(&error.to_string());
+            report_launcher(&error.to_string());
             1
         }
     }
@@ -175,7 +173,7 @@ fn run_attempt(directory: &Path, argv: &[OsString]) -> Result<(), ShimError> {
     let redactor = Redactor::of_this_process();
     let mut attempt = Attempt::prepare(clock, files, launch, record, signals, &redactor)?;
     attempt.start(argv, terminal);
-    tell_launcher(READY_LINE);
+    report_launcher(READY_LINE);
     attempt.supervise();
     attempt.finish()
 }
@@ -210,7 +208,7 @@ fn lock(files: &AttemptLayout) -> Result<Flock<File>, ShimError> {
 
 /// Writes one line to the launcher and closes the connection, so that the launcher never waits for more. It may be
 /// gone; that changes nothing.
-fn tell_launcher(line: &str) {
+fn report_launcher(line: &str) {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}").ok();
     stdout.flush().ok();

@@ -122,7 +122,6 @@ struct Watched {
     /// Device and inode of its files, or of its folders.
     inodes: BTreeSet<(u64, u64)>,
     by_folder: bool,
-    /// What is watched.
     paths: Vec<PathBuf>,
     /// Whether a process of the attempt had it open at some look.
     is_held: bool,

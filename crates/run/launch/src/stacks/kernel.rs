@@ -16,7 +16,6 @@ const KERNEL_FRAMES_MAX: usize = 8;
 pub struct KernelThread {
     /// Its number; that of the main thread is the pid.
     pub tid: i32,
-    /// Its name.
     pub name: String,
     /// The letter of its state: `S` sleeps, `D` waits for a device and cannot be killed, `R` computes, `T` is stopped.
     pub state: String,

@@ -22,7 +22,6 @@ pub struct Frame {
     pub file: String,
     /// The line, where it is known.
     pub line: Option<u64>,
-    /// The function.
     pub function: String,
 }
 

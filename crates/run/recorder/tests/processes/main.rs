@@ -234,7 +234,7 @@ fn a_full_disk_drops_frames_and_recovers() {
     let may =
         Command::new("unshare").args(["-rm", "sh", "-c", mount]).env("TRACKWAY_RECORD", &records).output();
     if !may.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no mount namespace for a test of a full disk");
+        trackway_skip::skip!("no mount namespace for a test of a full disk");
         return;
     }
     let output = attempt

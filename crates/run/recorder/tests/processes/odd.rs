@@ -34,7 +34,7 @@ fn a_folder_that_cannot_be_written_to_stops_nothing() {
     let may =
         Command::new("unshare").args(["-rm", "sh", "-c", mount]).env("TRACKWAY_RECORD", &records).output();
     if !may.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no mount namespace for a test of a read-only folder");
+        trackway_skip::skip!("no mount namespace for a test of a read-only folder");
         return;
     }
     let output = attempt

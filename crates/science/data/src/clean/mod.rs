@@ -86,16 +86,13 @@ pub struct Account {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "QuarantineReason")]
 pub struct ReasonCount {
-    /// The reason.
     pub reason: String,
-    /// Number of rows.
     pub rows: u64,
 }
 
 /// Why a table could not be cleaned. No output is there then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum CleanError {
     /// The data cannot be read.
     #[error(transparent)]

@@ -60,7 +60,6 @@ closed_list!(
 pub struct SetApart {
     /// The column.
     pub name: String,
-    /// Why.
     pub reason: ApartReason,
     /// The same, with what shows it.
     pub why: String,

@@ -11,6 +11,7 @@ use super::distance::{Distances, DriftTest, Judged};
 use super::unknown::UnknownValues;
 use super::{CRAMERS_V_MIN, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN, SMALL_SAMPLE_ROWS};
 use crate::profile::{ColumnProfile, Value, ValueCount};
+use crate::unicode_form::composed;
 
 /// Pairs of random samples that estimate the noise, and the fraction of them that stays below it.
 pub(super) const NOISE_ROUNDS: usize = 200;
@@ -40,7 +41,6 @@ pub(super) struct Cells {
 /// Values that only one side has.
 #[derive(Default)]
 pub(super) struct Different {
-    /// All of them.
     pub(super) count: u64,
     /// The most frequent ones.
     pub(super) listed: Vec<ValueCount>,
@@ -169,8 +169,8 @@ pub(crate) fn only_spelling(new_values: &[ValueCount], removed_values: &[ValueCo
     !new_values.is_empty() && new_values.iter().all(|it| gone.contains(&plain_spelling(it)))
 }
 
-/// A value without what spellings differ in: case, blanks, dashes, a full stop at its end.
+/// A value without what spellings differ in: case, Unicode form, blanks, dashes, a full stop at its end.
 pub(crate) fn plain_spelling(value: &ValueCount) -> String {
-    let text = key(&value.value).to_lowercase();
+    let text = composed(&key(&value.value)).to_lowercase();
     text.trim().trim_end_matches(['.', ',', ';', ':']).replace(['-', '_', ' '], "")
 }

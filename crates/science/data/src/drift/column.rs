@@ -40,7 +40,6 @@ pub struct MissingDrift {
 /// One column of both data sets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnDrift {
-    /// The column.
     pub name: String,
     /// What it is for.
     pub role: Role,
@@ -58,7 +57,6 @@ pub struct ColumnDrift {
     pub adjusted_p_value: f64,
     /// Whether the values, or the fraction of missing ones, drifted, or too many values are unknown to the reference.
     pub drifted: bool,
-    /// All distances.
     pub distances: Distances,
     /// Missing values.
     pub missing: MissingDrift,

@@ -69,7 +69,6 @@ pub struct JointDrift {
 /// What a column contributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnImportance {
-    /// The column.
     pub name: String,
     /// Its fraction of all gain, 0 to 1.
     pub importance: f64,
@@ -78,7 +77,6 @@ pub struct ColumnImportance {
 /// Why the sides cannot be compared jointly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum JointError {
     /// The data cannot be read.
     #[error(transparent)]

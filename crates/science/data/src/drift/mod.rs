@@ -82,11 +82,10 @@ pub const UNKNOWN_FRACTION_MIN: f64 = 0.05;
 pub struct DriftReport {
     /// `block`: a model of the reference does not fit the current data; `warn`: something drifted; `pass`: nothing did.
     pub verdict: Verdict,
-    /// Rows of the reference.
     pub reference_rows: u64,
     /// Rows of the current data.
     pub current_rows: u64,
-    /// Rows of the reference whose numbers were compared, where it was a [sample](Profile::sampled).
+    /// Rows of the reference whose numbers were compared, where it was a sample.
     #[serde(default)]
     pub reference_rows_sampled: Option<u64>,
     /// Rows of the current data whose numbers were compared, where it was a sample.
@@ -102,7 +101,6 @@ pub struct DriftReport {
     /// What blocks, a sentence for each kind; empty if nothing does.
     #[serde(default)]
     pub blocked_by: Vec<String>,
-    /// Features that drifted.
     pub drifted_features: usize,
     /// Whether the label drifted; `None` without one on both sides.
     pub label_drifted: Option<bool>,

@@ -11,6 +11,7 @@ use crate::infer::ColumnType;
 use crate::limits::EXAMPLES_MAX;
 use crate::model::CLASSES_MAX;
 use crate::profile::{ColumnProfile, ValueCount};
+use crate::unicode_form::{composed, form_shown};
 
 const NAME: &str = "data.columns";
 
@@ -71,7 +72,7 @@ pub fn columns(evidence: &TableEvidence) -> CheckResult {
 /// A column that the header calls like an earlier one.
 fn renamed((given, name): &(String, String)) -> Finding {
     let message = format!("the file names several columns `{given}`: one of them is read as `{name}`");
-    let action = "give each column a name, or name them with `columns`";
+    let action = "give each column a name, or name them with --column-names (`columns` in a run file)";
     about("columns.repeated_name", Severity::Warn, name, message, action)
 }
 
@@ -151,7 +152,7 @@ fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) 
     )
 }
 
-/// Strings that differ only in case, blanks, `-` and `_`. The values of a label are classes, however few rows they
+/// Strings that differ only in case, blanks, `-`, `_` and their Unicode form. The values of a label are classes, however few rows they
 /// have.
 fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
     let values = column.top_values(usize::MAX);
@@ -176,7 +177,7 @@ fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
         .collect();
     let (_, first) = variants.first()?;
     let shown: Vec<String> =
-        first.iter().map(|it| format!("`{}` ({})", masked(&it.value.to_string()), it.count)).collect();
+        first.iter().map(|it| format!("`{}` ({})", shown_form(&it.value.to_string()), it.count)).collect();
     // All but the most frequent spelling of each.
     let count = variants.iter().flat_map(|(_, values)| &values[1..]).map(|it| it.count).sum();
     let more = match variants.len() - 1 {
@@ -188,8 +189,12 @@ fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
     Some(about("columns.spellings", Severity::Warn, &column.name, message, action).count(count))
 }
 
+fn shown_form(text: &str) -> String {
+    masked(&form_shown(text))
+}
+
 fn plain(text: &str) -> String {
-    text.to_lowercase().split(|char: char| char.is_whitespace() || "-_".contains(char)).collect()
+    composed(text).to_lowercase().split(|char: char| char.is_whitespace() || "-_".contains(char)).collect()
 }
 
 fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {

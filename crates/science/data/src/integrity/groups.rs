@@ -24,11 +24,9 @@ const NO_VALUE: &str = "(missing)";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "DataGroup")]
 pub struct Group {
-    /// The columns.
     pub columns: Vec<String>,
     /// Their values, in the order of the columns.
     pub values: Vec<String>,
-    /// Rows.
     pub rows: u64,
     /// Their fraction of all rows.
     pub fraction: f64,

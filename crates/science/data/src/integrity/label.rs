@@ -10,6 +10,7 @@ use crate::infer::ColumnType;
 use crate::limits::EXAMPLES_MAX;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
 use crate::profile::{ColumnProfile, ValueCount};
+use crate::unicode_form::form_shown;
 
 const NAME: &str = "data.label";
 
@@ -142,7 +143,12 @@ fn other_side(
     }
     let rows: u64 = new.iter().map(|it| it.count).sum();
     let shown = |values: &[ValueCount]| {
-        values.iter().take(LISTED).map(|it| format!("`{}`", it.value)).collect::<Vec<_>>().join(", ")
+        values
+            .iter()
+            .take(LISTED)
+            .map(|it| format!("`{}`", form_shown(&text(it))))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let (message, action) = if only_spelling(&new, &gone) {
         let pairs: Vec<String> = renamed(&new, &gone).into_iter().take(LISTED).collect();
@@ -196,6 +202,9 @@ fn text(value: &ValueCount) -> String {
 fn renamed(new: &[ValueCount], gone: &[ValueCount]) -> Vec<String> {
     let plain = crate::drift::plain_spelling;
     let by_plain: BTreeMap<String, String> = gone.iter().map(|it| (plain(it), text(it))).collect();
-    let pair = |it: &ValueCount| Some(format!("`{}` as `{}`", it.value, by_plain.get(&plain(it))?));
+    let pair = |it: &ValueCount| {
+        let gone = by_plain.get(&plain(it))?;
+        Some(format!("`{}` as `{}`", form_shown(&text(it)), form_shown(gone)))
+    };
     new.iter().filter_map(pair).collect()
 }

@@ -216,11 +216,7 @@ fn listed(names: &[String]) -> String {
 
 /// The first few, as `name` writes them, and how many more there are.
 fn first_few<T>(all: &[T], name: impl Fn(&T) -> String) -> String {
-    let first: Vec<String> = all.iter().take(LISTED).map(name).collect();
-    match all.len().saturating_sub(LISTED) {
-        0 => first.join(", "),
-        more => format!("{} and {more} more", first.join(", ")),
-    }
+    trackway_core::text::first_few(all.iter().map(name), LISTED)
 }
 
 /// A text that is shown, without what is personal in it.

@@ -62,7 +62,6 @@ const SUSPECT_SHARE_WARNS: f64 = 0.005;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "SuspectLabel")]
 pub struct Suspect {
-    /// The file.
     pub file: String,
     /// The row, as a person counts them in the file.
     pub row: u64,

@@ -13,9 +13,7 @@ const NAME: &str = "data.personal";
 /// Personal data of one kind in one column; never a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PersonalColumn {
-    /// The column.
     pub column: String,
-    /// The kind.
     pub kind: PersonalKind,
     /// How many were found.
     pub count: u64,

@@ -36,7 +36,7 @@ pub(super) struct Thinning(Arc<AtomicU32>);
 /// Rows by fingerprint.
 #[derive(Debug, Clone)]
 pub(super) struct RowCounts {
-    rows: HashMap<u64, Seen, AlreadyHashed>,
+    rows: HashMap<u64, RowOccurrence, AlreadyHashed>,
     /// Only fingerprints with so many trailing zeros are kept.
     zeros: u32,
     shared: Thinning,
@@ -73,7 +73,7 @@ impl RowKinds {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct RowOccurrence {
     count: u64,
     first: Place,
     second: Option<Place>,
@@ -88,7 +88,7 @@ impl RowCounts {
         self.thin_to(self.shared.0.load(Ordering::Relaxed));
         for (row, key) in keys.iter().enumerate() {
             if key.trailing_zeros() >= self.zeros {
-                self.add(*key, Seen { count: 1, first: place(row), second: None });
+                self.add(*key, RowOccurrence { count: 1, first: place(row), second: None });
             }
         }
     }
@@ -121,7 +121,7 @@ impl RowCounts {
         found
     }
 
-    fn add(&mut self, key: u64, seen: Seen) {
+    fn add(&mut self, key: u64, seen: RowOccurrence) {
         self.rows
             .entry(key)
             .and_modify(|known| {

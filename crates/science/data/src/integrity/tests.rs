@@ -129,6 +129,13 @@ fn every_planted_fault_is_found_and_nothing_else() {
             })],
         ),
         (
+            "columns.spellings:x",
+            vec![column("x", |row, rng| match row % 100 {
+                0 => "cafe\u{301}".into(),
+                _ => pick(rng, &["caf\u{e9}", "bar"]),
+            })],
+        ),
+        (
             "columns.placeholder:x",
             vec![column("x", |row, rng| {
                 if row % 40 == 0 { "-999".into() } else { format!("{:.2}", 50.0 + 5.0 * normal(rng)) }
@@ -320,6 +327,9 @@ fn labels_of_both_sides_are_compared() {
     assert_eq!(label(&train, Some(&side([">50K", "<=50K"]))).verdict, Verdict::Pass);
     let numbers = side(["1", "0"]);
     assert_eq!(label(&train, Some(&numbers)).verdict, Verdict::Block);
+    let other_form = label(&side(["caf\u{e9}", "bar"]), Some(&side(["cafe\u{301}", "bar"])));
+    let action = other_form.findings[0].action.as_ref().unwrap();
+    assert!(action.contains("`cafe\\u{301}` as `caf\u{e9}`"), "{action}");
 }
 
 /// Proves that categories which the training side lacks are reported, and that the few that every sample lacks are not
@@ -594,6 +604,27 @@ fn columns_in_groups_tell_the_same() {
     for kind in ["columns.equal:", "columns.recoded:", "rows.empty:", "values.nan:c1000"] {
         assert!(found.iter().any(|it| it.starts_with(kind)), "{kind} in {found:?}");
     }
+}
+
+/// Proves that columns which may be equal only since their values were rounded say so and do not block, even where one is the label, and that
+/// columns whose values are exact do.
+#[test]
+fn columns_that_are_equal_by_rounding_only_warn() {
+    let found = |ends: [&'static str; 2]| {
+        let cell = |end: &'static str| {
+            move |row: usize, _: &mut SplitMix64| format!("{}.{end}", row * row % 977 % 4)
+        };
+        let mut table = background();
+        table.extend([column("copy", cell(ends[0])), column("y", cell(ends[1]))]);
+        let evidence = evidence(&csv(&table, ROWS, 3), Some("y"), &[]);
+        let findings = columns(&evidence).findings;
+        let equal = findings.into_iter().filter(|it| it.check == "columns.equal");
+        equal
+            .map(|it| (it.severity, it.message.contains("some of their values were rounded")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(["12345678901234567891", "12345678901234567892"]), [(Severity::Warn, true)]);
+    assert_eq!(found(["5", "50"]), [(Severity::Block, false)]);
 }
 
 /// Proves that a feature that is the label in every row blocks, that the label in other words only warns, and that two columns

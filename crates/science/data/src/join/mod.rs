@@ -23,7 +23,6 @@ pub const RIGHT_BYTES_MAX: usize = 1 << 30;
 /// Why two tables cannot be joined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum JoinError {
     /// A side cannot be read.
     #[error(transparent)]

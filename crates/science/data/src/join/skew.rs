@@ -59,7 +59,6 @@ pub struct SkewReport {
 /// A column on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnSkew {
-    /// The column.
     pub column: String,
     /// Rows compared.
     pub rows: u64,

@@ -24,7 +24,6 @@ const ROWS_MAX: usize = 10_000;
 /// A feature that alone predicts nearly as well as all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoldenFeature {
-    /// The column.
     pub column: String,
     /// Its power, out of sample, minus that of random labels.
     pub alone: f64,

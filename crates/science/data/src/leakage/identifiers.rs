@@ -19,7 +19,6 @@ const POWER_WARNS: f64 = 0.1;
 /// A column that names rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Identifier {
-    /// The column.
     pub column: String,
     /// The evidence for it.
     pub evidence: Vec<IdentifierEvidence>,
@@ -82,7 +81,7 @@ impl Identifiers {
                     format!("`{column}` is named like an identifier and repeats: it may be a group");
                 Finding::new(NAME, Severity::Note, message)
                     .about(column)
-                    .action(format!("if its rows belong together, check with `--group {column}`"))
+                    .action(format!("if its rows belong together, check with `--group-by {column}`"))
             }));
         }
         CheckResult::of_rows(NAME, rows, findings).because(format!("{} training rows", self.rows))

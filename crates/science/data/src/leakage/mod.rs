@@ -233,7 +233,7 @@ fn read_sides(
 ) -> Result<Sides, DataError> {
     let of_test = |source: &Source| {
         let side = Side::new(wants, columns, source, (TEST_ROWS_MAX, TEST_BYTES_MAX));
-        (overlap::Seen::new(columns.places_in(source)), side)
+        (overlap::TestRows::new(columns.places_in(source)), side)
     };
     let ((seen, test_side), test_coverage) =
         progress.part(test.size_bytes(), |watch| scan(test, &of_test, watch))?;

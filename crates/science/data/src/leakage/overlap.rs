@@ -92,7 +92,12 @@ pub struct TimeOverlap {
 const DISTINCT_SHARE_MIN: f64 = 0.5;
 
 impl Overlap {
-    pub(super) fn of(seen: &Seen, met: &Met<'_>, columns: &Columns, [train, test]: [Coverage; 2]) -> Self {
+    pub(super) fn of(
+        seen: &TestRows,
+        met: &Met<'_>,
+        columns: &Columns,
+        [train, test]: [Coverage; 2],
+    ) -> Self {
         Self {
             rows: seen.rows_shared(met, columns),
             groups: columns.group.as_ref().map(|_| seen.groups_shared(met)),
@@ -148,7 +153,7 @@ impl SeenRows {
 }
 
 /// All of the test side.
-pub(super) struct Seen {
+pub(super) struct TestRows {
     places: Places,
     rows: SeenRows,
     without_identifiers: Option<SeenRows>,
@@ -157,7 +162,7 @@ pub(super) struct Seen {
     row_places: Vec<Place>,
 }
 
-impl Seen {
+impl TestRows {
     pub(super) fn new(places: Places) -> Self {
         let without_identifiers = places.without_identifiers.as_ref().map(|_| SeenRows::default());
         let (rows, groups, moments, row_places) = Default::default();
@@ -209,7 +214,7 @@ impl Seen {
     }
 }
 
-impl Pass for Seen {
+impl Pass for TestRows {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
         self.rows.observe(read.rows, &read.labels);
@@ -254,7 +259,7 @@ impl LookupRows {
 }
 
 impl Lookup {
-    pub(super) fn of(seen: &Seen) -> Self {
+    pub(super) fn of(seen: &TestRows) -> Self {
         Self {
             rows: LookupRows::of(&seen.rows),
             without_identifiers: seen.without_identifiers.as_ref().map(LookupRows::of),

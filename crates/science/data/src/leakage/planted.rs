@@ -588,7 +588,7 @@ fn what_independent_columns_explain_is_a_note() {
 #[test]
 fn adult_is_clean() {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
-        println!("skipped: TRACKWAY_SHARED is not set");
+        trackway_skip::skip!("TRACKWAY_SHARED is not set");
         return;
     };
     let base = Path::new(&shared).join("data");

@@ -149,9 +149,7 @@ pub enum Fit {
 /// A column that was fitted with statistics of the other side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedColumn {
-    /// The column.
     pub column: String,
-    /// How it was fitted.
     pub fit: Fit,
     /// Mean and deviation of the training side (for a range: its smallest and largest number).
     pub train: [f64; 2],

@@ -41,7 +41,6 @@ const CERTAIN_BITS: f64 = 40.0;
 /// How well one feature predicts the label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeaturePower {
-    /// The column.
     pub column: String,
     /// On the training side, out of sample, minus random labels: 0 nothing, 1 everything.
     pub train: f64,
@@ -56,7 +55,6 @@ pub struct FeaturePower {
 /// How well two features together predict the label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairPower {
-    /// The columns.
     pub columns: [String; 2],
     /// As [`FeaturePower::train`].
     pub train: f64,

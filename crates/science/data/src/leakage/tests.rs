@@ -7,7 +7,7 @@ use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
 use super::duplicates::DuplicateCounts;
-use super::overlap::{Lookup, Met, Seen};
+use super::overlap::{Lookup, Met, TestRows};
 use super::*;
 use crate::ReadContext;
 use crate::pass::UNWATCHED;
@@ -32,7 +32,8 @@ fn overlap(base: &Path, files: [&str; 2], roles: &Roles) -> Result<Overlap, Data
     };
     let (mut train, mut test) = (open(files[0])?, open(files[1])?);
     let columns = Columns::of(&train, &test, roles)?;
-    let (seen, test_coverage) = scan(&mut test, &|source| Seen::new(columns.places_in(source)), &UNWATCHED)?;
+    let (seen, test_coverage) =
+        scan(&mut test, &|source| TestRows::new(columns.places_in(source)), &UNWATCHED)?;
     let lookup = Lookup::of(&seen);
     let met = |source: &Source| Met::new(columns.places_in(source), &lookup);
     let (met, train_coverage) = scan(&mut train, &met, &UNWATCHED)?;
@@ -126,7 +127,7 @@ fn duplicates_of_large_tables() {
 #[test]
 fn adult_as_published() {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
-        println!("skipped: TRACKWAY_SHARED is not set");
+        trackway_skip::skip!("TRACKWAY_SHARED is not set");
         return;
     };
     let base = Path::new(&shared).join("data");

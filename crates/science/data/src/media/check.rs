@@ -60,7 +60,6 @@ pub struct MediaChecks {
     pub sizes: Vec<SizeCount>,
     /// How many different sizes there are.
     pub different_sizes: usize,
-    /// Every check.
     pub checks: Vec<CheckResult>,
 }
 

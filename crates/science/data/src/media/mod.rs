@@ -108,7 +108,6 @@ pub struct Look {
 /// How many files of what kind there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MediaCount {
-    /// All files.
     pub files: u64,
     /// Images that were decoded.
     pub images: u64,

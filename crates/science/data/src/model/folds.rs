@@ -15,7 +15,6 @@ use crate::split::{GroupClasses, Part, SplitError, stratified_group_folds};
 /// How rows are parted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldSettings {
-    /// How many folds.
     pub count: usize,
     /// The same seed gives the same folds.
     pub seed: u64,

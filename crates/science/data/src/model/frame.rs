@@ -38,7 +38,6 @@ pub struct Frame {
 /// One column of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameColumn {
-    /// Its name.
     pub name: String,
     /// The type in the source.
     pub kind: ColumnType,

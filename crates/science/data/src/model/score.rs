@@ -11,7 +11,6 @@ use super::target::Target;
 pub struct AreaUnderCurve {
     /// The probability that a positive row scores higher than a negative one, ties counting half: 0.5 is random.
     pub value: f64,
-    /// Its standard error.
     pub standard_error: f64,
 }
 

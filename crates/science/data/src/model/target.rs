@@ -26,7 +26,6 @@ pub enum Target {
 
 /// Why a column cannot be predicted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum TargetError {
     #[error("there is no column `{0}` of numbers or strings")]
     NoColumn(String),

@@ -31,7 +31,6 @@ struct KindCounts {
 /// A kind of personal data that a column holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersonalFinding {
-    /// The kind.
     pub kind: PersonalKind,
     /// How many were found that pass the checks of their kind.
     pub count: u64,

@@ -56,7 +56,6 @@ impl PersonalKind {
 pub struct PersonalMatch<'t> {
     /// What it looks like.
     pub kind: PersonalKind,
-    /// The matched text.
     pub text: &'t str,
     /// Whether it passes the checks of its kind.
     pub valid: bool,

@@ -19,7 +19,6 @@ use crate::read::{CellFaults, Texts};
 pub struct ColumnProfile {
     /// The column's name.
     pub name: String,
-    /// Its type.
     #[serde(rename = "type")]
     pub kind: ColumnType,
     /// Rows, missing cells and misfits among them.

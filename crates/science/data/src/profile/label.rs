@@ -47,9 +47,7 @@ pub enum AssociationMeasure {
 /// How strongly a column is associated with the label.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Association {
-    /// The measure.
     pub measure: AssociationMeasure,
-    /// Its value.
     pub value: f64,
     /// Rows with both sides.
     pub rows: u64,

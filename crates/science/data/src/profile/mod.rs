@@ -73,7 +73,6 @@ const MAX_QUANTILE_STEP: u64 = 64;
 /// A data set's statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// [`PROFILE_VERSION`].
     pub version: u32,
     /// Rows read.
     pub rows: u64,
@@ -95,7 +94,6 @@ pub struct Profile {
 /// Why two profiles cannot be merged, or a stored one not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ProfileError {
     #[error("the profile has version {found}, this program reads {PROFILE_VERSION}; create it again")]
     Version { found: u32 },

@@ -12,7 +12,6 @@ const LANES: usize = 8;
 /// Central moments of finite numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// How many numbers.
     pub count: u64,
     /// Their mean; 0 without numbers.
     pub mean: f64,

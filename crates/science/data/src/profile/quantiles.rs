@@ -5,6 +5,9 @@
 //! kept with their weight. A level holds sorted values of weight 2^level; one that is too long hands every second of
 //! its values, even or odd at random, to the level above. The generator is seeded, so that the same values in the same
 //! order give the same sketch.
+//!
+//! DDSketch (`sketches-ddsketch`) is not used: it bounds the error of a value, not that of its rank, which drift is computed from. The timestamps of
+//! one day are a single bucket at an accuracy of 0.1 %: each quantile is then the same value, where the rank error here is 0.3 %.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;

@@ -37,7 +37,6 @@ impl std::fmt::Display for Value {
 /// A value and how often it occurs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ValueCount {
-    /// The value.
     pub value: Value,
     /// Rows; too low by at most `count_error` of the summary.
     pub count: u64,

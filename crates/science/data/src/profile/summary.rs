@@ -26,7 +26,6 @@ pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.
 pub struct Quantile {
     /// The fraction of values that are not larger, 0 to 1.
     pub fraction: f64,
-    /// The value.
     pub value: Value,
 }
 
@@ -44,7 +43,6 @@ pub struct Histogram {
 pub struct LengthSummary {
     /// The shortest.
     pub min: u64,
-    /// The mean.
     pub mean: f64,
     /// Half are not longer.
     pub median: u64,
@@ -70,10 +68,8 @@ pub struct PatternSummary {
 pub struct ColumnSummary {
     /// The column's name.
     pub name: String,
-    /// Its type.
     #[serde(rename = "type")]
     pub kind: ColumnType,
-    /// Rows.
     pub rows: u64,
     /// Cells without a value.
     pub null_count: u64,
@@ -93,7 +89,6 @@ pub struct ColumnSummary {
     pub mean: Option<f64>,
     /// Sample standard deviation.
     pub stddev: Option<f64>,
-    /// Skewness.
     pub skewness: Option<f64>,
     /// Kurtosis less 3.
     pub excess_kurtosis: Option<f64>,
@@ -109,9 +104,7 @@ pub struct ColumnSummary {
     pub count_error: u64,
     /// Numbers that are NaN.
     pub nan_count: u64,
-    /// Numbers that are infinite.
     pub infinite_count: u64,
-    /// Numbers that are zero.
     pub zero_count: u64,
     /// Numbers below zero.
     pub negative_count: u64,

@@ -204,7 +204,7 @@ fn the_adult_files_show_their_labels() {
         .unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared").into());
     let folder = Path::new(&shared).join("data");
     if !folder.join("adult-train.csv").exists() {
-        eprintln!("skipped: no Adult data in TRACKWAY_SHARED");
+        trackway_skip::skip!("no Adult data in TRACKWAY_SHARED");
         return;
     }
     let train = profile_of(&folder, "adult-train.csv", Some("column_15"));

@@ -108,7 +108,6 @@ pub(crate) struct TextProfile {
     pub(crate) empty: u64,
     /// Patterns of the rows looked at; see [`pattern`].
     pub(crate) patterns: ValueCounts,
-    /// How many rows that was.
     pub(crate) pattern_rows: u64,
 }
 

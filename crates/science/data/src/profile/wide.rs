@@ -40,7 +40,6 @@ struct Plan {
     groups: Vec<Vec<usize>>,
     /// Groups read at the same time.
     lanes: usize,
-    /// Units in flight of each.
     units_in_flight: usize,
 }
 

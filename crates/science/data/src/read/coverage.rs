@@ -34,7 +34,6 @@ pub struct Place {
 pub struct Occurrences {
     /// How often.
     pub count: u64,
-    /// The first of them.
     pub first: Option<Place>,
 }
 

@@ -7,13 +7,11 @@ use crate::infer::{Column, ColumnType};
 /// A column with more strings among its values than faults explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MixedColumn {
-    /// Its name.
     pub name: String,
     /// The type of most values.
     pub mostly: ColumnType,
     /// Values seen while types were inferred: all of a small file, otherwise a sample.
     pub values: u64,
-    /// Strings of them.
     pub strings: u64,
 }
 

@@ -371,7 +371,7 @@ impl Source {
     /// Chunks also have their cells as the file has them: the strings of a text file, with those that mean a missing value (an
     /// empty one is null), and the types of a Parquet file.
     #[must_use]
-    pub(crate) fn with_originals(mut self) -> Self {
+    pub fn with_originals(mut self) -> Self {
         self.keeps_originals = true;
         self
     }
@@ -417,7 +417,8 @@ impl Source {
             let is_nameless = matches!(&self.files[0].kind, FileKind::Csv(layout) if !layout.has_header)
                 && self.columns.first().is_some_and(|column| column.name == "column_1");
             let advice = match is_nameless {
-                true => "; its first row is data, not a header: name its columns with `columns`".to_owned(),
+                true => "; its first row is data, not a header: name its columns with --column-names (`columns` in a run file)"
+                    .to_owned(),
                 false => did_you_mean(nearest(name, names)),
             };
             DataError::NoColumn {

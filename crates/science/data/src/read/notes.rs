@@ -114,7 +114,6 @@ impl ReadNoteKind {
 /// Something that reading did to what the files hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReadNote {
-    /// What.
     pub kind: ReadNoteKind,
     /// The same in a sentence.
     pub message: String,
@@ -124,7 +123,6 @@ pub struct ReadNote {
     pub file: Option<String>,
     /// The line (text, a log) or the row (Parquet) of the first, from 1.
     pub row: Option<u64>,
-    /// The column.
     pub column: Option<String>,
 }
 

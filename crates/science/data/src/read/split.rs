@@ -18,14 +18,6 @@ pub(crate) struct Dialect {
     pub(crate) comment: Option<u8>,
 }
 
-impl Dialect {
-    /// As RFC 4180 has it.
-    #[cfg(test)]
-    pub(crate) fn separated_by(delimiter: u8) -> Self {
-        Self { delimiter, has_backslashes: false, comment: None }
-    }
-}
-
 /// Marks the length of a field that differs from its bytes: escaped quotes, or text after the quotes.
 const ESCAPED: u32 = 1 << 31;
 

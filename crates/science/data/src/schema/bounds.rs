@@ -18,7 +18,6 @@ pub enum Bound {
     Unsigned(u64),
     /// A number.
     Float(f64),
-    /// A time.
     Time(String),
 }
 

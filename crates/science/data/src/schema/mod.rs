@@ -29,7 +29,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
-    /// [`SCHEMA_VERSION`].
     pub version: u32,
     /// The table as a whole.
     #[serde(default)]
@@ -48,7 +47,6 @@ pub struct Schema {
 pub struct TableRules {
     /// The fewest rows.
     pub rows_min: Option<u64>,
-    /// The most rows.
     pub rows_max: Option<u64>,
     /// The column with the time of a row.
     pub time: Option<String>,
@@ -79,7 +77,6 @@ pub enum OtherColumns {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRules {
-    /// The column.
     pub name: String,
     /// What its values are.
     #[serde(rename = "type")]
@@ -137,7 +134,6 @@ pub enum Allowed {
     Unsigned(u64),
     /// A number.
     Float(f64),
-    /// A text.
     Text(String),
 }
 
@@ -168,7 +164,6 @@ pub struct SqlRule {
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SchemaError {
     #[error("not a valid schema: {0}")]
     Unreadable(#[from] toml::de::Error),

@@ -269,7 +269,7 @@ fn a_schema_is_inferred() {
 #[test]
 fn adult_as_published() {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
-        println!("skipped: TRACKWAY_SHARED is not set");
+        trackway_skip::skip!("TRACKWAY_SHARED is not set");
         return;
     };
     let base = Path::new(&shared).join("data");

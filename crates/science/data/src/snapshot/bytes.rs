@@ -38,7 +38,6 @@ const PIECE_BYTES: usize = 1 << 20;
 pub struct KeptBytes {
     /// Files whose bytes were not kept before.
     pub files_added: u64,
-    /// Their bytes.
     pub bytes_added: u64,
     /// Those of them that share the blocks of the original (reflink) and take no further space.
     pub files_cloned: u64,
@@ -47,9 +46,7 @@ pub struct KeptBytes {
 /// What was restored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoredBytes {
-    /// Files.
     pub files: u64,
-    /// Their bytes.
     pub size_bytes: u64,
 }
 
@@ -81,7 +78,6 @@ pub struct VerifiedBytes {
 pub struct Collected {
     /// Kept files that no snapshot needs.
     pub files: u64,
-    /// Their bytes.
     pub size_bytes: u64,
 }
 

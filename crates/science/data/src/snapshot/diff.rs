@@ -12,7 +12,6 @@ use crate::infer::{Column, ColumnType};
 pub struct SnapshotDiff {
     /// Whether both are the same snapshot.
     pub same: bool,
-    /// The files.
     pub files: FilesDiff,
     /// Columns that came, went, or have another type.
     pub schema: Vec<SchemaChange>,
@@ -53,7 +52,6 @@ pub struct Moved {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "ColumnTypeChange")]
 pub struct SchemaChange {
-    /// The column.
     pub column: String,
     /// Its type in the first; `None`: it was not there.
     pub before: Option<ColumnType>,

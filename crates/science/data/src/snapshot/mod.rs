@@ -47,7 +47,6 @@ pub const SNAPSHOT_VERSION: u32 = 1;
 /// What a data set consisted of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// [`SNAPSHOT_VERSION`].
     pub version: u32,
     /// Its id, 64 hexadecimal digits: the hash of the content, as receipts of runs have it.
     pub data_sha256: String,
@@ -72,7 +71,6 @@ pub struct Snapshot {
 pub struct SnapshotFile {
     /// Relative to the set's folder.
     pub path: String,
-    /// Its size.
     pub size_bytes: u64,
     /// BLAKE3 of its bytes, 64 hexadecimal digits.
     pub blake3: String,

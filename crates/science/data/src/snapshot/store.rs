@@ -43,7 +43,6 @@ impl std::fmt::Display for BytesProblem {
 /// Why snapshots cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SnapshotError {
     #[error("cannot {action} `{}`: {source}", .path.display())]
     Disk { action: &'static str, path: PathBuf, source: io::Error },
@@ -87,7 +86,6 @@ impl SnapshotId {
 pub struct NameEntry {
     /// The snapshot.
     pub data_sha256: String,
-    /// When it was named so.
     pub at: Timestamp,
     /// The paths the data was found under.
     pub paths: Vec<String>,
@@ -96,7 +94,6 @@ pub struct NameEntry {
 /// A name with its history, newest last; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NamedSnapshot {
-    /// The name.
     pub name: String,
     /// Where it points and pointed.
     pub history: Vec<NameEntry>,

@@ -29,7 +29,6 @@ pub enum SplitMethod {
 /// The requested split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitPlan {
-    /// By what.
     pub method: SplitMethod,
     /// The parts; without them all rows are one.
     pub shares: Option<Shares>,

@@ -16,7 +16,6 @@ pub const FOLD_COUNT_MAX: usize = 100;
 
 /// Why a split cannot be made as requested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SplitError {
     #[error("a split has 2 to 255 parts, not {0}")]
     Parts(usize),

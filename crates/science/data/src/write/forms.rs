@@ -15,7 +15,7 @@ use crate::read::{Chunk, Source};
 pub(super) const JSON_VALUES: &str = "json_values";
 
 /// The forms of a source's columns in an output.
-pub(crate) struct Forms {
+pub struct Forms {
     forms: Vec<Form>,
     kinds: Vec<ColumnType>,
     /// Whether a missing value of a file is null, and not the string that means it: JSON has one for it, separated values do not.
@@ -37,7 +37,8 @@ enum Form {
 
 impl Forms {
     /// `source` keeps its originals: [`Source::with_originals`].
-    pub(crate) fn of(source: &Source, format: TableFormat) -> Self {
+    #[must_use]
+    pub fn of(source: &Source, format: TableFormat) -> Self {
         let columns = source.columns();
         let form = |name: &str, kind: ColumnType| match (source.stored_type(name), format) {
             (Some(stored), _) => Form::Stored(stored),
@@ -63,6 +64,19 @@ impl Forms {
         }
     }
 
+    /// The same with decimal points in every number: for a table that gets further columns of numbers.
+    #[must_use]
+    pub fn with_points(mut self, source: &Source) -> Self {
+        if source.has_decimal_comma() {
+            for (form, kind) in self.forms.iter_mut().zip(&self.kinds) {
+                if matches!(form, Form::Strings) && matches!(kind, ColumnType::Int | ColumnType::Float) {
+                    *form = Form::Typed;
+                }
+            }
+        }
+        self
+    }
+
     /// Every column in the type that it was read as.
     pub(crate) fn typed(source: &Source) -> Self {
         let kinds: Vec<ColumnType> = source.columns().iter().map(|column| column.kind).collect();
@@ -71,7 +85,11 @@ impl Forms {
     }
 
     /// The cells that are written.
-    pub(crate) fn cells(&self, chunk: &Chunk) -> RecordBatch {
+    ///
+    /// # Panics
+    /// Never: the columns are those of one chunk.
+    #[must_use]
+    pub fn cells(&self, chunk: &Chunk) -> RecordBatch {
         let (typed, originals) = (&chunk.batch, chunk.originals());
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for (index, form) in self.forms.iter().enumerate() {
@@ -90,7 +108,8 @@ impl Forms {
     }
 
     /// One schema for all cells, from the first of them.
-    pub(crate) fn schema(&self, cells: &RecordBatch) -> Arc<Schema> {
+    #[must_use]
+    pub fn schema(&self, cells: &RecordBatch) -> Arc<Schema> {
         let typed = schema_of(cells, &self.kinds);
         let field = |(field, form): (&Arc<Field>, &Form)| match form {
             Form::Typed => Field::clone(field),

@@ -20,7 +20,7 @@ use trackway_files::TempFile;
 use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::read::Source;
-pub(crate) use forms::Forms;
+pub use forms::Forms;
 use text::TextRows;
 
 /// Rows of a row group: what a writer of Parquet holds in memory.
@@ -29,7 +29,6 @@ const ROW_GROUP_ROWS: usize = 128 << 10;
 /// Why a table could not be written down.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum WriteError {
     #[error("unknown format of `{}`: use the extension .parquet, .csv, .tsv or .jsonl", .path.display())]
     NoFormat { path: PathBuf },

@@ -62,7 +62,6 @@ pub struct Assessment {
     pub average: Option<Average>,
     /// All rows.
     pub metrics: Metrics,
-    /// Each class by itself.
     pub classes: Vec<ClassMetrics>,
     /// Rows by label and prediction.
     pub confusion: Option<Confusion>,
@@ -114,7 +113,6 @@ closed_list!(
 pub struct Columns {
     /// The ground truth.
     pub label: Option<String>,
-    /// The prediction.
     pub prediction: Option<String>,
     /// The score of the positive class, of a document for ranking or of a box: higher is more likely. For uplift the
     /// predicted effect.
@@ -194,7 +192,6 @@ pub enum Average {
 /// One class against all others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClassMetrics {
-    /// The class.
     pub name: String,
     /// Rows with this label.
     pub support: u64,
@@ -270,7 +267,6 @@ closed_list!(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "MetricSlice")]
 pub struct Slice {
-    /// Its name.
     pub name: String,
     /// The condition on columns that its rows meet.
     pub predicate: String,
@@ -320,7 +316,6 @@ pub struct FairnessGroup {
     pub support: u64,
     /// Whether it is too small for a conclusion; the measures' intervals are wide because of it.
     pub inconclusive: bool,
-    /// Why.
     pub why: Option<String>,
     /// `accuracy`, `selection_rate`, `true_positive_rate`, `false_positive_rate`, and with probabilities
     /// `calibration_bias` (mean probability minus the fraction of positives) and `ece`. Of three or more classes
@@ -367,7 +362,6 @@ pub struct Pairing {
 pub struct Compared {
     /// Of the baseline, over the rows that are on both sides.
     pub baseline: f64,
-    /// Of the candidate.
     pub candidate: f64,
     /// Candidate less baseline; of `bias` and `relative_bias`, whose best value is 0, of their absolute values.
     pub difference: Estimate,
@@ -397,7 +391,6 @@ pub struct McNemar {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "ComparedSlice")]
 pub struct SliceCompared {
-    /// The slice.
     pub name: String,
     /// Its pairs.
     pub support: u64,

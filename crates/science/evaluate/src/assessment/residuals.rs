@@ -8,7 +8,6 @@ use crate::Estimate;
 /// What predictions leave over, by the prediction itself and by feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Residuals {
-    /// What a residual is.
     pub of: ResidualOf,
     /// Rows that have one.
     pub rows: u64,
@@ -59,7 +58,6 @@ pub struct ResidualCurve {
 pub struct ResidualBin {
     /// The value or values: `17`, `[25, 31)`, `Private`; `None` for missing ones.
     pub values: Option<String>,
-    /// Their mean residual.
     pub mean: Estimate,
     /// The 10 % quantile of the residuals.
     pub low: f64,

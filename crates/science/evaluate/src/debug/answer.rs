@@ -12,8 +12,6 @@ closed_list!(
     ProbePart, "probe", {
         /// Its residuals, by its prediction and by feature.
         Residuals = "residuals",
-        /// Outliers by leverage.
-        Leverage = "leverage",
         /// What the model loses without a feature.
         Importance = "importance",
         /// What it predicts on average for each value of a feature.
@@ -22,8 +20,6 @@ closed_list!(
         Perturbations = "perturbations",
         /// What small steps along its gradients do.
         Sensitivity = "sensitivity",
-        /// The smallest change of a row that changes the decision.
-        Counterfactuals = "counterfactuals",
     }
 );
 
@@ -38,25 +34,13 @@ pub struct ProbeSettings {
     pub grid: usize,
     /// Rows whose own curve is in the answer.
     pub curves: usize,
-    /// Rows for which the smallest change is searched.
-    pub counterfactuals: usize,
-    /// Features that may be changed at a time.
-    pub changes_max: usize,
     /// Decides shuffles, typos and chosen rows.
     pub seed: u64,
 }
 
 impl Default for ProbeSettings {
     fn default() -> Self {
-        Self {
-            parts: ProbePart::ALL.to_vec(),
-            repeats: 5,
-            grid: 20,
-            curves: 20,
-            counterfactuals: 20,
-            changes_max: 3,
-            seed: 0,
-        }
+        Self { parts: ProbePart::ALL.to_vec(), repeats: 5, grid: 20, curves: 20, seed: 0 }
     }
 }
 
@@ -71,8 +55,6 @@ pub struct ProbeAnswer {
     pub error: Option<Estimate>,
     /// Residuals; need labels and at least 60 rows.
     pub residuals: Option<Residuals>,
-    /// Outliers by leverage; `None` if there are fewer than two rows for each parameter.
-    pub leverage: Option<Leverage>,
     /// Features by importance, the highest first; needs labels.
     pub importance: Vec<Importance>,
     /// Curves of each feature.
@@ -83,8 +65,6 @@ pub struct ProbeAnswer {
     pub sensitivity: Option<Sensitivity>,
     /// Why there is no answer about small steps.
     pub no_sensitivity: Option<String>,
-    /// Counterfactuals: smallest changes of rows; `None` if the model makes no decision, as in regression.
-    pub counterfactuals: Option<Vec<Counterfactual>>,
     /// Rows that the model scored in all.
     pub scored_rows: u64,
 }
@@ -187,54 +167,6 @@ pub struct Perturbation {
     pub increase: Option<Estimate>,
     /// Why the model did not answer such rows. Others are not concerned.
     pub refused: Option<String>,
-}
-
-/// The smallest change of a row that was found to change the decision.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Counterfactual {
-    /// The row, from 0 in what was drawn.
-    pub row: usize,
-    /// What was predicted.
-    pub before: String,
-    /// What is predicted with the changes; `None` where no change was found.
-    pub after: Option<String>,
-    /// Each change: column, value before, value after.
-    pub changes: Vec<(String, Option<String>, Option<String>)>,
-    /// The size of the changes: for a number the fraction of rows between both values, for a string 1.
-    pub distance: f64,
-}
-
-/// Outliers: rows far from the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Leverage {
-    /// Independent columns that the features make, strings as indicators, and the intercept.
-    pub parameters: u64,
-    /// The mean leverage: parameters by rows.
-    pub mean: f64,
-    /// Rows with more than three times as much.
-    pub high: u64,
-    /// The rows with the most influence, or the most leverage without labels.
-    pub rows: Vec<HighRow>,
-    /// Features that are left out: strings that are hardly ever equal, and too many for the rows.
-    pub skipped: Vec<String>,
-}
-
-/// An outlier: its leverage and its influence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "InfluentialRow")]
-pub struct HighRow {
-    /// The row, from 0 in what was drawn.
-    pub row: usize,
-    /// Its diagonal element of the hat matrix, from 0 to 1.
-    pub leverage: f64,
-    /// Label minus prediction; `None` without labels.
-    pub residual: Option<f64>,
-    /// The residual in its standard deviations (internally studentized); `None` too where the row alone decides a parameter.
-    pub studentized: Option<f64>,
-    /// Cook's distance.
-    pub cook: Option<f64>,
-    /// The features in which the row is farthest from the others, and its values.
-    pub values: Vec<(String, Option<String>)>,
 }
 
 /// What small steps along the model's gradients do.

@@ -12,13 +12,6 @@ pub(super) enum Value {
     Text(u32),
 }
 
-pub(super) fn value(cells: &Cells, row: usize) -> Value {
-    match cells {
-        Cells::Numbers(numbers) => Value::Number(numbers[row]),
-        Cells::Categories { codes, .. } => Value::Text(codes[row]),
-    }
-}
-
 /// Of the column `like`, these values.
 pub(super) fn filled(like: &Cells, values: impl Iterator<Item = Value>) -> Cells {
     match like {

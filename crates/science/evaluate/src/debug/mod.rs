@@ -5,10 +5,8 @@
 
 mod answer;
 mod cells;
-mod counterfactual;
 mod dependence;
 mod importance;
-mod leverage;
 mod model;
 mod perturbation;
 mod residual;
@@ -20,15 +18,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::Estimate;
 pub use answer::{
-    Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
-    PerturbationKind, ProbeAnswer, ProbePart, ProbeSettings, Sensitivity, Slope, SmallStep,
+    Curve, Dependence, GradientCheck, Importance, Perturbation, PerturbationKind, ProbeAnswer, ProbePart,
+    ProbeSettings, Sensitivity, Slope, SmallStep,
 };
 pub use model::{Decision, Gradients, Model, Score, Unscored};
 
 /// Why a model cannot be probed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ProbeError {
     #[error("there is no row and no feature to score")]
     NoRows,
@@ -42,7 +39,7 @@ pub enum ProbeError {
     Cancelled,
 }
 
-/// Probes the model according to the settings. `told` is called with the part that begins.
+/// Probes the model according to the settings. `on_part` is called with the part that begins.
 ///
 /// # Errors
 /// [`ProbeError`]: the model does not answer; cancelled.
@@ -62,15 +59,11 @@ pub fn probe(
         on_part(part);
         match part {
             ProbePart::Residuals => answer.residuals = residual::residuals(model),
-            ProbePart::Leverage => answer.leverage = leverage::leverage(model),
             ProbePart::Sensitivity => match sensitivity::sensitivity(model, settings, cancelled) {
                 Ok(found) => answer.sensitivity = found,
                 Err(ProbeError::Refused(why)) => answer.no_sensitivity = Some(why),
                 Err(error) => return Err(error),
             },
-            ProbePart::Counterfactuals => {
-                answer.counterfactuals = counterfactual::counterfactuals(model, settings, cancelled)?;
-            }
             ProbePart::Importance | ProbePart::Dependence | ProbePart::Perturbations => {
                 for feature in 0..model.features.len() {
                     if cancelled.load(Ordering::Relaxed) {

@@ -31,9 +31,7 @@ pub struct ForeignEvaluation {
     pub evaluator: String,
     /// The commit of the evaluator's code, if the tool records it.
     pub code: Option<String>,
-    /// The task.
     pub task: String,
-    /// Its version.
     pub task_version: Option<String>,
     /// SHA-256 of the task's content: the tool's own, or over the examples.
     pub task_sha256: Option<String>,
@@ -41,11 +39,9 @@ pub struct ForeignEvaluation {
     pub model: Option<String>,
     /// How answers were drawn.
     pub decoding: Map<String, Json>,
-    /// The judge model.
     pub judge_model: Option<String>,
     /// The rubric: SHA-256 of the judge's template.
     pub judge_rubric: Option<String>,
-    /// The seed.
     pub seed: Option<u64>,
     /// Numbers with the tool's standard errors as intervals.
     pub metrics: Metrics,
@@ -62,7 +58,6 @@ pub struct ForeignEvaluation {
 /// Why a log cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ImportError {
     #[error("cannot read `{}`: {source}", .path.display())]
     Disk { path: PathBuf, source: std::io::Error },

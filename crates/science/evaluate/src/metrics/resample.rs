@@ -20,7 +20,6 @@ pub(crate) struct Resampling {
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Units<'u> {
-    /// Each of so many items.
     Items(usize),
     /// Whole groups: for each item the number of its group, and how many groups there are.
     Groups(&'u [u32], usize),

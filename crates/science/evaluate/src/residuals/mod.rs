@@ -33,7 +33,6 @@ const PREDICTION: &str = "prediction";
 /// Rows with what was predicted of them and what that leaves over.
 #[derive(Debug, Clone, Copy)]
 pub struct Leftover<'r> {
-    /// What a residual is.
     pub of: ResidualOf,
     /// The prediction of each row: a number, a probability or a class.
     pub predicted: &'r Cells,

@@ -79,7 +79,6 @@ impl ErrorSlice {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "SearchedRows")]
 pub struct Side {
-    /// Rows.
     pub rows: u64,
     /// Their mean error; where candidate and baseline are compared, of held-out rows the mean difference.
     pub average_error: f64,
@@ -159,7 +158,6 @@ closed_list!(
 /// What is needed of an earlier answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Earlier {
-    /// Its slices.
     pub slices: Vec<EarlierSlice>,
     /// Its features: the bins are used again, so that slices stay the same ones.
     pub features: Vec<EarlierFeature>,

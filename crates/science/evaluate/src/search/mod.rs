@@ -58,7 +58,6 @@ pub struct SearchObserver<'w> {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SearchError {
     #[error("there is no column `{column}`; there are {}", .known.join(", "))]
     NoColumn { column: String, known: Vec<String> },

@@ -29,7 +29,6 @@ pub(super) struct Scoring {
     pub(super) alpha: f64,
     /// The fewest rows of a slice.
     pub(super) min_support: u32,
-    /// All rows.
     pub(super) rows: f64,
     /// The mean error of all rows, above 0.
     pub(super) average_error: f64,

@@ -11,7 +11,6 @@ use crate::{ComparisonVerdict, Estimate, Metrics, Slice};
 /// A slice: its rows, which the caller found by its predicate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceRows {
-    /// Its name.
     pub name: String,
     /// The condition as a user wrote it.
     pub predicate: String,

@@ -97,6 +97,21 @@ fn scores_of_other_spellings() {
     assert!((found.metrics["accuracy"].value - 0.875).abs() < 1e-12, "{:?}", found.metrics["accuracy"]);
 }
 
+/// Proves that a prediction in another Unicode form than the label counts as the label, with a note, and that labels in two forms are two classes
+/// that a note names.
+#[test]
+fn unicode_forms_of_a_class_are_noted() {
+    let label = || column("label", is_positive, ["no", "caf\u{e9}"]);
+    let found = assessed(label(), column("prediction", is_predicted, ["no", "cafe\u{301}"])).unwrap();
+    assert_eq!((found.metrics["accuracy"].value, found.classes.len()), (0.875, 2));
+    assert_eq!(found.matched_classes.len(), 1);
+    let both = || (0..40).map(|row| ["no", "caf\u{e9}", "cafe\u{301}"][row % 3]);
+    let found = assessed(texts("label", both()), texts("prediction", both())).unwrap();
+    assert_eq!((found.metrics["accuracy"].value, found.classes.len()), (1.0, 3));
+    let note = "`cafe\\u{301}` and `caf\u{e9}` are one text in several Unicode forms";
+    assert!(found.notes.iter().any(|it| it.starts_with(note)), "{:?}", found.notes);
+}
+
 /// Proves that answers that differ from the expected text in case or blanks only are wrong, and counted in a note.
 #[test]
 fn nearly_exact_answers_are_noted() {

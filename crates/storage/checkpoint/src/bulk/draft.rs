@@ -16,7 +16,6 @@ use crate::error::{CheckpointError, TensorError};
 /// A tensor and its bytes.
 #[derive(Debug, Clone)]
 pub struct TensorRef<'a> {
-    /// What it is.
     pub spec: TensorSpec,
     /// Its elements, in little-endian order, the last axis running fastest.
     pub bytes: &'a [u8],

@@ -32,7 +32,6 @@ pub struct LoadedFile {
 /// A tensor in a file's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorView<'a> {
-    /// What it is.
     pub info: TensorInfo,
     /// Its elements, in little-endian order, the last axis running fastest.
     pub bytes: &'a [u8],
@@ -122,7 +121,6 @@ pub fn verify_files(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> R
 /// Where bytes of a file go that is read into memory that exists already.
 #[derive(Debug)]
 pub struct Fill<'a> {
-    /// The file.
     pub file: ManifestFile,
     /// Stretches of the file: where each begins, and the memory for it.
     pub targets: Vec<(u64, &'a mut [u8])>,

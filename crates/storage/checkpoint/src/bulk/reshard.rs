@@ -19,7 +19,6 @@ const TENSOR_ALIGNMENT_BYTES: usize = 64;
 /// A tensor that is wanted, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
-    /// Its name.
     pub name: String,
     /// Where the part begins on each axis, and its shape; `None`: the whole tensor.
     pub part: Option<(Vec<u64>, Vec<u64>)>,

@@ -25,7 +25,6 @@ const METADATA_KEY: &str = "__metadata__";
 const SLICES_KEY: &str = "trackway.slices";
 
 /// What the elements of a tensor are; named as the format names them.
-#[allow(missing_docs, reason = "the names are the format's")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dtype {
     #[serde(rename = "BOOL")]
@@ -118,7 +117,6 @@ pub struct Header {
 /// A tensor of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name.
     pub name: String,
     /// What its elements are.
     pub dtype: Dtype,
@@ -126,7 +124,6 @@ pub struct TensorInfo {
     pub shape: Vec<u64>,
     /// Where its bytes begin in the file.
     pub offset_bytes: u64,
-    /// How many they are.
     pub size_bytes: u64,
     /// The tensor it is a part of; `None`: it is whole.
     pub slice: Option<TensorSlice>,

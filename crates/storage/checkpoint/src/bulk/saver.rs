@@ -29,7 +29,6 @@ pub type CommitCallback<C> = Box<dyn FnMut(&DraftSave) -> Result<Saved<C>, Check
 /// A save that was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved<C> {
-    /// The commit.
     pub commit: C,
     /// What writing its files took.
     pub figures: Figures,
@@ -40,7 +39,6 @@ pub struct Saved<C> {
 pub struct SaveOutcome<C> {
     /// The step whose end it holds.
     pub step: Step,
-    /// How it ended.
     pub end: SaveEnd<C>,
     /// What the training loop waited for it.
     pub stall_seconds: f64,
@@ -56,10 +54,7 @@ pub enum SaveEnd<C> {
     /// Nothing was committed.
     Failed(CheckpointError),
     /// It was not begun, because the one before was not done.
-    Skipped {
-        /// The step of the save that was running.
-        running_step: Step,
-    },
+    Skipped { running_step: Step },
     /// The caller stopped waiting; the log has whether it was committed.
     Abandoned,
 }

@@ -106,9 +106,7 @@ pub(super) fn appearance_of(bytes: &[u8]) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChangedByte {
     pub offset: u64,
-    /// The byte as it is.
     pub found: u8,
-    /// The byte as it was.
     pub expected: u8,
 }
 

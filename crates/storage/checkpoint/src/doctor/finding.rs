@@ -69,25 +69,16 @@ pub enum Remedy {
     /// Let retention delete what is left over.
     CollectGarbage,
     /// Take a pin away.
-    Unpin {
-        /// Its name.
-        name: String,
-    },
+    Unpin { name: String },
     /// Give the own user the right to read or write.
     Allow {
         /// What, below the root.
         path: String,
     },
     /// Make room on the disk.
-    MakeRoom {
-        /// How much is missing.
-        missing_bytes: u64,
-    },
+    MakeRoom { missing_bytes: u64 },
     /// Use a file system, or a program, that can do what is needed.
-    UseAnother {
-        /// Of what.
-        what: String,
-    },
+    UseAnother { what: String },
 }
 
 /// Whose matter a finding is.

@@ -33,7 +33,6 @@ use survey::Survey;
 pub struct Sound {
     /// The number of its commit.
     pub number: u64,
-    /// Its step.
     pub step: Step,
 }
 

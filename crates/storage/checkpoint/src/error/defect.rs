@@ -4,7 +4,6 @@ use trackway_formats::checkpoint_manifest::{ManifestError, ManifestFile};
 
 /// How a checkpoint differs from what was committed.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum Defect {
     #[error("`{name}` is missing")]
     Missing { name: String },

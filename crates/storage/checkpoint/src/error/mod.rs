@@ -21,7 +21,6 @@ pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
 /// What went wrong with a checkpoint.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum CheckpointError {
     #[error("no checkpoints here: `{variable}` is not set or invalid; start the script with `trackway run`")]
     NotInAttempt { variable: &'static str },

@@ -7,7 +7,6 @@ const MAX_NAMED_RANKS: usize = 16;
 
 /// Why ranks that save or resume together did not agree.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum RankError {
     #[error("`{variable}` is `{value}`: {expected}")]
     Environment { variable: &'static str, value: String, expected: &'static str },

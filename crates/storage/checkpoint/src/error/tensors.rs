@@ -1,6 +1,5 @@
 /// Why tensors cannot be stored, or bytes are no tensors.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum TensorError {
     #[error("the header of the tensor file is not valid: {0}")]
     Syntax(#[from] serde_json::Error),

@@ -7,7 +7,6 @@ use trackway_core::{AttemptId, CheckpointState, RunId, Step, UnsafeEvidence};
 pub struct CheckpointInfo {
     /// The number of its commit in the log, or of its begin while it has none.
     pub number: u64,
-    /// The run.
     pub run_id: RunId,
     /// The attempt that wrote it.
     pub attempt_id: AttemptId,
@@ -21,7 +20,6 @@ pub struct CheckpointInfo {
     pub folder: String,
     /// The SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
-    /// Its state.
     pub state: CheckpointState,
     /// Bytes of its files, once committed.
     pub size_bytes: Option<u64>,
@@ -66,7 +64,6 @@ pub struct PinInfo {
     pub name: String,
     /// The number of the commit it holds.
     pub commit: u64,
-    /// Why.
     pub why: String,
     /// When it ends by itself; RFC 3339.
     pub until: Option<String>,

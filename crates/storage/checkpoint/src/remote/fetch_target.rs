@@ -38,7 +38,6 @@ impl FetchSource {
 /// The checkpoint that an attempt continues from.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Target {
-    /// The step.
     pub step: Step,
     /// The SHA-256 of the manifest.
     pub manifest_sha256: String,

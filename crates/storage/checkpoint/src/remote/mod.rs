@@ -50,7 +50,7 @@ pub(crate) mod tests;
 pub use collect::RemoteCollected;
 pub use fetch_target::{FetchSource, Fetched, Target};
 pub use files::RemoteFiles;
-pub use replica::{Replica, Standing};
+pub use replica::{RemoteLag, Replica};
 #[cfg(feature = "remote")]
 pub use transfer::TransferFiles;
 pub use truth::{Foreseen, Truth};

@@ -29,7 +29,7 @@ pub struct Replica {
 
 /// How far the remote lags, as far as is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Standing {
+pub struct RemoteLag {
     /// Local commits that are not in the remote's log.
     pub waiting_commits: u64,
     /// The newest step among them.
@@ -207,11 +207,11 @@ impl Replica {
 
     /// The state according to both logs when they were read last.
     #[must_use]
-    pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
+    pub fn standing(&self, policy: Option<&crate::Retention>) -> RemoteLag {
         let (waiting_commits, waiting_step) = self.waiting_commits();
         let is_good = |it: &CommitRecord| it.uploaded_to.is_some() && it.may_be_used_for(CheckpointUse::Keep);
         let uploaded = self.remote().commits().filter(|(_, it)| is_good(it));
-        Standing {
+        RemoteLag {
             waiting_commits,
             waiting_step,
             waiting_uploads: self.due_uploads(policy).len() as u64,

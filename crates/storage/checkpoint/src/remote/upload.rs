@@ -22,7 +22,6 @@ use crate::verify::verify;
 pub enum Uploaded {
     /// All of its bytes are at the remote.
     Done {
-        /// Its step.
         step: Step,
         /// Bytes that were sent; the rest was held there already.
         sent_bytes: u64,
@@ -33,7 +32,6 @@ pub enum Uploaded {
     NotHere {
         /// Its number at the remote.
         number: u64,
-        /// Why.
         why: String,
     },
 }

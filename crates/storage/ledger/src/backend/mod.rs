@@ -19,7 +19,7 @@ pub(crate) use self::sqlite::SqliteBackend;
 use trackway_core::RunId;
 
 use crate::error::LedgerError;
-use crate::text::{self, Door, Stored};
+use crate::text::{self, Stored, TextFilter};
 use crate::value::{ColumnKind, Field, Record, Table, Value};
 
 /// A row as it comes: the values in the order of the query's columns.
@@ -112,7 +112,7 @@ impl Backend {
         }
     }
 
-    pub(crate) fn door(&self) -> &Door {
+    pub(crate) fn door(&self) -> &TextFilter {
         match self {
             Self::Sqlite(sqlite) => sqlite.door(),
             Self::Postgres(postgres) => postgres.door(),

@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::backend::SqliteBackend;
-    use crate::text::Door;
+    use crate::text::TextFilter;
 
     /// Proves that no more connections are in use than allowed, that each waiting thread gets one, that only those
     /// allowed stay open, and that a thread waits for a connection in use where no other can be made.
@@ -137,10 +137,10 @@ mod tests {
                 if !can_connect {
                     return Err(LedgerError::Unavailable { location: String::new(), why: "away".into() });
                 }
-                let door = Door::new(Redactor::of_this_process());
+                let door = TextFilter::new(Redactor::of_this_process());
                 SqliteBackend::open(&at, 1000, door).map(Backend::Sqlite)
             };
-            let door = Door::new(Redactor::of_this_process());
+            let door = TextFilter::new(Redactor::of_this_process());
             let first = Backend::Sqlite(SqliteBackend::open(&path, 1000, door).unwrap());
             let pool = Pool::new(first, Box::new(connect), Bounds { open_max: 3, idle_max: 2 });
             let (used, most_used) = (AtomicUsize::new(0), AtomicUsize::new(0));

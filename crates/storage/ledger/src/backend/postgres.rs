@@ -21,7 +21,7 @@ use trackway_core::Timestamp;
 use self::tls::TlsSettings;
 use super::{Values, without_password};
 use crate::error::LedgerError;
-use crate::text::{Door, Stored};
+use crate::text::{Stored, TextFilter};
 use crate::value::{ColumnKind, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
@@ -40,7 +40,7 @@ pub struct PostgresBackend {
     client: Client,
     server: Server,
     location: String,
-    door: Door,
+    door: TextFilter,
     /// The connection is gone; the next call outside a transaction makes another one.
     lost: bool,
     in_transaction: bool,
@@ -62,7 +62,7 @@ impl std::fmt::Debug for PostgresBackend {
 
 impl PostgresBackend {
     /// Connects, encrypted as the URL requests.
-    pub(crate) fn open(url: &str, lock_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
+    pub(crate) fn open(url: &str, lock_timeout_millis: u64, door: TextFilter) -> Result<Self, LedgerError> {
         let location = without_password(url);
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
         let (url, tls) = TlsSettings::take(url).map_err(error)?;
@@ -102,7 +102,7 @@ impl PostgresBackend {
         Ok(&mut self.client)
     }
 
-    pub(super) fn door(&self) -> &Door {
+    pub(super) fn door(&self) -> &TextFilter {
         &self.door
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Values, without_password};
 use crate::error::LedgerError;
-use crate::text::{Door, Stored};
+use crate::text::{Stored, TextFilter};
 use crate::value::ColumnKind;
 
 /// A PostgreSQL database: this build opens none.
@@ -10,12 +10,12 @@ use crate::value::ColumnKind;
 pub enum PostgresBackend {}
 
 impl PostgresBackend {
-    pub(crate) fn open(url: &str, _lock_timeout_millis: u64, _door: Door) -> Result<Self, LedgerError> {
+    pub(crate) fn open(url: &str, _lock_timeout_millis: u64, _door: TextFilter) -> Result<Self, LedgerError> {
         let what = format!("PostgreSQL client for `{}`", without_password(url));
         Err(LedgerError::NotBuilt { what, feature: "postgres" })
     }
 
-    pub(super) fn door(&self) -> &Door {
+    pub(super) fn door(&self) -> &TextFilter {
         match *self {}
     }
 

@@ -9,7 +9,7 @@ use trackway_core::Timestamp;
 
 use super::Values;
 use crate::error::LedgerError;
-use crate::text::{self, Door, Stored};
+use crate::text::{self, Stored, TextFilter};
 use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
@@ -25,7 +25,7 @@ const STATEMENTS_KEPT_MAX: usize = 64;
 pub struct SqliteBackend {
     connection: Connection,
     location: String,
-    door: Door,
+    door: TextFilter,
     busy_timeout_millis: u64,
     durable: bool,
     read_only: bool,
@@ -33,7 +33,7 @@ pub struct SqliteBackend {
 
 impl SqliteBackend {
     /// Opens or makes the file; its folder is made too. One that may only be read is opened to be read.
-    pub(crate) fn open(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
+    pub(crate) fn open(path: &Path, busy_timeout_millis: u64, door: TextFilter) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
         if may_only_be_read(path) {
@@ -65,7 +65,7 @@ impl SqliteBackend {
 
     /// While a writer has the ledger open its log is read too. Otherwise there is none, and SQLite opens the file as
     /// immutable, because it would try to create one.
-    fn open_read_only(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
+    fn open_read_only(path: &Path, busy_timeout_millis: u64, door: TextFilter) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
         let beside = |end: &str| std::path::PathBuf::from(format!("{location}{end}"));
         let has_log = beside("-wal").metadata().is_ok_and(|log| log.len() > 0);
@@ -89,7 +89,7 @@ impl SqliteBackend {
         flags: OpenFlags,
         location: String,
         busy_timeout_millis: u64,
-        door: Door,
+        door: TextFilter,
     ) -> Result<Self, LedgerError> {
         let connection = Connection::open_with_flags(name, flags).map_err(|source| {
             let why = described(&source);
@@ -125,7 +125,7 @@ impl SqliteBackend {
         Ok(())
     }
 
-    pub(super) fn door(&self) -> &Door {
+    pub(super) fn door(&self) -> &TextFilter {
         &self.door
     }
 

@@ -8,7 +8,7 @@ use trackway_core::text::hex;
 use trackway_formats::record::{MAX_NAME_BYTES, MAX_TEXT_BYTES, METRIC_NAMES_MAX};
 
 use super::{ForeignRun, OmissionKind};
-use crate::close::NAMED_ROWS_MAX;
+use crate::seal::NAMED_ROWS_MAX;
 
 /// Digits of the hash that ends a name which is cut: two long names with the same beginning stay two.
 const HASH_DIGITS: usize = 8;

@@ -1,7 +1,4 @@
-//! Runs of other tools: read from their stores, and written into the ledger as what they were.
-//!
-//! Each imported run is one run with one sealed attempt, whose launcher is the tool's name. Its metrics are a flight record
-//! of origin `import`. Ids follow from the tool's own ids, so importing again finds what is there and adds nothing.
+//! Runs of other tools, read from their stores. `trackway-records` writes them into the ledger.
 //!
 //! What cannot be read is left out and named, with its place and number: a run, a line, a record. It never ends the reading of a store.
 
@@ -9,11 +6,9 @@ mod fit;
 mod mlflow;
 #[cfg(test)]
 mod mutants;
-mod neptune;
 mod omissions;
 mod tensorboard;
 mod wandb;
-mod write;
 
 use std::collections::BTreeMap;
 use std::fs::FileType;
@@ -22,7 +17,6 @@ use std::path::{Path, PathBuf};
 use trackway_core::{MetricStep, Timestamp, closed_list};
 
 pub use self::omissions::{Omission, OmissionKind, Omissions};
-pub use self::write::Imported;
 use crate::error::LedgerError;
 
 closed_list!(
@@ -34,17 +28,13 @@ closed_list!(
         Wandb = "wandb",
         /// Event files below a folder.
         TensorBoard = "tensorboard",
-        /// The Parquet files of Neptune's exporter.
-        Neptune = "neptune",
     }
 );
 
 /// How a run of another tool ended, according to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForeignEnd {
-    /// It completed.
     Completed,
-    /// It failed.
     Failed,
     /// A user ended it.
     Stopped,
@@ -60,7 +50,6 @@ pub struct ForeignPoint {
     pub step: MetricStep,
     /// When it was logged.
     pub at: Timestamp,
-    /// The value.
     pub value: f64,
 }
 
@@ -69,27 +58,22 @@ pub struct ForeignPoint {
 pub struct ForeignRun {
     /// Distinguishes it from every other run of the tool, wherever the store is.
     pub key: String,
-    /// Its name.
     pub name: String,
     /// The experiment or project it belongs to.
     pub group: Option<String>,
-    /// How it ended.
     pub end: ForeignEnd,
     /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The user who ran it.
     pub owner: Option<String>,
     /// Where.
     pub host: Option<String>,
-    /// What was run.
     pub command: Option<String>,
     /// The commit of its code.
     pub git_commit: Option<String>,
     /// Its seed is a parameter where the tool has one.
     pub parameters: Vec<(String, String)>,
-    /// Its tags.
     pub tags: Vec<(String, String)>,
     /// Its metrics, points in the order they were logged.
     pub metrics: BTreeMap<String, Vec<ForeignPoint>>,
@@ -113,7 +97,6 @@ impl ForeignRun {
 /// What was found in a store.
 #[derive(Debug, Clone, Default)]
 pub struct ForeignStore {
-    /// Its runs.
     pub runs: Vec<ForeignRun>,
     /// What is left out that is not a part of one of these runs.
     pub skipped: Omissions,
@@ -161,7 +144,6 @@ pub fn read_foreign(tool: ForeignTool, path: &Path) -> Result<ForeignStore, Ledg
         ForeignTool::Mlflow => mlflow::read(path),
         ForeignTool::Wandb => wandb::read(path),
         ForeignTool::TensorBoard => tensorboard::read(path),
-        ForeignTool::Neptune => neptune::read(path),
     }?;
     // A folder that was not searched says nothing of the tool.
     let is_of_tool = |omission: &Omission| omission.kind != OmissionKind::Folder;
@@ -176,7 +158,6 @@ fn no_store(tool: ForeignTool, path: &Path) -> LedgerError {
         ForeignTool::Mlflow => "a folder `mlruns` or MLflow's SQLite file",
         ForeignTool::Wandb => "a folder with `run-ID.wandb` files, such as `wandb`",
         ForeignTool::TensorBoard => "a folder with event files (`events.out.tfevents.…`)",
-        ForeignTool::Neptune => "the data folder of neptune-exporter, with Parquet files",
     };
     LedgerError::Import { path: path.into(), why: format!("there is no run in it; name {wanted}") }
 }

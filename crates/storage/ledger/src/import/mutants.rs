@@ -69,21 +69,6 @@ fn database() -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-fn neptune_part() -> Vec<u8> {
-    let mut folders = vec![vectors("storage/ledger/tests/vectors/import/neptune")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "parquet") {
-                return fs::read(path).unwrap();
-            }
-        }
-    }
-    panic!("the vectors of Neptune have no Parquet file")
-}
-
 fn good_stores() -> Vec<Good> {
     let vector = |path: &str| fs::read(vectors("base/formats/tests/vectors").join(path)).unwrap();
     let points: String = (0..40).map(|step| format!("170000000000{} 0.{step} {step}\n", step % 10)).collect();
@@ -112,7 +97,6 @@ fn good_stores() -> Vec<Good> {
             )],
             store: "",
         },
-        Good { tool: ForeignTool::Neptune, files: vec![("part.parquet", neptune_part())], store: "" },
     ]
 }
 

@@ -37,13 +37,11 @@ closed_list!(
 /// Something that is left out or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Omission {
-    /// What it is.
     pub kind: OmissionKind,
     /// Where it is.
     pub path: PathBuf,
     /// How many there are.
     pub count: u64,
-    /// Why.
     pub why: String,
 }
 

@@ -86,7 +86,7 @@ record!(
         for_run_id: Option<RunId>,
         /// What a person noted about it (`trackway amend RUN --note`).
         note: Option<String>,
-        /// Since when lists leave it out (`trackway amend RUN --hide`); null: they show it.
+        /// When it was hidden (`trackway amend RUN --hide`); null if it is visible.
         hidden_at: Option<Timestamp>,
         /// The health of its last attempt: ok, suspect, broken or unknown; null in older receipts.
         health: Option<Health>,

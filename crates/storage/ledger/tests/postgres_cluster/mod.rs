@@ -18,10 +18,10 @@ pub struct PostgresCluster {
 }
 
 impl PostgresCluster {
-    /// A cluster, or `None` (with a printed line) when none was requested.
+    /// A cluster; `None` when none was requested: the test is skipped.
     pub fn start_if_asked_for() -> Option<Self> {
         if std::env::var(ASKED_FOR).as_deref() != Ok("1") {
-            println!("skipped: set {ASKED_FOR}=1 to test against a real PostgreSQL");
+            trackway_skip::skip!("set {ASKED_FOR}=1 to test against a real PostgreSQL");
             return None;
         }
         let cluster = Self::empty();

@@ -13,12 +13,13 @@ use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_formats::runfile::Plan;
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
-use trackway_ledger::scan::{Backend, Record as _, Value, live_summaries};
+use trackway_ledger::scan::{Backend, Record as _, Value};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, ErrorKind, EvaluationMetricRow, EvaluationRow, EvaluationState,
     GATE_TEST_ORIGIN, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunAmendmentRow, RunField,
     RunFilter, RunRow, RunState, TagRow,
 };
+use trackway_records::LiveRecords;
 
 use crate::query::RowPredicate;
 use crate::search::{FoundRuns, Page, RunSearch, evaluated_names, search_runs};
@@ -310,7 +311,7 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
     }
     pages_join(ledger, home, &plain);
     let nearly = RunSearch { columns: vec!["eval.slice.old man.f1".into()], ..RunSearch::default() };
-    let error = search_runs(ledger, home, &nearly).unwrap_err();
+    let error = search_runs(ledger, &LiveRecords::of(home), &nearly).unwrap_err();
     assert!(error.to_string().contains("did you mean `eval.slice.old men.f1`?"), "{error}");
     let some: Vec<RunId> = plain.runs.iter().take(100).map(|run| run.run_id).collect();
     let named = evaluated_names(ledger, &some).unwrap();
@@ -319,10 +320,14 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
     assert!(evaluated_names(ledger, &[RunId::new(&SpreadIds)]).unwrap().is_empty());
     for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
         let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
-        assert_eq!(search_runs(ledger, home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
+        assert_eq!(
+            search_runs(ledger, &LiveRecords::of(home), &search).unwrap_err().kind(),
+            ErrorKind::Usage,
+            "{wrong}"
+        );
     }
     let page = Page { after: Some(RunId::new(&SpreadIds)), limit: 5 };
-    let unknown = search_runs(ledger, home, &RunSearch { page, ..RunSearch::default() });
+    let unknown = search_runs(ledger, &LiveRecords::of(home), &RunSearch { page, ..RunSearch::default() });
     assert_eq!(unknown.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
@@ -360,7 +365,8 @@ fn search(
         with_hidden: true,
         page,
     };
-    search_runs(ledger, home, &search).unwrap_or_else(|error| panic!("{condition:?}: {error}"))
+    search_runs(ledger, &LiveRecords::of(home), &search)
+        .unwrap_or_else(|error| panic!("{condition:?}: {error}"))
 }
 
 /// Runs are found by their tags as they were amended, also while an attempt is not sealed, and hidden ones only where they
@@ -415,13 +421,17 @@ pub(super) fn amended_runs_are_found_by_what_they_are_now(ledger: &Ledger, home:
             with_hidden,
             ..RunSearch::default()
         };
-        let runs = search_runs(ledger, home, &search).unwrap().runs;
+        let runs = search_runs(ledger, &LiveRecords::of(home), &search).unwrap().runs;
         runs.into_iter().map(|run| run.name).collect()
     };
     assert_eq!(found("tag.fate = 'new'", false), ["amended and live", "amended and sealed"]);
     assert!(found("tag.fate = 'old'", false).is_empty());
     let gone = RunSearch { condition: Some("tag.gone = 'old'".into()), ..RunSearch::default() };
-    assert_eq!(search_runs(ledger, home, &gone).unwrap_err().kind(), ErrorKind::Usage, "no run has it");
+    assert_eq!(
+        search_runs(ledger, &LiveRecords::of(home), &gone).unwrap_err().kind(),
+        ErrorKind::Usage,
+        "no run has it"
+    );
     amend(&sealed, RunField::Hidden, None, Some("true"));
     assert_eq!(found("tag.fate = 'new'", false), ["amended and live"]);
     assert_eq!(found("name like 'amended and%'", false), ["amended and live"]);
@@ -547,11 +557,9 @@ impl Plain {
     fn of(ledger: &Ledger, home: &Path) -> Self {
         let runs = ledger.list_runs(&RunFilter::default()).unwrap();
         let mut metrics: Vec<MetricSummaryRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
-        for attempt in ledger.unsealed_attempts().unwrap() {
-            if attempt.kind == LaunchKind::Train {
-                metrics.extend(live_summaries(home, &attempt).unwrap());
-            }
-        }
+        let mut live = ledger.unsealed_attempts().unwrap();
+        live.retain(|attempt| attempt.kind == LaunchKind::Train);
+        metrics.extend(LiveRecords::of(home).summaries(&live).unwrap());
         let parameters: Vec<ParameterRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
         let tags: Vec<TagRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
         let mut evaluations: Vec<EvaluationRow> =

@@ -9,7 +9,7 @@ use trackway_ledger::{ErrorKind, Ledger};
 
 use crate::sql;
 
-/// REQUIREMENTS A4, verbatim: runs here and in `psql`.
+/// GPU hours of a week by reason: runs here and in `psql`, letter for letter.
 pub const WEEKLY_REASONS: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days' group by termination_reason order by gpu_hours desc;";
 
 fn rows(ledger: &Ledger, home: &Path, question: &str) -> Vec<Json> {

@@ -12,7 +12,8 @@ use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rusqlite::types::ValueRef;
-use trackway_ledger::scan::{Column, ColumnKind, UTC, Value, schema_of};
+use trackway_ledger::scan::{Column, ColumnKind, Value};
+use trackway_records::{UTC, schema_of};
 
 /// Rows per batch: large enough to work on in one go, small enough for a processor's cache.
 const BATCH_ROWS: usize = 16_384;

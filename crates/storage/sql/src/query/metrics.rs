@@ -24,11 +24,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
 use trackway_formats::record::OriginOfEach;
-use trackway_ledger::scan::{
-    Column, METRIC_COLUMNS, NamedSegment, Points, Record as _, TELEMETRY_COLUMNS, Value, metric_batch,
-    origins_of, read_segments, schema_of,
-};
+use trackway_ledger::scan::{Column, METRIC_COLUMNS, Record as _, TELEMETRY_COLUMNS, Value};
 use trackway_ledger::{AttemptRow, LAUNCHES, Ledger, LedgerError};
+use trackway_records::{OpenRecord, Points, schema_of};
 
 use super::arrow_rows::each_batch;
 use super::origins;
@@ -55,7 +53,6 @@ pub(super) enum Rows {
     All,
     /// `effective_metrics`.
     Effective,
-    /// `telemetry`.
     Telemetry,
 }
 
@@ -248,13 +245,8 @@ impl MetricsTable {
             match record {
                 Record::Closed(path, file) => read_closed(file, &needed, &mut admit)
                     .map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
-                Record::Live(segments) => {
-                    for named in &segments {
-                        metric_batch(&source.attempt, named)
-                            .and_then(|batch| needed.cut(&batch))
-                            .and_then(&mut admit)
-                            .map_err(|error| LedgerError::Query(error.to_string()))?;
-                    }
+                Record::Live(record) => {
+                    record.each_batch(self.rows.points(), |batch| admit(needed.cut(&batch)?))?;
                 }
             }
         }
@@ -262,14 +254,11 @@ impl MetricsTable {
     }
 
     fn record_of(&self, source: &Source) -> Result<Record, LedgerError> {
-        let points = self.rows.points();
-        let path = points.path(&self.home, source.attempt.attempt_id);
+        let path = self.rows.points().path(&self.home, source.attempt.attempt_id);
         match File::open(&path) {
             Ok(file) => Ok(Record::Closed(path, file)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mut segments = read_segments(&self.home, source.attempt.attempt_id)?;
-                segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
-                Ok(Record::Live(segments))
+                Ok(Record::Live(Box::new(OpenRecord::of(&self.home, &source.attempt)?)))
             }
             Err(source) => Err(LedgerError::File { doing: "read", path, source }),
         }
@@ -286,18 +275,15 @@ impl MetricsTable {
                     .map_err(|panic| failed(format!("decoding it failed: {panic}")))?
                     .map_err(failed)
             }
-            Record::Live(segments) => {
-                let origins = origins_of(segments);
-                Ok((origins != OriginOfEach::default()).then_some(origins))
-            }
+            Record::Live(record) => Ok((!record.origins.is_empty()).then(|| record.origins.clone())),
         }
     }
 
     fn restarts(&self, source: &Source, record: &Record) -> Result<Vec<Restart>, LedgerError> {
         match record {
             _ if self.rows != Rows::Effective => Ok(Vec::new()),
-            Record::Closed(..) => Restart::of_events(&self.ledger, source.attempt.attempt_id),
-            Record::Live(segments) => Ok(Restart::of_segments(segments)),
+            Record::Closed(..) => Restart::of_attempt(&self.ledger, source.attempt.attempt_id),
+            Record::Live(record) => Ok(Restart::of_events(&record.events)),
         }
     }
 }
@@ -307,7 +293,7 @@ enum Record {
     /// One Parquet file.
     Closed(PathBuf, File),
     /// Segments, some of them still written.
-    Live(Vec<NamedSegment>),
+    Live(Box<OpenRecord>),
 }
 
 /// Which points of an attempt do not count.

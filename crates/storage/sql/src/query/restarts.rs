@@ -8,8 +8,7 @@ use arrow::datatypes::Int64Type;
 use serde_json::Value as Json;
 use trackway_core::{AttemptId, MetricStep, Step};
 use trackway_formats::EventKind;
-use trackway_formats::record::{EARLY_STEP, Frame, restarted_names};
-use trackway_ledger::scan::NamedSegment;
+use trackway_formats::record::{EARLY_STEP, restarted_names};
 use trackway_ledger::{EventRow, Ledger, LedgerError};
 
 /// The columns that decide whether a point is void.
@@ -28,10 +27,16 @@ pub(super) struct Restart {
 }
 
 impl Restart {
-    /// Those of a sealed attempt, from its events.
-    pub(super) fn of_events(ledger: &Ledger, attempt_id: AttemptId) -> Result<Vec<Self>, LedgerError> {
+    /// Those of a sealed attempt.
+    pub(super) fn of_attempt(ledger: &Ledger, attempt_id: AttemptId) -> Result<Vec<Self>, LedgerError> {
         let events = ledger.events_of_attempt_of_kind(attempt_id, EventKind::TensorboardRestart.as_str())?;
-        Ok(events.iter().filter_map(Self::of_event).collect())
+        Ok(Self::of_events(&events))
+    }
+
+    /// Those among the events of an attempt.
+    pub(super) fn of_events(events: &[EventRow]) -> Vec<Self> {
+        let restarts = events.iter().filter(|event| EventKind::TensorboardRestart.is(&event.kind));
+        restarts.filter_map(Self::of_event).collect()
     }
 
     /// The id of an event is its place in the record: attempt, segment, frame.
@@ -44,23 +49,6 @@ impl Restart {
             step_of(event.step, event.field(EARLY_STEP))?,
             fields.get("names").and_then(Json::as_str)?,
         )
-    }
-
-    /// Those of an attempt that is not sealed.
-    pub(super) fn of_segments(segments: &[NamedSegment]) -> Vec<Self> {
-        let frames = segments.iter().flat_map(|named| {
-            let frames = named.segment.iter().flat_map(|segment| &segment.frames);
-            frames.map(move |located| (named.name.as_str(), located))
-        });
-        frames
-            .filter_map(|(segment, located)| match &located.frame {
-                Frame::Event(event) if EventKind::TensorboardRestart.is(&event.kind) => {
-                    let step = step_of(event.step, event.field(EARLY_STEP))?;
-                    Self::new(segment, i64::from(located.sequence), step, event.field("names")?)
-                }
-                _ => None,
-            })
-            .collect()
     }
 
     fn new(segment: &str, sequence: i64, step: MetricStep, names: &str) -> Option<Self> {

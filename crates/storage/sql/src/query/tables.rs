@@ -10,8 +10,9 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use trackway_ledger::scan::{Backend, Column, ColumnKind, Table, Value, schema_of};
+use trackway_ledger::scan::{Backend, Column, ColumnKind, Table, Value};
 use trackway_ledger::{Ledger, LedgerError};
+use trackway_records::schema_of;
 
 use super::arrow_rows::{Batches, RowError};
 use super::filters::where_clause;

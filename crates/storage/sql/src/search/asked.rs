@@ -1,10 +1,9 @@
 //! What a name means.
 
-use std::path::Path;
-
 use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, RunTagRow};
+use trackway_records::LiveRecords;
 
 use super::evaluated::{self, EVAL, EvaluatedNumber};
 use super::found;
@@ -217,14 +216,14 @@ impl Asked {
 /// The names requested so far.
 pub(super) struct Names<'a> {
     ledger: &'a Ledger,
-    home: &'a Path,
+    records: &'a LiveRecords,
     asked: Vec<Asked>,
     live: Live,
 }
 
 impl<'a> Names<'a> {
-    pub fn new(ledger: &'a Ledger, home: &'a Path) -> Self {
-        Self { ledger, home, asked: Vec::new(), live: Live::default() }
+    pub fn new(ledger: &'a Ledger, records: &'a LiveRecords) -> Self {
+        Self { ledger, records, asked: Vec::new(), live: Live::default() }
     }
 
     /// The place of a name among those that were taken.
@@ -280,7 +279,7 @@ impl<'a> Names<'a> {
         let Source::Recorded(recorded) = source else { return Ok(true) };
         let is_live = match recorded {
             Recorded::Metric(name, _) => {
-                self.live.metrics(self.ledger, self.home)?.iter().any(|row| row.name == *name)
+                self.live.metrics(self.ledger, self.records)?.iter().any(|row| row.name == *name)
             }
             Recorded::Text(table, name) => {
                 let texts = self.live.texts(self.ledger)?;
@@ -352,7 +351,7 @@ impl<'a> Names<'a> {
     fn unknown(&mut self, name: &str) -> Result<LedgerError, LedgerError> {
         let mut known: Vec<String> = RunRow::TABLE.columns.iter().map(|column| column.name.into()).collect();
         known.extend(self.texts_of("SELECT DISTINCT name FROM metric_summaries", &[])?);
-        known.extend(self.live.metrics(self.ledger, self.home)?.iter().map(|row| row.name.clone()));
+        known.extend(self.live.metrics(self.ledger, self.records)?.iter().map(|row| row.name.clone()));
         let mut parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
         let mut tags = self.texts_of("SELECT DISTINCT name FROM run_tags", &[])?;
         for text in self.live.texts(self.ledger)? {

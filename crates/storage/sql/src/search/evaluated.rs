@@ -34,7 +34,6 @@ pub(super) struct EvaluatedNumber {
     pub test_set: Option<String>,
     /// The slice; empty for all rows.
     pub slice: String,
-    /// The metric.
     pub metric: String,
 }
 

@@ -1,12 +1,11 @@
 //! Values of attempts that are not sealed: their metrics so far, and the parameters and tags that were declared.
 
-use std::path::Path;
-
 use trackway_core::{LaunchKind, RunId};
 use trackway_formats::arguments::declared;
 use trackway_formats::runfile::RunSection;
-use trackway_ledger::scan::{Record as _, Table, live_summaries};
+use trackway_ledger::scan::{Record as _, Table};
 use trackway_ledger::{AttemptRow, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunTagRow};
+use trackway_records::LiveRecords;
 
 /// What attempts that are not sealed have; each part is read when a name may mean it.
 #[derive(Debug, Default)]
@@ -37,13 +36,13 @@ impl Live {
     }
 
     /// Their metrics.
-    pub fn metrics(&mut self, ledger: &Ledger, home: &Path) -> Result<&[MetricSummaryRow], LedgerError> {
+    pub fn metrics(
+        &mut self,
+        ledger: &Ledger,
+        records: &LiveRecords,
+    ) -> Result<&[MetricSummaryRow], LedgerError> {
         if self.metrics.is_none() {
-            let mut metrics = Vec::new();
-            for attempt in self.attempts(ledger)? {
-                metrics.extend(live_summaries(home, attempt)?);
-            }
-            self.metrics = Some(metrics);
+            self.metrics = Some(records.summaries(self.attempts(ledger)?)?);
         }
         Ok(self.metrics.as_deref().unwrap_or_default())
     }

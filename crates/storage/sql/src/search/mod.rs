@@ -20,12 +20,12 @@ mod rows;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
 use trackway_ledger::scan::{ColumnKind, Value};
 use trackway_ledger::{Ledger, LedgerError, RunRow};
+use trackway_records::LiveRecords;
 
 use self::asked::Names;
 use self::before::Before;
@@ -98,15 +98,19 @@ pub struct FoundRuns {
     pub next: Option<RunId>,
 }
 
-/// A page of the training runs that meet a condition. `home` holds the records of attempts that still live: their metrics
-/// count as they are now.
+/// A page of the training runs that meet a condition. The metrics of attempts that still live count as their records have them now; of
+/// `records` only what was added since the last search is read.
 ///
 /// # Errors
 /// [`LedgerError::Query`] when a condition is wrong or names what no run has; [`LedgerError::NotFound`] when the run that the
 /// page comes after is not a training run.
-pub fn search_runs(ledger: &Ledger, home: &Path, search: &RunSearch) -> Result<FoundRuns, LedgerError> {
+pub fn search_runs(
+    ledger: &Ledger,
+    records: &LiveRecords,
+    search: &RunSearch,
+) -> Result<FoundRuns, LedgerError> {
     let mut condition = search.condition.as_deref().map(Condition::parse).transpose()?;
-    let mut names = Names::new(ledger, home);
+    let mut names = Names::new(ledger, records);
     for name in &search.columns {
         names.take(name)?;
     }

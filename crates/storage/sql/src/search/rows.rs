@@ -11,8 +11,9 @@ use arrow::array::{
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde_json::Value as Json;
 use trackway_core::{LaunchKind, Timestamp};
-use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, data_type, marks};
+use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
 use trackway_ledger::{Ledger, LedgerError, RunRow};
+use trackway_records::data_type;
 
 use super::asked::{Asked, Source};
 use super::before::Before;

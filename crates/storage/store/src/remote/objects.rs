@@ -16,7 +16,6 @@ use crate::error::StoreError;
 pub struct Object {
     /// Its name below the URL of the storage.
     pub name: String,
-    /// Its size.
     pub size_bytes: u64,
     /// What changes with its content: the entity tag, else the version, else the time of change.
     pub version: String,

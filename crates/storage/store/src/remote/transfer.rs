@@ -43,7 +43,6 @@ pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
 /// What is known of an object without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Its size.
     pub size_bytes: u64,
 }
 

@@ -271,7 +271,7 @@ impl FaultDisk {
     }
 
     /// Calls the watcher, outside of every lock.
-    fn tell_watcher(&self) {
+    fn report_watcher(&self) {
         let process = self.process();
         let (watcher, operations) = (process.watcher.clone(), process.operations);
         drop(process);
@@ -287,7 +287,7 @@ impl FaultDisk {
         whole: impl FnOnce(&mut Journal) -> io::Result<T>,
         half: impl FnOnce(&mut Journal) -> io::Result<()>,
     ) -> io::Result<T> {
-        self.tell_watcher();
+        self.report_watcher();
         let mut process = self.process();
         let mut journal = self.journal();
         if process.dead || journal.off {

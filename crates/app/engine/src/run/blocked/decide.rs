@@ -3,16 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_core::text::first_quoted;
+use trackway_core::text::{first_quoted, short_digest};
 use trackway_core::{TerminationReason, Timestamp};
 use trackway_formats::runfile::Plan;
 use trackway_formats::sha256_hex;
 
 use super::documents::is_document;
-use crate::capture::{Git, PatchedFile, both, is_python, leaves, patched_files};
+use crate::capture::{Git, PatchedFile, both, given_leaves, is_python, patched_files};
 
-/// Letters of a digest that are shown.
-const DIGEST_LETTERS: usize = 12;
 /// Files and settings that a sentence names.
 const NAMED_MAX: usize = 6;
 
@@ -94,7 +92,6 @@ pub struct Evidence {
 pub struct SeenFile {
     /// Its path, from the working directory.
     pub path: String,
-    /// When it was written.
     pub written_at: Timestamp,
     /// Whether one of the digests is over it.
     pub is_hashed: bool,
@@ -103,7 +100,6 @@ pub struct SeenFile {
 /// What changed and what did not, as parts of a sentence.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// What changed.
     pub changed: Vec<String>,
     /// The digests that did not.
     pub same: Vec<String>,
@@ -257,7 +253,7 @@ impl Digest {
     }
 
     fn change(&self) -> String {
-        let shown = |digest: &Option<String>| digest.as_deref().map_or("none", short).to_owned();
+        let shown = |digest: &Option<String>| digest.as_deref().map_or("none", short_digest).to_owned();
         let files = self.files.as_ref().map(|files| format!(": {}", named(files))).unwrap_or_default();
         let dated = match self.dated.as_slice() {
             [] => String::new(),
@@ -272,7 +268,7 @@ impl Digest {
     fn same(&self) -> Option<String> {
         let now = self.now.as_deref()?;
         match self.then == self.now {
-            true => Some(format!("{} {}", self.what, short(now))),
+            true => Some(format!("{} {}", self.what, short_digest(now))),
             false if self.what == OF_FOLDER => {
                 Some(format!("{} but for documents, comments, outputs and unused code", self.what))
             }
@@ -307,12 +303,7 @@ pub fn paths_in(text: &str) -> impl Iterator<Item = &str> {
 
 /// The keys of the settings that differ, with dots between the levels.
 pub fn differing_settings(before: &Plan, after: &Plan) -> Vec<String> {
-    let settings = |plan: &Plan| {
-        let mut found = leaves(&serde_json::to_value(plan).unwrap_or_default());
-        // What is not set has no key.
-        found.retain(|_, value| value != "null");
-        found
-    };
+    let settings = |plan: &Plan| given_leaves(&serde_json::to_value(plan).unwrap_or_default());
     differing(&settings(before), &settings(after))
 }
 
@@ -348,10 +339,6 @@ fn digest_of(files: &BTreeMap<String, String>) -> Option<String> {
 
 fn named(names: &[String]) -> String {
     first_quoted(names, NAMED_MAX)
-}
-
-fn short(digest: &str) -> &str {
-    digest.get(..DIGEST_LETTERS).unwrap_or(digest)
 }
 
 #[cfg(test)]

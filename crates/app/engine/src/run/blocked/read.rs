@@ -125,9 +125,8 @@ fn is_output(
     times: &RunTimes,
     naming: &Naming,
 ) -> bool {
-    let is_own = then.into_iter().chain([now]).any(|capture| capture.outputs.iter().any(|it| it == path));
     let is_of_others = || times.is_output_of_others(path) && is_of_output(path) && !naming.has(path);
-    is_own || times.is_output_of_script(path) || is_of_others()
+    times.is_output(then.into_iter().chain([now]), path) || is_of_others()
 }
 
 /// The files that differ in the repository and that the output of a supervisor went to, by their paths from its root.
@@ -283,7 +282,7 @@ fn written_files(kept: Option<&Capture>, now: &Capture, times: &RunTimes) -> BTr
     outputs.map(|(path, ..)| path.clone()).collect()
 }
 
-/// The files that git does not track, differ, and were written while an attempt ran. A run writes no code that was there before.
+/// The files that git does not track, differ, and that an attempt may have written.
 fn written_untracked(kept: Option<&Capture>, now: &Git, times: &RunTimes) -> BTreeSet<String> {
     let by_path = |git: &Git| -> BTreeMap<String, Untracked> {
         git.untracked.iter().map(|file| (file.path.clone(), file.clone())).collect()
@@ -291,10 +290,8 @@ fn written_untracked(kept: Option<&Capture>, now: &Git, times: &RunTimes) -> BTr
     let then = kept.map(|kept| by_path(&kept.git)).unwrap_or_default();
     let now = by_path(now);
     let outputs = both(&then, &now).filter(|(path, then, now)| {
-        let last = now.or(*then).and_then(|file| file.modified_at);
-        let is_edited_code = then.is_some() && now.is_some() && is_python(path);
         let is_other = then.map(Untracked::identity) != now.map(Untracked::identity);
-        is_other && !is_edited_code && last.is_some_and(|at| times.has(at))
+        is_other && times.wrote(path, [*then, *now].map(|file| file.map(|file| file.modified_at)))
     });
     outputs.map(|(path, ..)| path.clone()).collect()
 }

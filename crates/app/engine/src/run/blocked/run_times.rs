@@ -10,7 +10,7 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptFilter, AttemptRow};
 
 use crate::Context;
-use crate::capture::script_of;
+use crate::capture::{Capture, is_python, script_of};
 use crate::error::AppError;
 
 /// Most attempts that are looked at, the newest first.
@@ -20,6 +20,9 @@ const CAPTURES_MAX: usize = 200;
 
 /// From when to when an attempt ran; one that has not ended has no second time.
 type RunTime = (Timestamp, Option<Timestamp>);
+
+/// When a file of two captures was written: none where it is not there, and no time where it is not known.
+pub type Versions = [Option<Option<Timestamp>>; 2];
 
 /// When attempts ran, and what their supervisors wrote to.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +44,16 @@ struct CapturedOutputs {
 }
 
 impl RunTimes {
+    /// When all of them ran and when those of the script did; the files that the output of the script's supervisors went to, and that of the others.
+    #[must_use]
+    pub fn new(
+        all: Vec<RunTime>,
+        of_script: Vec<RunTime>,
+        [outputs_of_script, outputs_of_others]: [BTreeSet<PathBuf>; 2],
+    ) -> Self {
+        Self { all, of_script, outputs_of_script, outputs_of_others }
+    }
+
     /// Of the attempts that ran in this folder, in one above it or in one below it, and which of them started this script.
     ///
     /// # Errors
@@ -58,12 +71,9 @@ impl RunTimes {
         let (of_script, of_others): (Vec<&AttemptRow>, Vec<&AttemptRow>) =
             attempts.iter().filter(is_near).take(CAPTURES_MAX).partition(|attempt| is_same(attempt));
         let outputs = |of: Vec<&AttemptRow>| of.into_iter().flat_map(outputs_of).collect();
-        Ok(Self {
-            outputs_of_script: outputs(of_script),
-            outputs_of_others: outputs(of_others),
-            all: attempts.iter().filter(is_near).filter_map(time).collect(),
-            of_script: attempts.iter().filter(is_of_script).filter_map(time).collect(),
-        })
+        let all = attempts.iter().filter(is_near).filter_map(time).collect();
+        let times_of_script = attempts.iter().filter(is_of_script).filter_map(time).collect();
+        Ok(Self::new(all, times_of_script, [of_script, of_others].map(outputs)))
     }
 
     /// Whether an attempt ran then. What a process writes it writes before its end is seen.
@@ -78,13 +88,21 @@ impl RunTimes {
         covers(&self.of_script, at)
     }
 
-    /// Whether the output of an attempt of the script went to this file, by `>`, by `tee` or the like.
+    /// Whether an attempt may have written what differs of a file that no command names. A run writes no code that was there before.
     #[must_use]
-    pub fn is_output_of_script(&self, path: &Path) -> bool {
-        is_among(&self.outputs_of_script, path)
+    pub fn wrote(&self, path: &str, [then, now]: Versions) -> bool {
+        let is_edited_code = then.is_some() && now.is_some() && is_python(path);
+        !is_edited_code && now.or(then).flatten().is_some_and(|at| self.has(at))
     }
 
-    /// Whether that of an attempt of another one did, so that the script may read it.
+    /// Whether the output of one of these attempts, or of another one of the script, went to this file, by `>`, by `tee` or the like.
+    #[must_use]
+    pub fn is_output<'c>(&self, of: impl IntoIterator<Item = &'c Capture>, path: &Path) -> bool {
+        let is_own = of.into_iter().any(|capture| capture.outputs.iter().any(|output| output == path));
+        is_own || is_among(&self.outputs_of_script, path)
+    }
+
+    /// Whether that of an attempt of another script did, so that this one may read it.
     #[must_use]
     pub fn is_output_of_others(&self, path: &Path) -> bool {
         is_among(&self.outputs_of_others, path)
@@ -138,6 +156,25 @@ mod tests {
         }
         assert!(!is_among(&outputs, &real.join("work/other.log")));
         assert!(!is_among(&BTreeSet::new(), &real.join("work/train.log")));
+    }
+
+    /// Proves that a new or changed file is an output by its last time, that one which is gone is by its own, and that code which was there before is none.
+    #[test]
+    fn what_an_attempt_wrote() {
+        let at = |micros| Some(Some(Timestamp::from_micros(micros)));
+        let times = RunTimes { all: vec![(Timestamp::from_micros(10), None)], ..RunTimes::default() };
+        let cases = [
+            ("log", [at(1), at(10)], true),
+            ("log", [at(10), at(1)], false),
+            ("log", [None, at(10)], true),
+            ("log", [at(10), None], true),
+            ("log", [at(10), Some(None)], false),
+            ("m.py", [None, at(10)], true),
+            ("m.py", [at(1), at(10)], false),
+        ];
+        for (path, versions, expected) in cases {
+            assert_eq!(times.wrote(path, versions), expected, "{path} {versions:?}");
+        }
     }
 
     /// Proves that a time counts from the start of an attempt to its end, and of one that has not ended for ever.

@@ -16,7 +16,7 @@ use trackway_tower::memory::Device;
 
 use self::stopping::Stopping;
 use super::effective_batch::BatchWatch;
-use super::live_record::{Seen, Sight};
+use super::live_record::{RecordUpdate, RecordedValues};
 use crate::actions::ActionKind;
 pub use detection_log::DetectionLog;
 pub use report::detections_of;
@@ -127,14 +127,14 @@ impl Detecting {
     }
 
     /// Takes what was recorded.
-    pub fn take(&mut self, sight: Sight<'_>) {
+    pub fn take(&mut self, sight: RecordUpdate<'_>) {
         match sight {
-            Sight::Values(seen) => self.take_values(seen),
-            Sight::Memory(sample) => self.detectors.take_memory(sample, &mut self.firings),
+            RecordUpdate::Values(seen) => self.take_values(seen),
+            RecordUpdate::Memory(sample) => self.detectors.take_memory(sample, &mut self.firings),
         }
     }
 
-    fn take_values(&mut self, seen: &Seen<'_>) {
+    fn take_values(&mut self, seen: &RecordedValues<'_>) {
         seen.replaced.iter().for_each(|name| self.detectors.forget_metric(name));
         if self.watches.len() > WATCHES_MAX {
             self.watches.clear();
@@ -248,7 +248,7 @@ mod tests {
                 let grown = second as f64 * 1e8;
                 let (resident_bytes, available_bytes) = (1e9 + grown, 2e10 - grown);
                 let sample = MemorySample { seconds: second, step: second, resident_bytes, available_bytes };
-                detecting.take(Sight::Memory(sample));
+                detecting.take(RecordUpdate::Memory(sample));
             }
             let [found] = &detecting.findings()[..] else { panic!("one finding") };
             assert_eq!((found.firing.detector, found.policy), (Detector::MemoryCreep, DetectionPolicy::Note));
@@ -263,8 +263,9 @@ mod tests {
         for step in 1..=200 {
             let at = Timestamp::from_micros(step as i64 * 1000);
             let metrics = Metrics { at, step: after_step + step, values: vec![(NameId(0), loss(step))] };
-            let seen = Seen { segment: 0, rank: 0, metrics: &metrics, replaced: &[], names: &names };
-            detecting.take(Sight::Values(&seen));
+            let seen =
+                RecordedValues { segment: 0, rank: 0, metrics: &metrics, replaced: &[], names: &names };
+            detecting.take(RecordUpdate::Values(&seen));
         }
     }
 }

@@ -7,7 +7,7 @@ use trackway_formats::runfile::{EarlyStopSection, Goal};
 use trackway_tower::early_stop::{BandStop, Patience};
 use trackway_tower::progressive::WINDOW_DEFAULT;
 
-use super::super::live_record::Seen;
+use super::super::live_record::RecordedValues;
 use super::WATCHES_MAX;
 
 /// The rules of one run, over the attempts of a rung.
@@ -52,7 +52,7 @@ impl Stopping {
         (self.rank, self.why) = (None, None);
     }
 
-    pub(super) fn take(&mut self, seen: &Seen<'_>) {
+    pub(super) fn take(&mut self, seen: &RecordedValues<'_>) {
         if self.section.is_none() {
             return;
         }

@@ -15,7 +15,6 @@ use crate::rows::rung_of;
 pub(super) struct RungEvidence {
     /// The rows they kept.
     pub(super) cuts: Vec<RungCut>,
-    /// The data they opened.
     pub(super) opened: OpenedData,
 }
 

@@ -25,9 +25,7 @@ pub struct WarmStart {
     /// The run it is of, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// The rung it is of.
     pub rung: String,
-    /// Its root.
     pub root: PathBuf,
     /// Its number in the log there; none: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,6 @@ pub struct RemotePlan {
     /// As the run file names it.
     base: String,
     url: String,
-    /// The run.
     pub run_id: RunId,
     root: PathBuf,
     /// The files of the run.

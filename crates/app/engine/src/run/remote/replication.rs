@@ -97,7 +97,7 @@ impl Replication {
         state.status.fenced_by = Some(newest);
         let (FencedBy { epoch, attempt_id }, location) = (newest, &state.status.location);
         Some(format!(
-            "{attempt_id} was granted the run at {location}: epoch {epoch}, and this one has {mine}"
+            "{attempt_id} now owns the checkpoints of the run at {location}: epoch {epoch}, and this one has {mine}"
         ))
     }
 

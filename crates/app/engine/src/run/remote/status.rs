@@ -1,5 +1,5 @@
 use trackway_api::remote::RemoteStatus;
-use trackway_checkpoint::remote::Standing;
+use trackway_checkpoint::remote::RemoteLag;
 use trackway_files::TempFile;
 use trackway_formats::layout::RunLayout;
 use trackway_redact::Redactor;
@@ -7,7 +7,7 @@ use trackway_redact::Redactor;
 use crate::json_file::read_if_sound;
 
 /// Takes over the counts of a replica.
-pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
+pub(crate) fn update(status: &mut RemoteStatus, standing: &RemoteLag) {
     status.waiting_commits = standing.waiting_commits;
     status.waiting_step = standing.waiting_step;
     status.waiting_uploads = standing.waiting_uploads;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
-use trackway_launch::{EngineState, JSON_BYTES_MAX, Seen};
+use trackway_launch::{EngineState, JSON_BYTES_MAX, ObservedAttempt};
 use trackway_redact::Redactor;
 
 /// `engine.json`.
@@ -21,7 +21,11 @@ pub(super) struct EngineEnd {
 
 impl EngineEnd {
     /// What is kept, or what was seen now, which is kept. None where no engine says anything.
-    pub fn keep(files: &AttemptLayout, seen: &Seen, redactor: &Redactor) -> std::io::Result<Option<Self>> {
+    pub fn keep(
+        files: &AttemptLayout,
+        seen: &ObservedAttempt,
+        redactor: &Redactor,
+    ) -> std::io::Result<Option<Self>> {
         let path = files.engine_json();
         match trackway_files::open_trusted(&path) {
             Ok(file) => {
@@ -49,13 +53,13 @@ mod tests {
 
     use super::*;
 
-    fn seen(state: Option<&str>) -> Seen {
+    fn seen(state: Option<&str>) -> ObservedAttempt {
         let engine_state = state.map(|state| EngineState {
             engine: "slurm".into(),
             state: state.into(),
             reason: "NodeDown".into(),
         });
-        Seen {
+        ObservedAttempt {
             state: Observation::Gone { why: "test".into(), rebooted: false },
             seen_at: Timestamp::from_micros(5),
             engine_state,

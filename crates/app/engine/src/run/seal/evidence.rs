@@ -12,7 +12,8 @@ use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::rehearsal::loss_rank;
 use trackway_launch::{ExitRecord, Observation, SignalReason};
-use trackway_ledger::{AttemptRow, ClosedRecords, MetricSummaryRow};
+use trackway_ledger::{AttemptRow, MetricSummaryRow};
+use trackway_records::ClosedRecords;
 use trackway_tower::classify::{
     ActionKind, ErrorFile, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
 };

@@ -21,9 +21,10 @@ use trackway_formats::record::CheckpointChange;
 use trackway_formats::runfile::{RunSection, SigtermMeaning};
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, ClosedRecords, CostRow, EventRow, MetricSummaryRow, RetryRow,
-    RunRow, RunState, RungRow, Sealed as SealedWhen, close_records,
+    AttemptRow, AttemptSeal, AttemptState, CostRow, EventRow, MetricSummaryRow, RetryRow, RunRow, RunState,
+    RungRow, Sealed as SealedWhen,
 };
+use trackway_records::{ClosedRecords, close_records};
 use trackway_tower::classify::LauncherState;
 use trackway_tower::{TerminationVerdict, classify};
 
@@ -81,7 +82,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut checkpoints = RungCheckpoints::of(context, &row)?;
     let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);
     let steps = own.map(|one| one.step).collect();
-    let mut closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given, &steps))?;
+    let mut closed = close_records(context.home.folder(), &row, &given, &steps)?;
     checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
     let judged = match judged {

@@ -10,7 +10,8 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::{CheckpointChange, CheckpointFrame};
 use trackway_launch::shim::{printed_course, steps_are};
 use trackway_launch::{Adopt, FolderChannel, StoredLaunch};
-use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
+use trackway_ledger::{AttemptRow, EventRow};
+use trackway_records::ClosedRecords;
 
 use crate::Context;
 use crate::run::live_record::LiveRecord;
@@ -36,10 +37,13 @@ struct Opened {
 /// What a script continued from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Resumed {
-    /// What was planned.
     AsPlanned,
     /// Another checkpoint.
-    Other { path: String, step: Option<Step>, manifest: Option<String> },
+    Other {
+        path: String,
+        step: Option<Step>,
+        manifest: Option<String>,
+    },
     /// None: it read none of those that were there.
     Nothing,
     /// It read one and began before the step of that.

@@ -18,7 +18,7 @@ use super::{Looker, Work};
 use crate::data::check::SEED;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
-use crate::data::table::{Onlooker, data_error};
+use crate::data::table::{ReadObserver, data_error};
 use crate::preflight::facts::PlanFacts;
 use crate::preflight::sets::{Content, DataSet};
 
@@ -73,10 +73,11 @@ impl<'r> Readings<'r> {
     }
 
     /// One more reading, of so many bytes.
-    pub fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+    pub fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&ReadObserver<'_>) -> T) -> T {
         let progress =
             |done_bytes: u64, _: u64| self.looker.at(self.before_bytes + done_bytes, self.all_bytes);
-        let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled, clock: self.clock });
+        let answer =
+            read(&ReadObserver { progress: &progress, cancelled: self.cancelled, clock: self.clock });
         self.before_bytes += size_bytes;
         answer
     }
@@ -125,7 +126,6 @@ pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<TableEvidence>, Ap
 
 /// A table that was read, beside the one that it is compared with.
 pub struct Side<'s> {
-    /// The set.
     pub set: &'s DataSet,
     /// The result of reading it.
     pub evidence: Arc<TableEvidence>,

@@ -224,7 +224,6 @@ pub struct Work<'w> {
     pub capture: &'w Capture,
     /// What a rehearsal starts from; none without a rehearsal.
     pub start: Option<&'w Start>,
-    /// Its data.
     pub sets: &'w DataSets,
     /// What steps leave to one another.
     pub shared: &'w Shared,

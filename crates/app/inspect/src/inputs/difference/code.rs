@@ -5,11 +5,8 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::changes::AS_COMMITTED;
 use trackway_api::explain::{Change, InputKind, LineCount};
-use trackway_engine::capture::{
-    Git, PatchedFile, Untracked, both, is_of_output, is_python, patched_files, states,
-};
+use trackway_engine::capture::{Git, PatchedFile, Untracked, both, is_of_output, patched_files, states};
 
-use super::files::is_output_of;
 use super::{Difference, Kept, have_folders, short};
 use crate::inputs::Captured;
 use crate::inputs::configuration::settings;
@@ -65,7 +62,8 @@ impl Difference {
         kept: &dyn Kept,
     ) {
         let has_folders = have_folders(then, now);
-        let is_output = |path: &Path| is_output_of((then, now), path, kept);
+        let captures = [&then.capture, &now.capture];
+        let is_output = |path: &Path| kept.times().is_output(captures, path);
         let (then, now) = (&then.capture.git, &now.capture.git);
         if then.root.is_none() || now.root.is_none() {
             if then.commit.is_some() || now.commit.is_some() {
@@ -84,8 +82,7 @@ impl Difference {
             compared.contains(&path) || is_output(&path)
         };
         if then.commit != now.commit {
-            let short = |commit: &Option<String>| commit.as_deref().map(short);
-            let (before, after) = (short(&then.commit), short(&now.commit));
+            let (before, after) = (short(then.commit.as_ref()), short(now.commit.as_ref()));
             self.change(InputKind::Commit, "commit", before.clone(), after.clone());
             if let (Some(from), Some(to)) = (&then.commit, &now.commit) {
                 match kept.between(root, from, to) {
@@ -183,33 +180,26 @@ impl Difference {
             return;
         }
         let are_both = then.is_some() && now.is_some();
-        let written = now.or(then).and_then(|file| file.modified_at);
-        match written.is_some_and(|at| kept.was_running(at)) {
-            true if !are_both => {}
-            true if !is_python(name) => self.outputs.push(name.to_owned()),
-            _ => {
-                let shown = |file: Option<&Untracked>| {
-                    file.map(|file| file.blake3.as_deref().map_or("not hashed".to_owned(), short))
-                };
-                let texts = texts().filter(|_| are_both);
-                let path = Path::new(name);
-                let keys =
-                    texts.as_ref().and_then(|(then, now)| settings(path, then).zip(settings(path, now)));
-                if let Some((before, after)) = keys.filter(|(before, after)| before != after) {
-                    return self.keys(InputKind::File, &format!("{name}: "), &before, &after);
-                }
-                let lines = texts.and_then(|(then, now)| line_difference(&then, &now));
-                let lines = lines.filter(|it| it.count != LineCount::default());
-                let key = format!("{name} (untracked)");
-                let change = Change {
-                    lines: lines.as_ref().map(|lines| lines.count),
-                    shown_lines: lines.map(|lines| lines.shown).unwrap_or_default(),
-                    ..Change::new(InputKind::Uncommitted, key, shown(then), shown(now))
-                };
-                let is_late = then.is_none() && is_of_output(Path::new(name));
-                let changes = if is_late { &mut self.late } else { &mut self.changes };
-                changes.push(change);
-            }
+        if kept.times().wrote(name, [then, now].map(|file| file.map(|file| file.modified_at))) {
+            self.outputs.extend(are_both.then(|| name.to_owned()));
+            return;
         }
+        let shown = |file: Option<&Untracked>| {
+            file.map(|file| short(file.blake3.as_ref()).unwrap_or_else(|| "not hashed".to_owned()))
+        };
+        let texts = texts().filter(|_| are_both);
+        let path = Path::new(name);
+        let keys = texts.as_ref().and_then(|(then, now)| settings(path, then).zip(settings(path, now)));
+        if let Some((before, after)) = keys.filter(|(before, after)| before != after) {
+            return self.keys(InputKind::File, &format!("{name}: "), &before, &after);
+        }
+        let lines = texts.and_then(|(then, now)| line_difference(&then, &now));
+        let lines = lines.filter(|it| it.count != LineCount::default());
+        let change = Change {
+            lines: lines.as_ref().map(|lines| lines.count),
+            shown_lines: lines.map(|lines| lines.shown).unwrap_or_default(),
+            ..Change::new(InputKind::Uncommitted, format!("{name} (untracked)"), shown(then), shown(now))
+        };
+        self.add(change, then.is_none() && is_of_output(path));
     }
 }

@@ -26,9 +26,9 @@ impl Difference {
             (versions(before, then, with_folder), versions(after, now, with_folder));
         for (name, then_file, now_file) in both(&then_files, &now_files) {
             let versions = [then_file, now_file];
-            if is_same(versions)
-                || versions.iter().flatten().any(|file| is_output_of((then, now), &file.path, kept))
-            {
+            let is_output =
+                |file: &FileVersion| kept.times().is_output([&then.capture, &now.capture], &file.path);
+            if is_same(versions) || versions.into_iter().flatten().any(is_output) {
                 continue;
             }
             match (then_file, now_file) {
@@ -41,10 +41,8 @@ impl Difference {
                     }
                     let shown = |file: Option<&FileVersion>| file.map(FileVersion::shown);
                     let change = Change::new(one.kind, name, shown(then_file), shown(now_file));
-                    let is_late =
-                        then_file.is_none() && one.of_folder.is_some() && is_of_output(Path::new(name));
-                    let changes = if is_late { &mut self.late } else { &mut self.changes };
-                    changes.push(change);
+                    let is_new_of_folder = then_file.is_none() && one.of_folder.is_some();
+                    self.add(change, is_new_of_folder && is_of_output(Path::new(name)));
                 }
             }
         }
@@ -135,12 +133,6 @@ impl Difference {
     }
 }
 
-/// Whether the output of one of the two supervisors, or of another one of the script, went to the file.
-pub(super) fn is_output_of((then, now): (&Captured, &Captured), path: &Path, kept: &dyn Kept) -> bool {
-    let is_own = [then, now].iter().any(|it| it.capture.outputs.iter().any(|output| output == path));
-    is_own || kept.is_output(path)
-}
-
 /// Whether the bytes are known and the same.
 fn is_same([then, now]: [Option<&FileVersion>; 2]) -> bool {
     let blake3 = |file: Option<&FileVersion>| file.and_then(|file| file.blake3.clone());
@@ -166,8 +158,8 @@ impl FileVersion {
     /// Whether an attempt may have written it; of what the command names, one of the same script: it may be read too.
     fn is_output(&self, kept: &dyn Kept) -> bool {
         self.modified_at.is_some_and(|at| match self.of_folder {
-            Some(_) => kept.was_running(at),
-            None => kept.was_running_script(at),
+            Some(_) => kept.times().has(at),
+            None => kept.times().has_of_script(at),
         })
     }
 
@@ -189,48 +181,42 @@ impl FileVersion {
         if let Some(table) = self.table() {
             return table_shown(table);
         }
-        match (&self.blake3, self.size_bytes) {
-            (Some(blake3), _) => short(blake3),
-            (None, Some(bytes)) => format!("{bytes} bytes"),
-            (None, None) => "not hashed".into(),
-        }
+        let size = || self.size_bytes.map(|bytes| format!("{bytes} bytes"));
+        short(self.blake3.as_ref()).or_else(size).unwrap_or_else(|| "not hashed".into())
     }
 }
 
 /// `12 lines, 0123456789ab`.
 fn table_shown(file: &FolderFile) -> String {
     let lines = file.lines.map(|lines| counted(lines, "line"));
-    let hash = file.blake3.as_deref().map(short);
+    let hash = short(file.blake3.as_ref());
     lines.into_iter().chain(hash).collect::<Vec<_>>().join(", ")
 }
 
 /// The script, the files that a command names and, `with_folder`, those of its folders, without those of its data and the run file, by their
 /// paths from the working directory.
 fn versions(inputs: &Inputs, captured: &Captured, with_folder: bool) -> BTreeMap<String, FileVersion> {
-    let script = captured.capture.script.iter().map(|script| FileVersion {
-        kind: InputKind::Script,
-        path: script.path.clone(),
-        blake3: script.blake3.clone(),
+    let version = |kind, path: &Path, blake3: &Option<String>| FileVersion {
+        kind,
+        path: path.to_owned(),
+        blake3: blake3.clone(),
         size_bytes: None,
         modified_at: None,
         of_folder: None,
-    });
+    };
+    let script = captured.capture.script.iter();
+    let script = script.map(|script| version(InputKind::Script, &script.path, &script.blake3));
     let named = captured.capture.named_files.iter().map(|file| FileVersion {
-        kind: InputKind::File,
-        path: file.path.clone(),
-        blake3: file.blake3.clone(),
         size_bytes: Some(file.size_bytes),
         modified_at: file.modified_at,
-        of_folder: None,
+        ..version(InputKind::File, &file.path, &file.blake3)
     });
     let folder = captured.capture.folder.iter().filter(|_| with_folder);
     let of_folder = folder.flat_map(|folder| &folder.files).map(|file| FileVersion {
-        kind: InputKind::File,
-        path: file.path.clone(),
-        blake3: file.blake3.clone(),
         size_bytes: Some(file.size_bytes),
         modified_at: file.modified_at,
         of_folder: Some(file.clone()),
+        ..version(InputKind::File, &file.path, &file.blake3)
     });
     let data: BTreeSet<PathBuf> = inputs.data_paths().collect();
     let mut found = BTreeMap::new();

@@ -8,15 +8,13 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
-use trackway_core::Timestamp;
-use trackway_core::text::{counted, first_quoted};
-use trackway_engine::capture::{EnvironmentLock, PatchedFile, both, leaves};
+use trackway_core::text::{counted, first_quoted, short_digest};
+use trackway_engine::capture::{EnvironmentLock, PatchedFile, both, given_leaves, leaves};
+use trackway_engine::run::RunTimes;
 use trackway_engine::run::variables::may_change_training;
 
 use super::{Captured, DataSet, HASHED, Inputs};
 
-/// Characters of a hash that are shown.
-const HASH_LETTERS: usize = 12;
 /// What replaces a secret in what is stored.
 const REDACTED: &str = "[redacted";
 /// Files that a sentence names.
@@ -43,12 +41,8 @@ pub(super) trait Kept {
         after: &str,
         paths: &[&str],
     ) -> BTreeMap<String, PatchedFile>;
-    /// Whether an attempt ran then, so that a file which was written then may be its output.
-    fn was_running(&self, at: Timestamp) -> bool;
-    /// The same of an attempt of the script.
-    fn was_running_script(&self, at: Timestamp) -> bool;
-    /// Whether the output of a supervisor of the script went to this file: `trackway run … > train.log`.
-    fn is_output(&self, path: &Path) -> bool;
+    /// When attempts ran, and what their output went to: a file that was written meanwhile may be an output.
+    fn times(&self) -> &RunTimes;
     /// The text of a file that git did not track, by the BLAKE3 of all changes; `None`: it is not kept, or no text.
     fn untracked(&self, blake3: &str, path: &str) -> Option<String>;
 }
@@ -175,6 +169,11 @@ impl Difference {
         self.changes.push(Change::new(kind, key, before, after));
     }
 
+    /// `is_late`: it is named last.
+    fn add(&mut self, change: Change, is_late: bool) {
+        if is_late { self.late.push(change) } else { self.changes.push(change) }
+    }
+
     fn value(&mut self, kind: InputKind, key: &str, (before, after): (&Option<String>, &Option<String>)) {
         if before != after {
             self.change(kind, key, before.clone(), after.clone());
@@ -203,20 +202,14 @@ impl Difference {
     }
 
     fn settings(&mut self, before: &Value, after: &Value) {
-        // A key without a value is as one that is not there.
-        let given = |config: &Value| {
-            let mut found = leaves(config);
-            found.retain(|_, value| value != "null");
-            found
-        };
-        self.keys(InputKind::Setting, "", &given(before), &given(after));
+        self.keys(InputKind::Setting, "", &given_leaves(before), &given_leaves(after));
     }
 
     fn data(&mut self, before: &Inputs, after: &Inputs) {
         let (then, now) = match (&before.data, &after.data) {
             (Ok(then), Ok(now)) => (then, now),
             (Err(why), _) | (_, Err(why)) => {
-                let hash = |inputs: &Inputs| inputs.data_sha256.as_deref().map(short);
+                let hash = |inputs: &Inputs| short(inputs.data_sha256.as_ref());
                 self.value(InputKind::Data, "all data sets", (&hash(before), &hash(after)));
                 return self.not_known(InputKind::Data, format!("what changed in the data: {why}"));
             }
@@ -256,7 +249,7 @@ impl Difference {
         let kind = InputKind::Package;
         let (Some(then_sha256), Some(now_sha256)) = (&then.sha256, &now.sha256) else {
             if then.sha256.is_some() || now.sha256.is_some() {
-                let shown = |lock: &EnvironmentLock| lock.sha256.as_deref().map(short);
+                let shown = |lock: &EnvironmentLock| short(lock.sha256.as_ref());
                 self.change(kind, "packages", shown(then), shown(now));
             }
             let why = now.why_missing.as_ref().or(then.why_missing.as_ref());
@@ -270,7 +263,7 @@ impl Difference {
         match (&then.text, &now.text) {
             (Some(before), Some(after)) => self.keys(kind, "", &packages(before), &packages(after)),
             _ => {
-                self.change(kind, "packages", Some(short(then_sha256)), Some(short(now_sha256)));
+                self.change(kind, "packages", short(Some(then_sha256)), short(Some(now_sha256)));
                 self.not_known(kind, "which packages changed: their list is not kept");
             }
         }
@@ -304,8 +297,8 @@ fn packages(listed: &str) -> BTreeMap<String, String> {
     named.map(|(name, version)| (name.to_owned(), version.to_owned())).collect()
 }
 
-fn short(hash: &str) -> String {
-    hash.chars().take(HASH_LETTERS).collect()
+fn short(digest: Option<&String>) -> Option<String> {
+    digest.map(|digest| short_digest(digest).to_owned())
 }
 
 #[cfg(test)]

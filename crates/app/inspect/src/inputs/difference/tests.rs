@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::json;
+use trackway_core::Timestamp;
 use trackway_engine::capture::{Capture, Folder, FolderFile, Git, Untracked, patched_files};
 
 use super::code::patched;
@@ -26,16 +28,13 @@ impl Kept for Nothing {
         BTreeMap::new()
     }
 
-    fn was_running(&self, at: Timestamp) -> bool {
-        at.as_micros() == 5
-    }
-
-    fn was_running_script(&self, at: Timestamp) -> bool {
-        at.as_micros() == 5
-    }
-
-    fn is_output(&self, path: &Path) -> bool {
-        path == Path::new("/w/earlier.txt")
+    fn times(&self) -> &RunTimes {
+        static TIMES: LazyLock<RunTimes> = LazyLock::new(|| {
+            let at = Timestamp::from_micros(5);
+            let outputs = BTreeSet::from([PathBuf::from("/w/earlier.txt")]);
+            RunTimes::new(vec![(at, Some(at))], vec![(at, Some(at))], [outputs, BTreeSet::new()])
+        });
+        &TIMES
     }
 
     fn untracked(&self, blake3: &str, path: &str) -> Option<String> {

@@ -4,12 +4,9 @@ use trackway_flows::model_pin::model_of_pin;
 
 use super::which;
 use crate::args::{GcArgs, PinArgs};
-use crate::exit::{Exit, FAULT, Failure, USAGE, moment, seconds};
+use crate::exit::{Exit, FAULT, Failure, USAGE, parse_time};
 use crate::printer::Printer;
 use crate::units::bytes;
-
-/// Durations that are examples of one.
-const DURATIONS: &str = "`30s`, `2h` or `7d`";
 
 pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit {
     if model_of_pin(&args.name).is_some() {
@@ -20,12 +17,12 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit 
         ));
     }
     let which = which(&args.step)?;
-    let until = args.until.as_deref().map(|until| moment(until, "`2027-01-31T12:00:00Z`")).transpose()?;
+    let until = args.until.as_deref().map(|until| parse_time(until, "`2027-01-31T12:00:00Z`")).transpose()?;
     let pinned = match &args.lasting {
-        Some(lasting) => checkpoints.pin_for(&args.name, which, &args.why, seconds(lasting, DURATIONS)?),
+        Some(lasting) => checkpoints.pin_for(&args.name, which, &args.why, lasting.0),
         None => checkpoints.pin(&args.name, which, &args.why, until),
     }?;
-    tell(&pinned, "holds", printer);
+    report_pin(&pinned, "holds", printer);
     Ok(0)
 }
 
@@ -41,11 +38,11 @@ pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printe
         });
     }
     let pinned = checkpoints.unpin(name)?;
-    tell(&CheckpointPin { until: None, ..pinned }, "no longer holds", printer);
+    report_pin(&CheckpointPin { until: None, ..pinned }, "no longer holds", printer);
     Ok(0)
 }
 
-fn tell(pinned: &CheckpointPin, holds: &str, printer: Printer) {
+fn report_pin(pinned: &CheckpointPin, holds: &str, printer: Printer) {
     printer.answer(pinned, || {
         let step = pinned.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
         let until = pinned.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
@@ -60,8 +57,8 @@ pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Ex
             every_steps: args.keep_every,
             best: args.keep_best.clone(),
         },
-        older_than_seconds: seconds(&args.older_than, DURATIONS)?,
-        dry_run: !args.yes,
+        older_than_seconds: args.older_than.0,
+        dry_run: args.deletion.is_dry_run(),
     };
     let done = checkpoints.collect(&garbage)?;
     printer.answer(&done, || show(&done, printer));
@@ -127,8 +124,7 @@ fn fates(place: &CollectedPlace, dry_run: bool) -> Vec<(u64, Vec<String>)> {
     let retire =
         retire.map(|it| row(it.number, it.step, goes, it.size_bytes, it.why.as_str().replace('_', " ")));
     let orphans = place.orphans.iter();
-    let orphans = orphans
-        .map(|it| row(it.number, it.step, goes, None, "left over: never or no longer a checkpoint".into()));
+    let orphans = orphans.map(|it| row(it.number, it.step, goes, None, "not part of any checkpoint".into()));
     keep.chain(retire).chain(orphans).collect()
 }
 

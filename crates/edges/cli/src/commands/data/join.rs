@@ -45,7 +45,7 @@ fn print(printer: Printer, answer: &AsOfAnswer) {
     for (count, what) in [
         (report.left_rows_rejected, "of the left side could not be read"),
         (report.right_rows_rejected, "of the right side could not be read"),
-        (report.right_without_key_or_time, "of the right side without key or time: they match nothing"),
+        (report.right_without_key_or_time, "of the right side without a key or a time cannot match"),
         (
             report.right_rows_tied,
             "of the right side with the key and time of another one: the last one counts",

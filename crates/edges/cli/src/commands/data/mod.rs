@@ -17,7 +17,7 @@ use std::sync::Once;
 
 use trackway_engine::Context;
 use trackway_engine::home::Home;
-use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
+use trackway_flows::data::table::{ReadObserver, TableRequest, expected_seconds};
 use trackway_flows::data::{ReadContext, ReadNote, ReadNoteKind, sentences};
 use trackway_flows::slices::SlicesOnlooker;
 use trackway_system::SystemClock;
@@ -119,9 +119,9 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContex
 
 /// Calls `read` with a progress bar, and cancels it on the first interrupt. A warning about a long duration comes
 /// before it begins.
-pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&ReadObserver<'_>) -> T) -> T {
     let (bar, begun) = (BytesBar::new("reading"), Once::new());
-    read(&Onlooker {
+    read(&ReadObserver {
         progress: &|done_bytes, total_bytes| {
             begun.call_once(|| quote(printer, total_bytes));
             bar.at(done_bytes, total_bytes);

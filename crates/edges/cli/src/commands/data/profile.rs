@@ -25,7 +25,7 @@ pub fn profile(home: &Home, args: &ProfileArgs, read: &ReadContext, printer: Pri
     let request = ProfileRequest {
         table: table(&args.table, read),
         label: args.label.clone(),
-        save_to: args.save.clone(),
+        save_to: args.out.clone(),
     };
     let answer = reading(printer, |onlooker| profile_table(home, Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));

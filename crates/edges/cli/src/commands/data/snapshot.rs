@@ -13,7 +13,7 @@ use trackway_flows::data::snapshot::{
 use trackway_flows::data::snapshot_remote::{expire_at, pull, push, verify_at};
 
 use super::{print_reading, reading, table};
-use crate::args::{SnapshotArgs, SnapshotCommand};
+use crate::args::{DeletionArgs, SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
 use crate::exit::{Exit, Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
@@ -64,7 +64,7 @@ pub fn kept(
     printer: Printer,
 ) -> Exit {
     match command {
-        SnapshotCommand::Restore { snapshot, folder } => {
+        SnapshotCommand::Restore { snapshot, out: folder } => {
             let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
             printer.answer(&answer, || {
                 let files = counted(answer.files, "file");
@@ -102,18 +102,18 @@ pub fn kept(
             });
             Ok(0)
         }
-        SnapshotCommand::Verify { snapshot, at } => {
-            let answer = reading(printer, |onlooker| match at {
+        SnapshotCommand::Verify { snapshot, url } => {
+            let answer = reading(printer, |onlooker| match url {
                 Some(url) => verify_at(snapshot, url, onlooker),
                 None => verify(home, snapshot, onlooker),
             })?;
             printer.answer(&answer, || print_verified(printer, &answer));
             Ok(if answer.intact { 0 } else { INTEGRITY })
         }
-        SnapshotCommand::Expire { snapshots, at, yes } => {
-            expired(home, snapshots, at.as_deref(), *yes, printer)
+        SnapshotCommand::Expire { snapshots, url, deletion } => {
+            expired(home, snapshots, url.as_deref(), deletion, printer)
         }
-        SnapshotCommand::Gc { yes } => expired(home, &[], None, *yes, printer),
+        SnapshotCommand::Gc { deletion } => expired(home, &[], None, deletion, printer),
     }
 }
 
@@ -128,10 +128,16 @@ fn print_verified(printer: Printer, answer: &SnapshotVerified) {
     });
 }
 
-fn expired(home: &Home, snapshots: &[String], at: Option<&str>, yes: bool, printer: Printer) -> Exit {
-    let answer = match at {
-        Some(url) => expire_at(snapshots, url, !yes)?,
-        None => expire(home, snapshots, !yes)?,
+fn expired(
+    home: &Home,
+    snapshots: &[String],
+    url: Option<&str>,
+    deletion: &DeletionArgs,
+    printer: Printer,
+) -> Exit {
+    let answer = match url {
+        Some(url) => expire_at(snapshots, url, deletion.is_dry_run())?,
+        None => expire(home, snapshots, deletion.is_dry_run())?,
     };
     printer.answer(&answer, || {
         let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));

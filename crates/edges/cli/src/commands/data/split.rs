@@ -23,7 +23,7 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
         method: method(args)?,
         parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,
         rungs: args.rungs.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
-        write_parts: args.write,
+        write_parts: args.write_rows,
     );
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     printer.answer(&answer, || print(printer, &answer));
@@ -32,13 +32,14 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
 
 /// The method given by name, or implied by the named columns.
 fn method(args: &SplitArgs) -> Result<SplitMethod, Failure> {
-    Ok(match (args.by, &args.group, &args.time) {
+    Ok(match (args.strategy, &args.group, &args.time) {
         (Some(method), _, _) => method,
         (None, None, None) => SplitMethod::Hash,
         (None, Some(_), None) => SplitMethod::Group,
         (None, None, Some(_)) => SplitMethod::Time,
         (None, Some(_), Some(_)) => {
-            let hint = "choose with --by group or --by time; the overlap in the other is reported";
+            let hint =
+                "choose with --strategy group or --strategy time; the overlap in the other is reported";
             return Err(Failure::usage("rows are split by group or by time, not by both", hint));
         }
     })
@@ -123,7 +124,7 @@ fn proof(answer: &SplitAnswer) -> Vec<String> {
     let mut lines = vec![format!("verified: {}", facts.join(" · "))];
     if proof.rows_shared > 0 && answer.proved {
         lines.push(format!(
-            "{} different rows appear in two parts; `--by hash` keeps equal rows together",
+            "{} different rows appear in two parts; `--strategy hash` keeps equal rows together",
             proof.rows_shared
         ));
     }

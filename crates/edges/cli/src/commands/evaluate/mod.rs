@@ -14,7 +14,7 @@ use trackway_tower::gate::JudgedGate;
 
 use super::live::supervised;
 use crate::args::{EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
-use crate::exit::{Exit, Failure, NOT_COMPLETED, REFUSED};
+use crate::exit::{Exit, Failure, INSUFFICIENT, NOT_COMPLETED};
 use crate::page::save;
 use crate::printer::Printer;
 use crate::units::{counted, metric, short_hash, timestamp};
@@ -68,11 +68,12 @@ pub fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Exi
     Ok(0)
 }
 
-/// Whether the evaluator gave an answer, and every gate passes.
-fn exit_code(receipt: &EvaluationReceipt) -> u8 {
+/// Whether the evaluator gave an answer, and every gate passes. A run whose evaluation failed ends with its code: whether the
+/// gates pass is unknown.
+pub fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     match receipt.state {
         EvaluationState::Completed if receipt.passes() => 0,
-        EvaluationState::Completed => REFUSED,
+        EvaluationState::Completed => INSUFFICIENT,
         EvaluationState::Running | EvaluationState::Failed => NOT_COMPLETED,
     }
 }

@@ -187,7 +187,7 @@ fn deployments_are_killed(home: &Home) -> usize {
 }
 
 fn deploy<'a>(what: &'a str, version: &'a str) -> Vec<&'a str> {
-    let version: &[&str] = if what == "promote" { &[version] } else { &["--to", version] };
+    let version: &[&str] = if what == "promote" { &[version] } else { &["--to-version", version] };
     [&["registry", what, "income"], version, &["--deploy", "srv"]].concat()
 }
 
@@ -209,7 +209,7 @@ fn a_deployment_is_killed_at_its_steps() {
 fn an_export_is_killed_at_its_steps() {
     let home = registered(1, GATES);
     write(home.path().join("out/thesis.txt"), "years of work");
-    let arguments = ["registry", "export", "income", "1", "out/model"];
+    let arguments = ["registry", "export", "income", "1", "--out", "out/model"];
     let target = home.path().join("out/model");
     let is_trackways = |path: &Path| {
         path.starts_with("out/model") || path.starts_with("out") && path.to_string_lossy().contains(".part-")
@@ -277,7 +277,8 @@ fn a_split_is_killed_at_its_steps() {
     home.write("all.csv", &format!("id,kind\n{rows}"));
     write(home.path().join("out/thesis.txt"), "years of work");
     let arguments = [
-        "data", "split", "all.csv", "--parts", "train=0.8,test=0.2", "--seed", "1", "--write", "--out", "out",
+        "data", "split", "all.csv", "--parts", "train=0.8,test=0.2", "--seed", "1", "--write-rows", "--out",
+        "out",
     ];
     let pristine = tempfile::tempdir().unwrap();
     copy(home.path(), pristine.path());

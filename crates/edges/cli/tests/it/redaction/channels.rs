@@ -577,7 +577,7 @@ fn data(home: &Home, forms: &[Form]) -> Vec<Answer> {
         &["--json", "data", "infer", "often.jsonl"],
         &["data", "check", "often.jsonl"],
         &["data", "snapshot", "t.jsonl", "--name", "s", "--label", "label"][..],
-        &["data", "profile", "t.jsonl", "--save", "out/p.json", "--label", "label"],
+        &["data", "profile", "t.jsonl", "--out", "out/p.json", "--label", "label"],
         &["data", "drift", "--reference", "out/p.json", "--current", "t.jsonl"],
         &["data", "diff", "s", "t.jsonl"],
     ]

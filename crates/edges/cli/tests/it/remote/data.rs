@@ -40,7 +40,7 @@ fn data_behind_urls_is_the_same_data() {
     assert_eq!(recorded[0]["data_sha256"], local["data_sha256"]);
 
     let split =
-        home.trackway(&["data", "split", "data", "--parts", "a=0.5,b=0.5", "--write", "--out", "parts"]);
+        home.trackway(&["data", "split", "data", "--parts", "a=0.5,b=0.5", "--write-rows", "--out", "parts"]);
     assert_eq!(split.code, 0, "{}", split.stderr);
     upload("parts/a.parquet", "sets/parts/a.parquet");
     assert_eq!(profile("s3://runs/sets/parts/a.parquet"), profile("parts/a.parquet"));
@@ -83,16 +83,16 @@ fn snapshots_travel_with_their_bytes() {
         (&taken["data_sha256"], &json!(2)),
         "{pulled}"
     );
-    other.json(&["data", "snapshot", "restore", "train", "back"]);
+    other.json(&["data", "snapshot", "restore", "train", "--out", "back"]);
     assert_eq!(std::fs::read(other.path().join("back/b.csv")).unwrap(), b"x,y\n3,4\n");
-    assert_eq!(other.json(&["data", "snapshot", "verify", "train", "--at", URL])["intact"], true);
+    assert_eq!(other.json(&["data", "snapshot", "verify", "train", "--url", URL])["intact"], true);
 
     moto.put("snapshots/collecting", b"");
     let busy = home.trackway(&["data", "snapshot", "push", "later", URL]);
     assert!(busy.code != 0 && busy.stderr.contains("snapshots/collecting"), "{} {}", busy.code, busy.stderr);
     moto.delete("snapshots/collecting");
     moto.put("snapshots/pushing/01ABC", b"");
-    let busy = home.trackway(&["data", "snapshot", "expire", "train", "--at", URL, "--yes"]);
+    let busy = home.trackway(&["data", "snapshot", "expire", "train", "--url", URL, "--yes"]);
     assert!(
         busy.code != 0 && busy.stderr.contains("snapshots/pushing/01ABC"),
         "{} {}",
@@ -101,13 +101,13 @@ fn snapshots_travel_with_their_bytes() {
     );
     moto.delete("snapshots/pushing/01ABC");
 
-    let would = home.json(&["data", "snapshot", "expire", "train", "--at", URL]);
+    let would = home.json(&["data", "snapshot", "expire", "train", "--url", URL]);
     assert_eq!((&would["files"], &would["dry_run"]), (&json!(1), &json!(true)), "{would}");
-    let expired = home.json(&["data", "snapshot", "expire", "train", "--at", URL, "--yes"]);
+    let expired = home.json(&["data", "snapshot", "expire", "train", "--url", URL, "--yes"]);
     assert_eq!(expired["files"], 1, "a.csv is needed by `later`");
     let id = taken["data_sha256"].as_str().unwrap();
     assert_eq!(other.trackway(&["data", "snapshot", "pull", &id[..12], URL]).code, 6);
-    assert_eq!(other.json(&["data", "snapshot", "verify", "later", "--at", URL])["intact"], true);
+    assert_eq!(other.json(&["data", "snapshot", "verify", "later", "--url", URL])["intact"], true);
 
     let objects = home.state().join("data/objects");
     let kept = files_below(&objects)
@@ -115,7 +115,7 @@ fn snapshots_travel_with_their_bytes() {
         .find(|path| std::fs::read(path).is_ok_and(|it| it == b"x,y\n5,6\n"));
     let name = kept.unwrap().strip_prefix(&objects).unwrap().display().to_string();
     moto.put(&format!("snapshots/objects/{name}"), b"x,y\n5,7\n");
-    let broken = home.trackway(&["data", "snapshot", "verify", "later", "--at", URL, "--json"]);
+    let broken = home.trackway(&["data", "snapshot", "verify", "later", "--url", URL, "--json"]);
     let found: Value = serde_json::from_str(&broken.stdout).unwrap();
     assert_eq!((broken.code, &found["faults"][0]["path"]), (7, &json!("b.csv")), "{found}");
     let refused = other.trackway(&["data", "snapshot", "pull", "later", URL]);

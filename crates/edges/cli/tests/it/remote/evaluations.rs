@@ -137,12 +137,12 @@ fn versions_live_at_the_remote() {
     let (code, back) = registry(&home, &[&["rollback", "income"][..], &deploy].concat());
     assert_eq!((code, &back["version"], current().as_str()), (0, &json!(1), "step 1"), "{back}");
     let out = home.path().join("out");
-    let (code, exported) = registry(&home, &["export", "income", "2", out.to_str().unwrap()]);
+    let (code, exported) = registry(&home, &["export", "income", "2", "--out", out.to_str().unwrap()]);
     assert_eq!(code, 0, "{exported}");
     assert_eq!(std::fs::read_to_string(out.join("weights.bin")).unwrap(), "step 2");
     assert!(weights_here(&home).is_empty(), "{:?}", weights_here(&home));
     drop(moto);
-    let (code, refused) = registry(&home, &["rollback", "income", "--to", "2"]);
+    let (code, refused) = registry(&home, &["rollback", "income", "--to-version", "2"]);
     assert_eq!(code, 1, "{refused}");
     assert_eq!(home.sql("select production_version from models"), [json!({ "production_version": 1 })]);
 }

@@ -136,7 +136,7 @@ fn after_the_second(home: &Home) {
             ("registry_history", &["registry", "history", "income"]),
             ("registry_history_at", &["registry", "history", "income", "--at", "2100-01-01T00:00:00Z"]),
             ("registry_ls", &["registry", "ls"]),
-            ("registry_export", &["registry", "export", "income", "production", "model"]),
+            ("registry_export", &["registry", "export", "income", "production", "--out", "model"]),
             ("registry_card", &["registry", "card", "income", "production"]),
         ],
     );

@@ -55,8 +55,8 @@ fn splits_are_shown() {
             (
                 "data_split_stratified",
                 &with(&[
-                    "train=0.8,test=0.2", "--by", "stratified", "--label", "label", "--folds", "2",
-                    "--rungs", "10%,100%", "--out", "two", "--write",
+                    "train=0.8,test=0.2", "--strategy", "stratified", "--label", "label", "--folds", "2",
+                    "--rungs", "10%,100%", "--out", "two", "--write-rows",
                 ]),
             ),
             ("data_split_wrong", &with(&["train=0.8,test=0.3", "--out", "three"])),
@@ -88,8 +88,9 @@ fn metrics_are_shown() {
 fn slices_are_shown() {
     let home = home();
     home.write("predictions.csv", &slices::predictions(4000));
-    let find =
-        ["eval", "slices", "predictions.csv", "--label", "truth", "--skip", "id,old", "--prediction", "new"];
+    let find = [
+        "eval", "slices", "predictions.csv", "--label", "truth", "--ignore", "id,old", "--prediction", "new",
+    ];
     let few = [&find[..], &["--bins", "4", "--top", "3"]].concat();
     let all = [&few[..], &["--no-holdout"]].concat();
     insta::assert_snapshot!("slices_find", screen(&home, &few));
@@ -120,9 +121,7 @@ fn models_are_asked() {
         ],
     );
     let home = probe::home();
-    let probed = [
-        "eval", "probe", "rows.csv", "--command", "sh score.sh", "--label", "truth", "--counterfactuals", "3",
-    ];
+    let probed = ["eval", "probe", "rows.csv", "--command", "sh score.sh", "--label", "truth"];
     assert_screens(
         &home,
         &[("probe", &probed), ("probe_fails", &["eval", "probe", "rows.csv", "--command", "exit 9"])],

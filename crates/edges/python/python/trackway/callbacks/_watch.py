@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .. import _arrays
-from .._rehearsal import leaves
+from .._adapter import before_finish, rank_of
+from .._batch_facts import leaves
 
 if TYPE_CHECKING:
     from .._run import Run
@@ -45,10 +46,10 @@ class Movement:
     those nothing is recorded."""
 
     def __init__(self) -> None:
-        self.updates = 0
-        self.is_over = False
+        self.updates: int = 0
+        self.is_over: bool = False
         # False: no update so far had a gradient, so that their norm is 0.
-        self.has_gradients = True
+        self.has_gradients: bool = True
         self._before: Any = None
         self._was_recorded = False
 
@@ -89,7 +90,7 @@ def quiet(hook: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: Watch, *arguments: Any, **named: Any) -> Any:
         try:
             return hook(self, *arguments, **named) if self.run.enabled else None
-        except Exception as error:  # the training must not end because of what looks at it
+        except Exception as error:  # noqa: BLE001 - the training must not end because of what looks at it
             self.failed(hook.__name__, error)
             return None
 
@@ -114,7 +115,7 @@ class Watch:
         self._input_digest: int | None = None
         self._memory_at = -MEMORY_SECONDS
         self._memory_looks = 0
-        self.movement = Movement()
+        self.movement: Movement = Movement()
 
     @property
     def run(self) -> Run:
@@ -202,7 +203,7 @@ class Watch:
         try:
             if self.run.enabled:
                 self.take(batch)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an observer never ends the script
             self.failed("batches", error)
 
     def memory_is_due(self) -> bool:
@@ -224,11 +225,11 @@ class Watch:
 
     def _look_at_parameters(self, look: Callable[..., Any], fingerprint: Callable[[], Any]) -> Any:
         """Rank 0 alone looks. Parameters that cannot be read cost no other value."""
-        if self.movement.is_over or self.run._rank != 0:
+        if self.movement.is_over or rank_of(self.run) != 0:
             return None
         try:
             return look(fingerprint)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an observer never ends the script
             self.movement.is_over = True
             self.failed(UNMOVED, error)
             return None
@@ -243,7 +244,7 @@ class Watch:
         """Records what is known of a step, and what has become known of earlier ones."""
         self._log(step, values)
         if flight is not None:
-            self.run._before_finish(self.land_all)
+            before_finish(self.run, self.land_all)
             if len(self._flights) < FLIGHTS_MAX:
                 self._flights.append((step, flight))
             else:
@@ -262,7 +263,7 @@ class Watch:
             step, flight = self._flights.popleft()
             try:
                 self._log(step, flight.values())
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - an observer never ends the script
                 self.failed("land_all", error)
 
 

@@ -40,7 +40,7 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_begin(self, logs: Any = None) -> None:
         self._steps = self._updates_before = int(self.model.optimizer.iterations)
         self._report_saves()
-        self.movement = Movement()
+        self.movement: Movement = Movement()
         self.updates_begin(self._fingerprint)
         if keras.backend.backend() == "jax":
             self._look_into_steps()

@@ -13,7 +13,7 @@ from ..lightning import TrackwayCheckpointIO
 from ._watch import Watch, quiet
 from .torch import apart, device_memory, fingerprint, gradient_metrics, gradients_of, learning_rate
 
-if "lightning.pytorch" in sys.modules or "lightning" in sys.modules:
+if not TYPE_CHECKING and ("lightning.pytorch" in sys.modules or "lightning" in sys.modules):
     from lightning.fabric.plugins import TorchCheckpointIO
     from lightning.pytorch import Callback
 else:
@@ -40,7 +40,7 @@ def saves_by_itself(strategy: Any) -> bool:
     return type(strategy).save_checkpoint is not getattr(general, "save_checkpoint", None)
 
 
-class LightningCallback(Watch, Callback):  # type: ignore[misc]
+class LightningCallback(Watch, Callback):
     """Records a training with Lightning: `Trainer(callbacks=[trackway.callbacks.LightningCallback()])`.
 
     At each update: `loss`, `learning_rate`, `grad_norm` (before clipping), `nonfinite_gradients`, `step_seconds`,
@@ -66,7 +66,7 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
         # One run for both: what saves must know what requests a stop.
         if (io := storage_of(trainer)) is not None:
             self._run = io.join(self._run)
-            if io.run._saves and saves_by_itself(trainer.strategy):
+            if io.session.saves and saves_by_itself(trainer.strategy):
                 name = type(trainer.strategy).__name__
                 raise InputError(f"{name} does not save through plugins: remove TrackwayCheckpointIO, or use trackway.dcp")
 
@@ -82,7 +82,7 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
             save(checkpoint, path, *rest, **named)
             self._saved(path, checkpoint)
 
-        io.save_checkpoint = reporting
+        io.save_checkpoint = reporting  # type: ignore[method-assign]
 
     @quiet
     def _saved(self, path: Any, checkpoint: Any) -> None:

@@ -77,7 +77,7 @@ def number_of(value: Any) -> float | None:
         return None
     try:
         return float(value.item() if hasattr(value, "item") else value)
-    except Exception:  # of any object that a script may log
+    except Exception:  # noqa: BLE001 - of any object that a script may log
         return None
 
 
@@ -85,7 +85,7 @@ def step_of(value: Any) -> int | None:
     """A step that can be recorded: a whole number from 0 on."""
     try:
         step = operator.index(value.item() if hasattr(value, "item") else value)
-    except Exception:  # a float, or an object of any kind
+    except Exception:  # noqa: BLE001 - a float, or an object of any kind
         number = number_of(value)
         if number is None or not number.is_integer():
             return None

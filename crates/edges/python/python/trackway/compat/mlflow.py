@@ -37,8 +37,10 @@ class ActiveRun:
         self._next_steps: dict[str, int] = {}
         identity = os.environ.get("TRACKWAY_ATTEMPT", "")
         # The same fields as in the tool, as far as a script needs them.
-        self.info = SimpleNamespace(run_id=identity, run_name=name or identity, status="RUNNING", experiment_id="0")
-        self.data = SimpleNamespace(params={}, metrics={}, tags={})
+        self.info: SimpleNamespace = SimpleNamespace(
+            run_id=identity, run_name=name or identity, status="RUNNING", experiment_id="0"
+        )
+        self.data: SimpleNamespace = SimpleNamespace(params={}, metrics={}, tags={})
 
     def _param(self, key: Any, value: Any) -> None:
         self.data.params[str(key)] = str(value)

@@ -151,8 +151,8 @@ class _Plots:
         return Graph
 
 
-plot = _Plots()
-util = SimpleNamespace(generate_id=lambda length=8: secrets.token_hex(length)[:length])
+plot: _Plots = _Plots()
+util: SimpleNamespace = SimpleNamespace(generate_id=lambda length=8: secrets.token_hex(length)[:length])
 
 
 class Artifact:
@@ -161,7 +161,10 @@ class Artifact:
     def __init__(
         self, name: str, type: str, description: str | None = None, metadata: Mapping[str, Any] | None = None, **_more: Any
     ):
-        self.name, self.type, self.description, self.metadata = name, type, description, dict(metadata or {})
+        self.name: str = name
+        self.type: str = type
+        self.description: str | None = description
+        self.metadata: dict[str, Any] = dict(metadata or {})
         self._files: list[tuple[str, str]] = []
 
     def add_file(self, local_path: str | os.PathLike[str], name: str | None = None, **_more: Any) -> None:
@@ -194,13 +197,16 @@ class Run:
         self._prefix = "" if is_disabled else _shared.prefix_of_next(TOOL, name)
         self._lock = threading.Lock()
         self._step = 0
-        self.id = os.environ.get("TRACKWAY_ATTEMPT") or util.generate_id()
-        self.name = name or self.id
-        self.project, self.group, self.entity, self.url = project, group, None, None
+        self.id: str = os.environ.get("TRACKWAY_ATTEMPT") or util.generate_id()
+        self.name: str = name or self.id
+        self.project: str | None = project
+        self.group: str | None = group
+        self.entity: str | None = None
+        self.url: str | None = None
         self.tags: tuple[str, ...] = ()
         self.disabled = is_disabled
-        self.config = Config(self._param)
-        self.summary = Config(self._summarize)
+        self.config: Config = Config(self._param)
+        self.summary: Config = Config(self._summarize)
 
     @property
     def step(self) -> int:

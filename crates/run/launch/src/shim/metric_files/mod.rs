@@ -29,7 +29,7 @@ use trackway_formats::metric_files::{
 use super::below::{FILES_MAX, LAST_LOOK, look_until_end};
 use super::metrics::{PrintedCounts, records_metrics};
 use super::side::{Records, SideThread};
-use super::writers::{EndedProcesses, MainProcess, Sight, Writers};
+use super::writers::{EndedProcesses, MainProcess, WriterView, Writers};
 use crate::{Isolation, StoredLaunch};
 use find::{Found, files_below};
 use growing::{GrowingLog, Known, Row, text_of};
@@ -56,7 +56,7 @@ impl MetricFiles {
     /// Begins to look; to be called before the script starts. `sight`: what sees who writes. None: no thread can be had.
     pub fn begin(
         launch: &StoredLaunch,
-        (started_at, sight): (Timestamp, Option<Sight>),
+        (started_at, sight): (Timestamp, Option<WriterView>),
         printed: PrintedCounts,
         records: Records,
     ) -> Option<Self> {

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use trackway_adopt::{Evidence, Owner, WrittenFile, owner};
 
-use super::super::writers::Sight;
+use super::super::writers::WriterView;
 
 /// What shows who wrote.
 pub(super) enum Proof {
     /// Nothing else writes there.
     Place,
-    /// What is seen of writers.
-    Seen(Sight),
+    Seen(WriterView),
     Nothing,
 }
 
@@ -63,7 +62,7 @@ impl Ownership {
 }
 
 /// The same decision as about checkpoints, but of a file that grows: how much of it the attempt wrote does not count.
-fn owner_of(sight: &Sight, file: WrittenFile) -> Option<Owner> {
+fn owner_of(sight: &WriterView, file: WrittenFile) -> Option<Owner> {
     let seen = sight.of(file);
     owner(&Evidence {
         reported: false,

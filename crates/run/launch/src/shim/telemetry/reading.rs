@@ -34,7 +34,6 @@ pub(super) struct Process {
     pub cpu_seconds: f64,
     /// Resident memory, shared memory included.
     pub resident_bytes: u64,
-    /// Its threads.
     pub threads: u64,
     /// Bytes read from and written to disks since its start, if the kernel reports them.
     pub disk_bytes: Option<(u64, u64)>,

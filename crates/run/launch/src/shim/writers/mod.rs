@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use trackway_adopt::{Seen, Sightings, WrittenFile, processor_time};
+use trackway_adopt::{Sightings, WriterEvidence, WrittenFile, processor_time};
 use trackway_core::Clock;
 use trackway_core::boundary::contained;
 use trackway_formats::writers::OthersTime;
@@ -69,14 +69,14 @@ pub(super) struct Writers {
 
 /// What is seen of writers, for another thread.
 #[derive(Clone)]
-pub(super) struct Sight {
+pub(super) struct WriterView {
     seen: Arc<Mutex<Sightings>>,
     has_ended: Arc<AtomicBool>,
 }
 
-impl Sight {
+impl WriterView {
     /// What was seen of the writers of a file that is none of a checkpoint.
-    pub fn of(&self, file: WrittenFile) -> Seen {
+    pub fn of(&self, file: WrittenFile) -> WriterEvidence {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.of(&[file], 0, self.has_ended.load(Ordering::SeqCst))
     }
@@ -121,12 +121,12 @@ impl Writers {
     }
 
     /// The same for another thread.
-    pub fn sight(&self) -> Sight {
-        Sight { seen: Arc::clone(&self.seen), has_ended: Arc::clone(&self.has_ended) }
+    pub fn sight(&self) -> WriterView {
+        WriterView { seen: Arc::clone(&self.seen), has_ended: Arc::clone(&self.has_ended) }
     }
 
     /// What was seen of the writers of these files since a time in nanoseconds since 1970.
-    pub fn of(&self, files: &[WrittenFile], since_ns: i64) -> Seen {
+    pub fn of(&self, files: &[WrittenFile], since_ns: i64) -> WriterEvidence {
         let mut seen = self.lock();
         seen.judges(files);
         seen.of(files, since_ns, self.has_ended.load(Ordering::SeqCst))

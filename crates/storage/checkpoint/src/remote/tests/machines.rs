@@ -39,7 +39,7 @@ fn another_machine_goes_on_from_the_remote() {
     assert_eq!(parents, [(10, None), (20, Some(there[0].number)), (30, Some(there[1].number))]);
 }
 
-/// Proves DESIGN §3.5: machine A reached step 500 and could not hand it over, machine B continued from 300 and
+/// Proves that a dead branch is left: machine A reached step 500 and could not hand it over, machine B continued from 300 and
 /// committed; when A is back its waiting commits are fenced and reported as lost work, and its next attempt continues
 /// from B's, not from its newer and intact ones.
 #[test]

@@ -3,18 +3,13 @@
     python make.py mlflow-folder FOLDER     mlflow 3.17.2, with MLFLOW_ALLOW_FILE_STORE=true
     python make.py mlflow-sqlite FILE       mlflow 3.17.2; kept as FILE.gz
     python make.py wandb FOLDER             wandb 0.31.0, offline
-    python make.py neptune FOLDER           the schema and writer of neptune-ai/neptune-exporter at 8d3f44a (PYTHONPATH=src);
-                                            Neptune's service is gone, so the rows are those its exporters make
 
 TensorBoard's folders are those of `crates/base/formats/tests/vectors/tensorboard`.
 """
 
-import datetime
-import decimal
 import math
 import os
 import sys
-from pathlib import Path
 
 kind, path = sys.argv[1], sys.argv[2]
 
@@ -56,40 +51,9 @@ def wandb_store(folder):
         run.finish(exit_code=i)
 
 
-def neptune_store(folder):
-    import pyarrow as pa
-    from neptune_exporter.model import SCHEMA
-    from neptune_exporter.storage.parquet_writer import ParquetWriter
-
-    writer = ParquetWriter(Path(folder))
-    began = datetime.datetime(2025, 11, 1, 12, tzinfo=datetime.timezone.utc)
-    for number in (1, 2):
-        rows = []
-
-        def row(attribute, kind, **values):
-            rows.append({"project_id": "team/income", "run_id": f"INC-{number}", "attribute_path": attribute,
-                         "attribute_type": kind, **values})
-
-        row("sys/name", "string", string_value=f"trial-{number}")
-        row("sys/owner", "string", string_value="ana")
-        row("sys/creation_time", "datetime", datetime_value=began)
-        row("sys/failed", "bool", bool_value=number == 2)
-        row("sys/tags", "string_set", string_set_value=["search"])
-        row("parameters/lr", "float", float_value=0.1 / number)
-        row("parameters/layers", "int", int_value=2)
-        for step in range(4):
-            row("train/loss", "float_series", float_value=1 / (step + number), step=decimal.Decimal(step),
-                timestamp=began + datetime.timedelta(seconds=step))
-        row("logs/stdout", "string_series", string_value="epoch 1", step=decimal.Decimal(0), timestamp=began)
-        with writer.run_writer("team/income", f"INC-{number}") as run:
-            run.save(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-
-
 if kind == "mlflow-folder":
     mlflow_store(f"file:{os.path.abspath(path)}")
 elif kind == "mlflow-sqlite":
     mlflow_store(f"sqlite:///{os.path.abspath(path)}")
 elif kind == "wandb":
     wandb_store(path)
-elif kind == "neptune":
-    neptune_store(path)

@@ -1,0 +1,260 @@
+//! Free text: `step 100: loss 0.5, lr=1e-3`, `| epoch 3 | ppl 828.95`, `Epoch [1/5], Step [100/600], Loss: 0.35`.
+
+mod numbers;
+mod parts;
+mod places;
+mod results;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod words;
+mod written;
+
+use numbers::{read_number, read_values_before_names};
+use parts::{Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, whose_line};
+pub(super) use parts::{evaluation_heading, heads_best_values, part_before, part_heading};
+use places::{is_place, is_place_of, names_count_of_steps};
+use results::read_value_before_name;
+pub(super) use shown::heads_settings;
+use shown::{shows_object, shows_settings};
+use words::Line;
+
+use super::NAME_BYTES_MAX;
+use super::commas::{self, Comma};
+use super::named::Named;
+use super::names::{self, Meaning};
+use super::tokens::{Decimals, Token, tokens_of};
+use super::tools::{is_of_xgboost, read_beginning, read_espnet};
+
+/// A name below a heading has so many words at most.
+const HEADED_WORDS_MAX: usize = 5;
+
+/// The values of a line of text, with its step; `None` when it is not about training. A line that only says where the
+/// script is has no values. `known`: what a comma in a number is, by the lines before.
+pub(super) fn read_text(printed: &str, known: Option<Comma>) -> Option<Named> {
+    read_line(printed, known, Kind::Whole)
+}
+
+/// What is before a dict in a line: it says where the script is beside any other words.
+pub(super) fn read_before_dict(printed: &str) -> Option<Named> {
+    read_line(printed, None, Kind::BeforeDict)
+}
+
+/// A line that is indented below one with a place and measures, and continues what that one says: its values may have any name, where they have decimals.
+/// Nothing for one with a step or an epoch.
+pub(super) fn read_continued(printed: &str, known: Option<Comma>) -> Option<Named> {
+    let named =
+        read_line(printed, known, Kind::Continued).filter(|named| named.step.or(named.epoch).is_none())?;
+    Some(Named { position: None, total: None, ..named }).filter(Named::has_values)
+}
+
+/// What a text is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A line.
+    Whole,
+    /// One that continues the line above it.
+    Continued,
+    /// The beginning of a line with a dict.
+    BeforeDict,
+}
+
+fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
+    let is_continued = kind == Kind::Continued;
+    if let Some(rest) = printed.strip_prefix("[CV") {
+        return read_fit(rest);
+    }
+    let printed = undecorated(printed);
+    let small = printed.to_lowercase();
+    let mut tokens = tokens_of(&small);
+    let comma = commas::resolve(&mut tokens, known);
+    let line = Line { printed, small: &small, tokens: &tokens, is_continued };
+    let is_drawn = tokens.iter().any(is_block_of_rich);
+    let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
+    let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
+    read_values_before_names(&tokens, &mut named);
+    measured |= read_measure_of_parts(&tokens, &mut named);
+    measured |= read_value_before_name(&tokens, &mut named);
+    let scope = read_numbers(&line, &mut named, &mut measured);
+    match is_continued {
+        true => named.phrases.clear(),
+        false => named.check_phrases(),
+    }
+    named.name_best();
+    if scope.is_judging && named.is_judging() {
+        // How far an evaluation is says nothing about the training.
+        (named.position, named.total) = (None, None);
+    }
+    let episode = named.episode.take().filter(|_| !named.has_place());
+    named.step = named.step.or(episode);
+    named.part_equal_names();
+    named.name_lone_loss();
+    let has_place = named.epoch.is_some() && !named.values.is_empty();
+    if named.plural_step && !has_place && named.meaning() != Some(Meaning::Measure) {
+        named.total_steps = named.total_steps.or(named.step.take());
+    }
+    if shows_settings(&tokens) {
+        return Some(named.into_settings()).filter(|named| named.has_values() || named.total_steps.is_some());
+    }
+    if named.meaning() < Some(Meaning::Measure) && !named.has_place() && shows_object(printed) {
+        return None;
+    }
+    if !measured && may_begin_with_process(&tokens, printed) {
+        return None;
+    }
+    let counts_steps = || names_count_of_steps(&tokens) && has_decimals(&named.values);
+    let about_training =
+        measured || is_continued || counts_steps() || named.step.is_some() || named.epoch.is_some();
+    if !about_training {
+        named.values.clear();
+    }
+    if named.values.is_empty() {
+        let is_before_dict = kind == Kind::BeforeDict && named.has_place();
+        let says_place = |named: &Named| is_before_dict || is_place(named, &tokens);
+        return Some(named).filter(|named| named.total_steps.is_some() || says_place(named));
+    }
+    name_by_head(&mut named, &tokens);
+    named.may_be_continued = !is_drawn && named.has_place() && named.meaning() == Some(Meaning::Measure);
+    Some(named)
+}
+
+/// Takes all numbers of a line, and whether one is a measure; returns what the end of the line belongs to.
+fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> Scope<'l> {
+    let mut scope = Scope::default();
+    let mut trained = Vec::new();
+    for at in 0..line.tokens.len() {
+        scope.enter(line.tokens, at);
+        if scope.is_best && is_place_of(line.tokens, at) {
+            continue;
+        }
+        let known_values = named.values.len();
+        *measured |= read_number(line, at, named);
+        named.values[known_values..].iter_mut().for_each(|(name, _)| scope.complete(name));
+        trained.extend((known_values..named.values.len()).filter(|_| scope.is_of_training));
+    }
+    // Beside the values of an evaluation those of the training have its prefix, too.
+    for at in trained.into_iter().filter(|_| scope.is_judging) {
+        let name = &mut named.values[at].0;
+        if !names::is_of_optimizer(name) {
+            *name = names::prefixed("train", name);
+        }
+    }
+    scope
+}
+
+/// Gives all values the name of what their line is about, by the words that it begins with.
+fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
+    if let Some(prefix) = whose_line(tokens) {
+        named.counts_evaluation |= named.position.is_some() && named.total.is_some();
+        (named.position, named.total) = (None, None);
+        for (name, _) in &mut named.values {
+            *name = names::prefixed(prefix, name);
+        }
+    } else if let Some(head) = head_of_results(tokens) {
+        for (name, _) in &mut named.values {
+            *name = format!("{head}_{name}");
+        }
+    } else if heads_training(tokens) {
+        for (name, _) in &mut named.values {
+            *name = names::prefixed("train", name);
+        }
+    } else if let Some(head) = head_of_scores(tokens, &named.values) {
+        for (name, _) in &mut named.values {
+            *name = format!("{head}_{name}");
+        }
+    }
+}
+
+/// A line below one that only says where the script is, with one value: its name is all the words before it, and may be any with a slash,
+/// `throughput/tokens: 512`, or one of a mean, `Mean episode length: 301`. Of an item of a list, which may show the mean beside the value,
+/// `| > log_mle: 0.5 (0.75)`, it is any name.
+pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Comma>) -> Option<Named> {
+    use Token::{Number, Other};
+    let small = printed.to_lowercase();
+    let mut tokens = tokens_of(&small);
+    let comma = commas::resolve(&mut tokens, known);
+    let is_bullet = |token: &&Token<'_>| is_item && matches!(token, Other('*' | '-' | '|' | '>'));
+    let begin = tokens.iter().take_while(is_bullet).count();
+    let end = match &tokens[..] {
+        [before @ .., Other('('), Number { .. }, Other(')')] if is_item => before.len(),
+        _ => tokens.len(),
+    };
+    let tokens = &tokens[..end];
+    let [before @ .., Other('=' | ':'), Number { decimals, .. }] = tokens.get(begin..)? else { return None };
+    let words: Option<Vec<&str>> = before.iter().map(|token| token.word()).collect();
+    let words = words.filter(|words| (1..=HEADED_WORDS_MAX).contains(&words.len()))?;
+    let is_of_mean = words.len() > 1 && names::is_of_mean(words[0]);
+    let is_any = is_item && *decimals != Decimals::None;
+    let line = Line { printed, small: &small, tokens, is_continued: false };
+    let mut named = Named { comma, ..Named::default() };
+    read_number(&line, end - 1, &mut named);
+    named.phrases.clear();
+    let (_, value) = named.values.pop().or_else(|| single_value(tokens).filter(|_| is_of_mean || is_any))?;
+    let is_named = is_of_mean
+        || is_any
+        || words.iter().any(|word| word.contains('/') || names::meaning_of(word) != Meaning::Any);
+    let last = line.in_camel_case(words[words.len() - 1]).unwrap_or(words[words.len() - 1]);
+    let first = words[..words.len() - 1].iter().map(|word| format!("{word}_"));
+    let name = names::plain(first.collect::<String>() + last);
+    named.values = vec![(name, value)];
+    named.words_before.truncate(1);
+    let fits = |name: &str| name.len() <= NAME_BYTES_MAX && names::may_be_metric(name);
+    Some(named).filter(|named| is_named && fits(&named.values[0].0))
+}
+
+/// Whether two values or more have decimals: they are no counts.
+fn has_decimals(values: &[(String, f64)]) -> bool {
+    values.iter().filter(|(_, value)| value.fract() != 0.0).count() > 1
+}
+
+/// Whether the number in brackets that a line without a measure begins with may be that of a process: `[12345] queue: 0.5`. A round has a tab behind it, or is
+/// aligned to the right: `[   1] obj=0.5`.
+fn may_begin_with_process(tokens: &[Token<'_>], printed: &str) -> bool {
+    use Token::{Number, Other, Word};
+    matches!(tokens, [Other('['), Number { .. }, Other(']'), Word(_), ..])
+        && !printed.contains("]\t")
+        && !printed.starts_with("[ ")
+}
+
+/// The value of a line that ends with one.
+fn single_value(tokens: &[Token<'_>]) -> Option<(String, f64)> {
+    match tokens.last() {
+        Some(Token::Number { value, decimals, .. }) if *decimals != Decimals::Unclear => {
+            Some((String::new(), *value))
+        }
+        _ => None,
+    }
+}
+
+/// A fit of scikit-learn's searches: only what follows the parameters is measured.
+/// `[CV 1/5] END C=0.1, kernel=rbf;, score=(train=0.9, test=0.8) total time= 0.1s`
+fn read_fit(line: &str) -> Option<Named> {
+    let (_, scores) = line.rsplit_once(';')?;
+    let mut named = Named::default();
+    let scores = scores.to_lowercase();
+    let mut tokens = tokens_of(&scores);
+    commas::resolve(&mut tokens, None);
+    let line = Line { printed: &scores, small: &scores, tokens: &tokens, is_continued: false };
+    for at in 0..tokens.len() {
+        read_number(&line, at, &mut named);
+    }
+    for (name, _) in &mut named.values {
+        if matches!(&**name, "train" | "test") {
+            name.push_str("_score");
+        }
+    }
+    Some(named).filter(|named| named.meaning() == Some(Meaning::Measure))
+}
+
+/// A line without rules that touch its words: `---Epoch 3---`.
+fn undecorated(printed: &str) -> &str {
+    let is_rule = |sign: char| matches!(sign, '-' | '_' | '+' | '~');
+    let (behind, before) = (printed.trim_start_matches(is_rule), printed.trim_end_matches(is_rule));
+    let has_rules = printed.len() - behind.len() > 1 && printed.len() - before.len() > 1;
+    if has_rules { printed.trim_matches(is_rule) } else { printed }
+}
+
+/// What Rich draws bars of.
+fn is_block_of_rich(token: &Token<'_>) -> bool {
+    matches!(token, Token::Other('━' | '╸' | '╺'))
+}

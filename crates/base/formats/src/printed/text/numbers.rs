@@ -1,0 +1,245 @@
+//! What each number of a line of text is: a place, a value, or nothing.
+
+use super::super::named::Named;
+use super::super::names::{self, Meaning, Place};
+use super::super::objects;
+use super::super::tokens::{Decimals, Token};
+use super::super::{NAME_BYTES_MAX, VALUES_MAX};
+use super::places::{is_behind_epoch, is_epoch_in_brackets, name_before_place};
+use super::results::name_of_result;
+use super::shown::is_estimator;
+use super::words::{Line, PHRASE_WORDS_MAX, Words};
+use super::written::{
+    TIME_UNITS, Written, changed_to, fraction_of, highest_listed, is_behind_share, is_one_of_so_many,
+    is_time, list_at, second_of, share_before_sign, value_at_step,
+};
+
+/// Larger numbers are no steps.
+const STEP_MAX: f64 = 9e15;
+/// What follows a number in a sentence about it: `accuracy 0.2 is below the limit`.
+const OF_SENTENCES: [&str; 6] = ["is", "was", "below", "exceeds", "exceeded", "fell"];
+
+/// Takes the number at this place with the words before it. Whether it is a measure.
+pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool {
+    let tokens = line.tokens;
+    let Token::Number { value, whole, share, decimals } = tokens[at] else { return false };
+    let listed = highest_listed(tokens, at);
+    let of = fraction_of(tokens, at).filter(|_| listed.is_none());
+    if at > 0 && tokens[at - 1] == Token::Other('/') {
+        return false;
+    }
+    if is_epoch_in_brackets(tokens, at) {
+        named.epoch = named.epoch.or(whole);
+        return false;
+    }
+    let name = name_before_place(tokens, at, decimals).or_else(|| name_at_rank(tokens, at));
+    if let Some(name) = name.or_else(|| name_of_result(line, at)) {
+        let share = share.filter(|_| names::is_share(&name));
+        named.take_value(name, share.unwrap_or(value), "");
+        return true;
+    }
+    let Some(words) = Words::before(tokens, at) else {
+        // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
+        let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
+        if of.is_some() && named.step.is_none() && !is_rate && !is_behind_share(tokens, at) {
+            (named.position, named.total) = (whole, of);
+            named.is_place_in_epoch = is_behind_epoch(tokens, at);
+        }
+        return false;
+    };
+    if let Some(name) = words.measure_per().filter(|name| name.len() <= NAME_BYTES_MAX) {
+        named.take_value(name, value, "");
+        return true;
+    }
+    if let Some((names, second)) = words.joined_names().zip(second_of(tokens, at)) {
+        for (name, value) in names.into_iter().zip([value, second]) {
+            named.take_value(name, value, "");
+        }
+        return true;
+    }
+    match names::place_of(&words.words, &words.name) {
+        Some(_) if words.is_listed => {}
+        Some(Place::Step) if listed.is_some() => named.take_step(listed, None),
+        Some(Place::Step) if words.is_after_nan => {}
+        // Several lines have it: it is none that begins again.
+        Some(Place::Step) if decimals == Decimals::Scaled && of.is_none() && !words.is_plural() => {
+            named.take_step_of_training(whole);
+        }
+        Some(Place::Step) if whole.is_none() && of.is_none() => {
+            // `step: 1.00e+01`
+            let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
+            named.take_step(Some(value as u64).filter(|_| is_whole), None);
+        }
+        Some(Place::Step) if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
+        Some(Place::Step) => {
+            named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
+            if of.is_none() && named.step.is_some() && !words.is_plural() {
+                named.take_further_step(whole);
+            }
+            named.take_step(whole, of);
+        }
+        Some(Place::Epoch) => {
+            named.epoch = named.epoch.or(whole);
+            named.part_of_epoch =
+                named.part_of_epoch.or(Some(value).filter(|epoch| objects::is_part(*epoch)));
+            named.epoch_counted_from_one |= of.is_some() || is_one_of_so_many(tokens, at);
+        }
+        Some(Place::Total) if words.name == "max_iter" && is_estimator(line.printed) => {}
+        Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
+        Some(Place::Count) => {}
+        None => {
+            let written = changed_to(tokens, at).unwrap_or(Written {
+                value,
+                whole,
+                share,
+                of,
+                decimals,
+                is_listed: listed.is_some(),
+            });
+            return read_value(line, at, &words, written, named);
+        }
+    }
+    false
+}
+
+fn read_value(
+    line: &Line<'_>,
+    at: usize,
+    words: &Words<'_>,
+    Written { value, whole, share, of, decimals, is_listed }: Written,
+    named: &mut Named,
+) -> bool {
+    let (tokens, name) = (line.tokens, &words.name);
+    let is_batch = matches!(
+        &**name,
+        "batch" | "batches" | "train_batch" | "training_batch" | "minibatch" | "mini-batch"
+    );
+    if is_batch && named.position.is_none() {
+        (named.position, named.total, named.counts_batches) = (whole, of, true);
+        named.is_place_in_epoch = of.is_some();
+        return false;
+    }
+    if name == "episode" {
+        named.episode = named.episode.or(whole);
+        return false;
+    }
+    // `Train: 0 [100/5004 (2%)] Loss: 6.9`
+    if matches!(&**name, "train" | "training") && tokens.get(at + 1) == Some(&Token::Other('[')) {
+        named.epoch = named.epoch.or(whole);
+        return false;
+    }
+    if of.is_some() && named.step.is_none() && tokens.get(at + 3) != Some(&Token::Word("correct")) {
+        // `Train [60/109] loss 0.5`, `train: 12/130 loss 0.5`
+        if matches!(&**name, "train" | "training") {
+            if named.position.is_none() {
+                (named.position, named.total) = (whole, of);
+            }
+            return false;
+        }
+        // How far an evaluation is.
+        if names::whose_line(name).is_some() {
+            named.counts_evaluation = true;
+            return false;
+        }
+    }
+    // `bsz: 3500/3250/64` is a list.
+    if (decimals == Decimals::Unclear && of.is_none()) || is_listed || is_time(tokens, at) {
+        return false;
+    }
+    let printed_name = line.name_in_camel_case(words);
+    let has_measure = names::meaning_of(name) != Meaning::Any || printed_name.is_some();
+    let is_count = whole.is_some() && share.is_none() && names::needs_decimals(name);
+    let measure = has_measure && !is_count && !words.is_after_from;
+    // Only in `name=value` and `name: value` may any word be a name, and only a single one.
+    let is_sentence = matches!(tokens.get(at + 1), Some(Token::Word(word)) if OF_SENTENCES.contains(word));
+    let is_name = (measure && !is_sentence)
+        || (words.is_alone && (words.is_assigned || words.is_field(tokens, at)))
+        || (decimals == Decimals::Point && words.is_of_pairs(tokens, at));
+    let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
+    if !is_name && fits && of.is_none() {
+        // `epoch 1 | train 0.5 | val 0.25`
+        let is_part = words.words.len() == 1
+            && names::part_of_data(name).is_some()
+            && words.is_between_signs(tokens, at);
+        let is_value = is_part || (words.is_beside_measure(line, at) && names::may_be_metric(name));
+        if is_value && decimals == Decimals::Point {
+            named.take_phrase(name.clone(), value);
+            return false;
+        }
+        // A whole number is a count: `consumed samples: 25600`.
+        let is_count = |phrase: &str| decimals == Decimals::None && names::meaning_of(phrase) == Meaning::Any;
+        let phrase = words.phrase().filter(|phrase| phrase.len() <= NAME_BYTES_MAX && !is_count(phrase));
+        if let Some(phrase) = phrase.filter(|_| names::may_be_metric(name)) {
+            named.take_phrase(phrase, value);
+        }
+        return false;
+    }
+    // A whole number below a line with measures is a setting or a count.
+    let is_unclear = line.is_continued && decimals == Decimals::None && !has_measure;
+    if !is_name || !fits || is_unclear || !names::may_be_metric(name) {
+        return false;
+    }
+    let part = whole.map_or(value, |whole| whole as f64);
+    let fraction = of.filter(|of| *of > 0).map(|of| part / of as f64);
+    let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
+    let name = printed_name.unwrap_or_else(|| name.clone());
+    let word_before = words.before_name().unwrap_or_default();
+    if let Some(value) = value_at_step(tokens, at).filter(|_| name.contains("loss") && named.step.is_none()) {
+        // `Train loss 100 0.5`, `Validation loss 100: 0.5`
+        named.step = whole;
+        named.take_value(name, value, word_before);
+        return measure;
+    }
+    match list_at(tokens, at) {
+        Some(_) if names::meaning_of(&name) != Meaning::Measure => return false,
+        Some(list) => {
+            for (place, value) in list.into_iter().enumerate().take(VALUES_MAX - named.values.len()) {
+                named.take_value(format!("{name}_{place}"), value, word_before);
+            }
+        }
+        None => named.take_value(name, fraction.or(share).unwrap_or(value), word_before),
+    }
+    measure
+}
+
+/// The name of a measure at a rank: `precision @ 1 = 0.86`.
+fn name_at_rank(tokens: &[Token<'_>], at: usize) -> Option<String> {
+    use Token::{Number, Other, Word};
+    let [.., Word(name), Other('@'), Number { whole: Some(rank), .. }, Other('=' | ':')] = &tokens[..at]
+    else {
+        return None;
+    };
+    let is_measure = names::meaning_of(name) != Meaning::Any && name.len() <= NAME_BYTES_MAX;
+    is_measure.then(|| format!("{name}@{rank}"))
+}
+
+/// Takes values that precede their names, where two parts of the line or more have that form and one of them is a measure:
+/// `4.25 avg loss, 0.001 rate`.
+pub(super) fn read_values_before_names(tokens: &[Token<'_>], named: &mut Named) {
+    let is_separator = |token: &Token<'_>| matches!(token, Token::Other(',' | ';' | '|'));
+    if !tokens.iter().any(is_separator) {
+        return;
+    }
+    let mut found = Vec::new();
+    for part in tokens.split(is_separator).take(VALUES_MAX) {
+        let [Token::Number { value, decimals: Decimals::Point, .. }, words @ ..] = part else { continue };
+        let words: Option<Vec<&str>> = words.iter().map(Token::word).collect();
+        let words = words.filter(|words| (1..=PHRASE_WORDS_MAX).contains(&words.len()));
+        let is_name = |words: &Vec<&str>| {
+            !TIME_UNITS.contains(&words[0])
+                && !words.iter().any(|word| names::is_linking(word) || word.contains('/'))
+        };
+        if let Some(words) = words.filter(is_name) {
+            found.push((words.join("_"), *value));
+        }
+    }
+    let is_measured = found.iter().any(|(name, _)| names::meaning_of(name) == Meaning::Measure);
+    if found.len() < 2 || !is_measured {
+        return;
+    }
+    for (name, value) in found.into_iter().filter(|(name, _)| name.len() <= NAME_BYTES_MAX) {
+        if names::may_be_metric(&name) {
+            named.take_phrase(names::plain(name), value);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The words before a number in a line of text.
+
+use super::super::names::{self, Meaning, Place, is_training};
+use super::super::tokens::{Decimals, Token};
+use super::written::{TIME_UNITS, list_at};
+
+/// So many words before a number are looked at.
+pub(super) const WORDS_MAX: usize = 6;
+/// A name of several words without a measure at its end has so many at most.
+pub(super) const PHRASE_WORDS_MAX: usize = 5;
+/// Names and values that alternate are so many words and numbers at most.
+const PAIRS_MAX: usize = 96;
+
+/// A line as it was printed, in small letters, and its words and numbers.
+pub(super) struct Line<'l> {
+    pub printed: &'l str,
+    pub small: &'l str,
+    pub tokens: &'l [Token<'l>],
+    /// It is indented below a line that has the place and measures of what it says.
+    pub is_continued: bool,
+}
+
+impl Line<'_> {
+    /// The two words in small letters that a name of two makes where its second begins with a capital: `best test` of `bestTest`.
+    pub fn words_of_camel_case(&self, word: &str) -> Option<String> {
+        let printed = self.as_printed(word)?;
+        let at = 1 + printed.bytes().skip(1).position(|letter| letter.is_ascii_uppercase())?;
+        let (first, second) = printed.split_at_checked(at)?;
+        Some(format!("{} {}", first.to_ascii_lowercase(), second.to_ascii_lowercase()))
+    }
+
+    /// A word of the line as it was printed.
+    fn as_printed(&self, word: &str) -> Option<&str> {
+        let at = (word.as_ptr() as usize).checked_sub(self.small.as_ptr() as usize)?;
+        self.printed.get(at..at + word.len()).filter(|printed| printed.eq_ignore_ascii_case(word))
+    }
+
+    /// The name as it was printed, where only the cases of its letters show the measure in it.
+    pub fn name_in_camel_case(&self, words: &Words<'_>) -> Option<String> {
+        let word = words.words.last().filter(|word| word.contains('/'))?;
+        let before = words.name.strip_suffix(word)?;
+        self.in_camel_case(word).map(|printed| format!("{before}{printed}"))
+    }
+
+    /// A word of the line as it was printed, if it has a measure then and has none in small letters.
+    pub fn in_camel_case(&self, word: &str) -> Option<&str> {
+        let printed = self.as_printed(word)?;
+        let is_new = names::meaning_of(word) == Meaning::Any && names::has_measure_in_camel_case(printed);
+        is_new.then_some(printed)
+    }
+}
+
+/// The words right before a number.
+pub(super) struct Words<'a> {
+    pub words: Vec<&'a str>,
+    /// The name that they make.
+    pub name: String,
+    /// `=` or `:` is between them and the number.
+    pub is_assigned: bool,
+    /// All of them are in the name.
+    pub is_alone: bool,
+    /// How many words are before the name.
+    pub left: usize,
+    /// `from score 0.5` is a sentence.
+    pub is_after_from: bool,
+    /// `nan iterations: 0` is a count.
+    pub is_after_nan: bool,
+    /// The number is the first of a list behind a sign: `loss: [0.5, 0.25]`.
+    pub is_listed: bool,
+    /// The last word in the parentheses behind the name.
+    pub explanation: Option<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub fn before(tokens: &[Token<'a>], at: usize) -> Option<Self> {
+        use Token::Other;
+        let mut end = at;
+        let sign = |at: usize| if at > 0 { tokens[at - 1] } else { Other(' ') };
+        let mut is_equals = sign(end) == Other('=');
+        let mut is_assigned = is_equals || sign(end) == Other(':');
+        let is_abbreviation = end > 1 && tokens[end - 2..end] == [Token::Word("l.r"), Other('.')];
+        if is_abbreviation || matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
+            end -= 1;
+        }
+        // `step#: 30`
+        if end < at && end > 1 && sign(end) == Other('#') && is_assigned {
+            end -= 1;
+        }
+        let explained = explained_measure(&tokens[..end]).filter(|_| is_assigned || end == at);
+        if let Some((begin, _)) = explained {
+            (end, is_equals) = (begin, false);
+        }
+        let explanation = explained.map(|(_, word)| word);
+        // `lr=[1e-05]`, `Epoch: [3]`
+        let is_listed = end < at && matches!(sign(end), Other('=' | ':')) && list_at(tokens, at).is_some();
+        let in_brackets = end < at && is_alone_in_brackets(tokens, at);
+        if (in_brackets || is_listed) && matches!(sign(end), Other('=' | ':')) {
+            (is_equals, is_assigned) = (sign(end) == Other('='), true);
+            end -= 1;
+        }
+        let mut begin = end;
+        while begin > 0 && end - begin < WORDS_MAX && matches!(tokens[begin - 1], Token::Word(_)) {
+            begin -= 1;
+        }
+        let word = |token: &Token<'a>| match token {
+            Token::Word(word) => Some(*word),
+            _ => None,
+        };
+        let mut words: Vec<&str> = tokens[begin..end].iter().filter_map(word).collect();
+        if end == at && states_measure(&words, tokens[at]) {
+            words.pop();
+        }
+        let (mut name, mut left) = names::joined(&words, is_equals)?;
+        if let Some(part) =
+            left.checked_sub(1).map(|last| words[last]).filter(|part| names::is_part_of(part, &name))
+        {
+            name = format!("{part}_{name}");
+            left -= 1;
+        }
+        // `loss train: 0.5`
+        if let Some(measure) = left.checked_sub(1).map(|last| words[last]).filter(|_| {
+            is_assigned && !is_equals && (is_training(&name) || names::whose_line(&name).is_some())
+        }) && names::meaning_of(measure) == Meaning::Measure
+        {
+            name = format!("{measure}_{name}");
+            left -= 1;
+        }
+        // `loss (valid): 0.5`
+        if let Some(part) = explanation.and_then(names::part_of_data) {
+            name = names::prefixed(part.unwrap_or("train"), &name);
+        }
+        let from = words.len() > 1 && words[words.len() - 2] == "from";
+        let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
+        Some(Self {
+            words,
+            name,
+            is_assigned,
+            is_alone: left == 0,
+            left,
+            is_after_from: from,
+            is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
+            is_listed,
+            explanation,
+        })
+    }
+
+    /// Whether the word and the number alone are between two signs in a line that has a measure, `| loss 0.5 | ce 0.25 |`, or continues one that has.
+    /// A duration, `ms/batch`, does not count, and between commas a plain word may be one of a sentence: `loss 0.5, kept 1.5, tokens/s 2.5`.
+    pub fn is_beside_measure(&self, line: &Line<'_>, at: usize) -> bool {
+        if self.words.len() != 1 || !self.is_between_signs(line.tokens, at) || names::is_linking(&self.name) {
+            return false;
+        }
+        let is_measure =
+            |token: &Token<'_>| token.word().is_some_and(|word| names::meaning_of(word) == Meaning::Measure);
+        let is_plain_word = self.name.chars().all(char::is_alphabetic);
+        let is_duration = self.name.split_once('/').is_some_and(|(unit, _)| TIME_UNITS.contains(&unit));
+        !is_duration
+            && (!is_plain_word || self.is_beside_bar(line.tokens, at))
+            && (line.is_continued || line.tokens.iter().any(is_measure))
+    }
+
+    /// The name that all the words before the sign make, whatever they are: `Gen Loss Total : 1.25`, `Logit Scale: 14.25`. Those of a sentence make none.
+    pub fn phrase(&self) -> Option<String> {
+        let is_name =
+            self.is_assigned && !self.is_listed && (2..=PHRASE_WORDS_MAX).contains(&self.words.len());
+        let is_other = |word: &&str| names::is_linking(word) || *word == "time";
+        (is_name && !self.words.iter().any(is_other)).then(|| self.words.join("_"))
+    }
+
+    /// Whether the word and the number are alone between two signs, or a sign and an end of the line.
+    pub fn is_between_signs(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        let is_sign = |token: Option<&Token<'_>>| matches!(token, None | Some(Token::Other('|' | ',' | ';')));
+        let before = at.checked_sub(self.words.len() + 1).map(|before| &tokens[before]);
+        is_sign(before) && is_sign(tokens.get(at + 1))
+    }
+
+    fn is_beside_bar(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        let is_bar = |token: Option<&Token<'_>>| token == Some(&Token::Other('|'));
+        is_bar(at.checked_sub(self.words.len() + 1).map(|before| &tokens[before]))
+            || is_bar(tokens.get(at + 1))
+    }
+
+    /// `: Cost 8.75 :`, as Marian separates its fields.
+    pub fn is_field(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        let is_colon = |at: Option<usize>| at.and_then(|at| tokens.get(at)) == Some(&Token::Other(':'));
+        // Marian multiplies a cost by the number of labels.
+        let is_end = is_colon(Some(at + 1)) || tokens.get(at + 1) == Some(&Token::Other('*'));
+        self.words.len() == 1 && is_colon(at.checked_sub(2)) && is_end
+    }
+
+    /// Whether names and values alternate here from one sign to another or to the ends of the line, two pairs at least of which one has a measure or is a
+    /// step: `L1 0.04 PSNR 23.1`. Of a number with a unit nothing is read there.
+    pub fn is_of_pairs(&self, tokens: &[Token<'_>], at: usize) -> bool {
+        use Token::{Number, Other, Word};
+        if self.words.len() != 1 || names::is_linking(&self.name) {
+            return false;
+        }
+        let belongs = |token: &&Token<'_>| matches!(token, Word(_) | Number { .. } | Other('0'..='9'));
+        let begin = at - tokens[..at].iter().rev().take(PAIRS_MAX).take_while(belongs).count();
+        let end = at + tokens[at..].iter().take(PAIRS_MAX).take_while(belongs).count();
+        let is_end = |token: Option<&Token<'_>>| {
+            matches!(token, None | Some(Other('|' | ',' | ';' | ':' | '[' | ']' | '(' | ')' | '-')))
+        };
+        if !is_end(begin.checked_sub(1).map(|before| &tokens[before])) || !is_end(tokens.get(end)) {
+            return false;
+        }
+        let (mut rest, mut pairs, mut is_about_training) = (&tokens[begin..end], 0, false);
+        while let [Word(name), behind @ ..] = rest {
+            let values = behind.iter().take_while(|token| token.word().is_none()).count();
+            if values == 0 {
+                return false;
+            }
+            let is_step = names::place_of(&[*name], name) == Some(Place::Step);
+            is_about_training |= is_step || names::meaning_of(name) == Meaning::Measure;
+            (rest, pairs) = (&behind[values..], pairs + 1);
+        }
+        rest.is_empty() && pairs > 1 && is_about_training
+    }
+
+    /// The word that distinguishes the name from another one: what explains it, or the word before it.
+    pub fn before_name(&self) -> Option<&'a str> {
+        self.explanation.or_else(|| self.left.checked_sub(1).map(|last| self.words[last]))
+    }
+
+    /// The name of a measure for each of something: `Average return per training episode: 20.5`.
+    pub fn measure_per(&self) -> Option<String> {
+        if !self.is_assigned {
+            return None;
+        }
+        let per = self.words.iter().position(|word| *word == "per")?;
+        let measure = self.words[..per].last()?;
+        let is_measure = names::meaning_of(measure) == Meaning::Measure && per + 1 < self.words.len();
+        is_measure.then(|| names::plain(self.words.join("_")))
+    }
+
+    /// The names of two values behind words that join them: `mean/median reward 1.5/1.0`.
+    pub fn joined_names(&self) -> Option<[String; 2]> {
+        let measure = self.words.last()?;
+        let (first, second) = names::joined_names(self.words.iter().rev().nth(1)?)?;
+        let is_measure = names::meaning_of(measure) == Meaning::Measure;
+        is_measure.then(|| [first, second].map(|word| names::plain(format!("{word}_{measure}"))))
+    }
+
+    /// `global_step`, `global step`, `num_updates`, `num timesteps`: not the step of an epoch.
+    pub fn is_of_training(&self) -> bool {
+        let last = self.words.last().copied().unwrap_or_default();
+        names::is_number_of_step(last)
+            || matches!(self.words[..], [.., "num", "timesteps"])
+            || last.starts_with("global_")
+            || self.words.iter().rev().nth(1) == Some(&"global")
+    }
+
+    pub fn is_plural(&self) -> bool {
+        self.words.last().is_some_and(|word| names::is_plural(word))
+    }
+}
+
+/// Whether the number is the only one in brackets, as of a list or a tuple with one value: `[3]`, `(0.0002,)`.
+fn is_alone_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
+    use Token::Other;
+    matches!(
+        (at.checked_sub(1).map(|before| tokens[before]), &tokens[at + 1..]),
+        (Some(Other('[')), [Other(']'), ..] | [Other(','), Other(']'), ..])
+            | (Some(Other('(')), [Other(')'), ..] | [Other(','), Other(')'), ..])
+    )
+}
+
+/// Whether words before a number are a measure and the verb of a sentence about it: `learning rate is 0.001`, `Updating learning rate to 0.0001`.
+fn states_measure(words: &[&str], number: Token<'_>) -> bool {
+    let [before @ .., verb @ ("is" | "was" | "to")] = words else { return false };
+    // `Loss is nan, stopping training` is a reason; the loss was printed before, if it is a metric.
+    let is_reason = matches!(number, Token::Number { value, .. } if !value.is_finite());
+    let is_whole = matches!(number, Token::Number { decimals: Decimals::None, share: None, value, .. } if value.fract() == 0.0);
+    names::joined(before, false).is_some_and(|(name, _)| match *verb {
+        "to" => name == "learning_rate",
+        _ => names::meaning_of(&name) != Meaning::Any && !is_whole && !is_reason,
+    })
+}
+
+/// Where the parentheses begin that explain the measure before them, and their last word: `mean average precision (mAP@0.50)`, `f1 (micro avg)`.
+fn explained_measure<'a>(tokens: &[Token<'a>]) -> Option<(usize, &'a str)> {
+    use Token::{Other, Word};
+    let (before, explanation) = match tokens {
+        [before @ .., Other('('), Word(explanation), Other(')')]
+        | [before @ .., Other('('), Word(_), Word(explanation), Other(')')] => (before, *explanation),
+        _ => return None,
+    };
+    let [others @ .., Word(measure)] = before else { return None };
+    let is_measure = match names::meaning_of(measure) {
+        Meaning::Measure => true,
+        Meaning::Setting => matches!(others.last(), Some(Word(_))),
+        Meaning::Any => false,
+    };
+    is_measure.then_some((before.len(), explanation))
+}
