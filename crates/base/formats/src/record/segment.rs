@@ -40,7 +40,6 @@ pub struct MetricPoint<'a, S = Step> {
     pub step: S,
     /// The number of its frame in the segment: the order that does not depend on a clock.
     pub sequence: u32,
-    /// The metric.
     pub name: Cow<'a, str>,
     /// The number of that name in the segment.
     pub name_id: NameId,
