@@ -40,7 +40,7 @@ test-python: module ## the tests of the Python package (FRAMEWORKS=main: with th
 	$(PYTHON_VENV)/bin/ruff check --no-cache crates/edges/python/python crates/edges/python/tests
 	$(PYTHON_VENV)/bin/python scripts/check_types.py
 	PATH="$$(realpath $${CARGO_TARGET_DIR:-target})/debug:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} scripts/count_skips.sh python $(PYTHON_VENV)/bin/python -m pytest -q crates/edges/python/tests
-	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) scripts/count_skips.sh frameworks $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
+	$(if $(FRAMEWORKS),PATH="$(abspath $(PYTHON_VENV))/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) scripts/count_skips.sh frameworks $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
 
 test-frameworks: ## the tests of the Python package with all frameworks, JAX and Lightning among them
 	$(MAKE) test-python FRAMEWORKS=1
