@@ -391,7 +391,7 @@ fn missing_ranks_are_named() {
     assert_eq!(world.view().epoch(), Some(2), "only rank 0 claims");
 }
 
-/// Proves exclusion for groups while both write: after the claim of a newer group there is no commit of the old one, every
+/// Proves exclusion for groups while both write: after the claim of a newer group the old one commits nothing, every
 /// rank of the old one is stopped, and the new one resumes and saves undisturbed.
 #[test]
 fn a_zombie_group_is_fenced() {
