@@ -52,7 +52,7 @@ test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks
 
 test-readers: $(PYTHON_VENV)/duckdb ## generated tables of hard values, read as DuckDB and pandas read them or with a note (TRACKWAY_READERS_SEED=1)
 	$(CARGO) build --locked --bin trackway
-	$(PYTHON_VENV)/bin/python crates/science/data/samples/compare_readers.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_READERS_SEED:-1}
+	$(PYTHON_VENV)/bin/python crates/science/tables/samples/compare_readers.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_READERS_SEED:-1}
 
 test-adopted: $(PYTHON_VENV)/catboost ## trainings of installed frameworks that are killed at random under `trackway run`
 	$(CARGO) build --locked --bin trackway
@@ -73,17 +73,17 @@ module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and 
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
 
 wheel: $(PYTHON_VENV)/ready ## the wheel for users into dist/: the command `trackway` and the module `trackway` (WHEEL_PROFILE=dev: without optimization)
-	MATURIN=$(PYTHON_VENV)/bin/maturin WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+	MATURIN=$(PYTHON_VENV)/bin/maturin WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/package/wheel.sh
 	$(PYTHON_VENV)/bin/twine check --strict dist/trackway-*.whl
 
 wheel-manylinux: $(PYTHON_VENV)/zig ## the same for systems with glibc 2.28 or newer, such as RHEL 8, linked by zig
-	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-gnu WHEEL_GLIBC=2.28 WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-gnu WHEEL_GLIBC=2.28 WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/package/wheel.sh
 
 wheel-musl: $(PYTHON_VENV)/zig ## the wheel for systems with musl, such as Alpine, into dist-musl/ (needs: rustup target add x86_64-unknown-linux-musl)
-	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-musl DIST=dist-musl WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-musl DIST=dist-musl WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/package/wheel.sh
 
 test-start-musl: wheel-musl ## the session of README.md with that wheel, in a Python that is built against musl (needs musl-tools, deb-src)
-	scripts/musl_python.sh $(PYTHON_VENV)/musl
+	scripts/package/musl_python.sh $(PYTHON_VENV)/musl
 	$(PYTHON_VENV)/musl/bin/python3 scripts/check_start.py README.md dist-musl
 
 test-start: wheel ## the wheel in an empty environment without Rust: the session of README.md, its output compared
@@ -97,10 +97,10 @@ install: build ## the release binary into $(PREFIX)/bin
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway
 
 build: ## the release binary
-	CARGO=$(CARGO) scripts/release.sh
+	CARGO=$(CARGO) scripts/package/release.sh
 
 agent: ## the static agent (the shim alone) into dist/, its size checked, a script run under it
-	scripts/agent.sh
+	scripts/package/agent.sh
 
 venv: $(VENV)/ready ## the Python environment of the tests
 
@@ -140,7 +140,7 @@ $(VENV)/moto: $(VENV)/ready
 	@touch $@
 
 mutants: ## 100,000 damaged files of each format of tables, event files and other tools' stores: no panic (MUTANTS=1000 for fewer)
-	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-data -p trackway-formats -p trackway-ledger --lib -- mutants --nocapture
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-tables -p trackway-formats -p trackway-ledger --lib -- mutants --nocapture
 
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh

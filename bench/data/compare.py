@@ -3,7 +3,7 @@
 
 Usage: bench/data/compare.py FOLDER --ours PATH/profile [--rounds 3]
 
-FOLDER is what `generate.py` wrote; `--ours` is `cargo build --release -p trackway-data --example profile`. Each runs
+FOLDER is what `generate.py` wrote; `--ours` is `cargo build --release -p trackway-tables --example profile`. Each runs
 in a separate process; they take turns, so that whatever else the machine does meets all of them. Wall time, the
 processor time of all cores (which other load disturbs less), and the largest resident memory are of that process.
 """

@@ -1,6 +1,6 @@
 """Trains small PyTorch models for real, healthy and with faults, on the wall clock, and runs the detectors on them.
 
-    cargo build --release -p trackway-tower --example detect_stream
+    cargo build --release -p trackway-rules --example detect_stream
     python bench/detect/torch_runs.py target/release/examples/detect_stream [RUNS_PER_FAULT]
 
 It needs PyTorch (the CPU is enough). The figures that count are those of `detector_score`, which trains thousands of times more steps;

@@ -5,12 +5,13 @@
 use std::fs;
 use std::path::Path;
 
+use trackway_tables::ReadContext;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::profile::Profile;
+use trackway_tables::read::Source;
+use trackway_tables::{DataError, DataSpec};
+
 use libfuzzer_sys::fuzz_target;
-use trackway_data::ReadContext;
-use trackway_data::pass::UNWATCHED;
-use trackway_data::profile::Profile;
-use trackway_data::read::Source;
-use trackway_data::{DataError, DataSpec};
 
 /// The smallest file: magic bytes, an empty footer's length.
 const LENGTH_MIN: usize = 12;

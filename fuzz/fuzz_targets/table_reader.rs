@@ -6,12 +6,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use trackway_tables::limits::Limits;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::profile::Profile;
+use trackway_tables::read::{ByteSource, RemoteFile, RemoteFiles, Source};
+use trackway_tables::{DataSpec, DecimalMark, ReadContext};
+
 use libfuzzer_sys::fuzz_target;
-use trackway_data::limits::Limits;
-use trackway_data::pass::UNWATCHED;
-use trackway_data::profile::Profile;
-use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source};
-use trackway_data::{DataSpec, DecimalMark, ReadContext};
 
 /// The same bytes under any URL.
 struct InMemory(Arc<Vec<u8>>);

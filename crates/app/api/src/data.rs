@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::Column;
 use trackway_data::clean::Account;
 use trackway_data::drift::DriftReport;
 use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::join::as_of::AsOfReport;
 use trackway_data::media::MediaChecks;
-use trackway_data::profile::ColumnSummary;
-use trackway_data::read::{Place, ReadNote, Rejects};
 use trackway_data::snapshot::{BytesFault, KeptBytes, NamedSnapshot, SnapshotDiff};
 use trackway_data::split::{SplitMethod, SplitProof};
+use trackway_tables::Column;
+use trackway_tables::profile::ColumnSummary;
+use trackway_tables::read::{Place, ReadNote, Rejects};
 
 /// A profile of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use trackway_api::catalogue::{DOCUMENTS, Entry, Shape};
-use trackway_api::page;
+use trackway_api::contract::catalogue::{DOCUMENTS, Entry, Shape};
+use trackway_api::contract::page;
 
 use validate::faults;
 

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-pub use trackway_tower::classify::{ActionKind, OwnAction};
+pub use trackway_rules::classify::{ActionKind, OwnAction};
 
 use trackway_formats::layout::AttemptLayout;
 

@@ -1,11 +1,11 @@
 //! What a run may spend: the limits of its retries, and what is spent of them.
 
-use trackway_api::watch::Budget;
+use trackway_api::runs::watch::Budget;
 use trackway_core::{RunId, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::RunRow;
-use trackway_tower::RetryPolicy;
-use trackway_tower::decide::{AttemptBudget, Spent, SpentBudget};
+use trackway_rules::RetryPolicy;
+use trackway_rules::decide::{AttemptBudget, Spent, SpentBudget};
 
 use crate::Context;
 use crate::error::AppError;
@@ -79,7 +79,7 @@ pub(crate) fn storage_budget(run: &RunRow) -> Result<AttemptBudget, AppError> {
     Ok(policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure))
 }
 
-/// The run file's `[retry]` in tower's terms; what it leaves out keeps tower's defaults.
+/// The run file's `[retry]` in the terms of the rules; what it leaves out keeps their defaults.
 #[must_use]
 pub fn policy_of(section: &RetrySection) -> RetryPolicy {
     let mut policy = RetryPolicy {

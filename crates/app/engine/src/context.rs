@@ -1,22 +1,26 @@
-//! What every use case needs, in one value.
+//! What every use case needs, in one value: what its process shares between requests, and what the request owns.
 
+use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trackway_core::{Clock, Ids};
-use trackway_data::ReadContext;
+use trackway_formats::queue::QueueName;
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_records::LiveRecords;
 use trackway_redact::Redactor;
-use trackway_system::{Cancel, SystemClock, SystemIds};
+use trackway_system::{SystemClock, SystemIds};
+use trackway_tables::ReadContext;
 
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
 use crate::launchers::Launchers;
 use crate::ledger_state;
-use crate::patience::Patience;
+use crate::patience::{Outage, Patience};
+use crate::request::{Actor, Request};
 
 /// How long a wait sleeps before it looks for a request to stop.
 const WAIT_TURN: Duration = Duration::from_millis(50);
@@ -31,12 +35,12 @@ pub struct Dependencies {
     pub launchers: Vec<Arc<dyn Launcher>>,
     /// The program that runs `__shim` and `score`.
     pub binary: PathBuf,
-    /// What ends the use cases.
-    pub cancel: Cancel,
     /// How data is read: the limits, and what reads URLs.
     pub read_context: ReadContext,
     /// The address that notifications are sent to, unless a run file names another one.
     pub webhook: Option<String>,
+    /// How many runs of each queue run at once; of others one.
+    pub queues: BTreeMap<QueueName, u32>,
 }
 
 impl Dependencies {
@@ -48,21 +52,21 @@ impl Dependencies {
             ids: Arc::new(SystemIds),
             launchers: vec![Arc::new(LocalLauncher::new(binary.clone()))],
             binary,
-            cancel: Cancel::default(),
             read_context: ReadContext::default(),
             webhook: None,
+            queues: BTreeMap::new(),
         }
     }
 }
 
-/// Everything a use case needs.
-pub struct Context {
+/// What the requests of a process share.
+pub struct Shared {
     /// Where the state is.
     pub home: Home,
     pub(crate) ledger: Ledger,
     /// The records of attempts that are not sealed, as far as searches read them.
     pub live_records: LiveRecords,
-    pub(crate) patience: Patience,
+    pub(crate) outage: Mutex<Outage>,
     pub(crate) launchers: Launchers,
     /// This program, which runs `__shim` and `score`.
     pub binary: PathBuf,
@@ -72,15 +76,47 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     /// New ids.
     pub ids: Arc<dyn Ids>,
-    /// What ends its use cases.
-    pub cancel: Cancel,
     /// How data is read.
     pub read_context: ReadContext,
     /// The address that notifications are sent to, unless a run file names another one.
     pub webhook: Option<String>,
+    /// How many runs of each queue run at once; of others one.
+    pub queues: BTreeMap<QueueName, u32>,
+}
+
+/// Everything a use case needs, for one request.
+pub struct Context {
+    shared: Arc<Shared>,
+    /// What this request owns.
+    pub request: Request,
+    pub(crate) patience: Patience,
+}
+
+impl Deref for Context {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 impl Context {
+    /// Another request in the same home, beside this one.
+    #[must_use]
+    pub fn beside(&self, request: Request) -> Self {
+        Self { shared: Arc::clone(&self.shared), request, patience: Patience::default() }
+    }
+
+    /// This request by the name that its user gave; without one by the same actor.
+    #[must_use]
+    pub fn acting_as(&self, named: Option<&str>) -> Self {
+        let actor = match named {
+            Some(_) => Actor::local_user(named),
+            None => self.request.actor.clone(),
+        };
+        self.beside(Request { actor, ..self.request.clone() })
+    }
+
     /// Whether the ledger can only be read.
     #[must_use]
     pub fn ledger_is_read_only(&self) -> bool {
@@ -89,7 +125,7 @@ impl Context {
 
     /// Waits; false when a stop was requested meanwhile, by a signal or as `is_asked` shows.
     pub fn wait(&self, seconds: f64, is_asked: impl Fn() -> bool) -> bool {
-        let is_stopped = || self.cancel.stop_requests() > 0 || is_asked();
+        let is_stopped = || self.request.cancel.stop_requests() > 0 || is_asked();
         let until = self.clock.monotonic_micros() + (seconds * 1e6) as i64;
         while self.clock.monotonic_micros() < until {
             if is_stopped() {
@@ -108,15 +144,20 @@ impl Context {
     /// # Errors
     /// As for [`Self::open_with`].
     pub fn open(home: Home, binary: PathBuf, create: bool) -> Result<Self, AppError> {
-        Self::open_with(home, Dependencies::of_this_machine(binary), create)
+        Self::open_with(home, Dependencies::of_this_machine(binary), Request::of_local_user(), create)
     }
 
-    /// The same with other dependencies.
+    /// The same with other dependencies, for a request.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] without a home and without `create`; [`ErrorKind::Integrity`] when attempts are
     /// there and their ledger is not; when the ledger cannot be opened.
-    pub fn open_with(home: Home, dependencies: Dependencies, create: bool) -> Result<Self, AppError> {
+    pub fn open_with(
+        home: Home,
+        dependencies: Dependencies,
+        request: Request,
+        create: bool,
+    ) -> Result<Self, AppError> {
         let folder = home.folder();
         if create {
             home.make()?;
@@ -128,21 +169,22 @@ impl Context {
         home.check_ledger_scheme()?;
         let orphans = ledger_state::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location())?;
-        let Dependencies { clock, ids, launchers, binary, cancel, read_context, webhook } = dependencies;
-        let context = Self {
+        let Dependencies { clock, ids, launchers, binary, read_context, webhook, queues } = dependencies;
+        let shared = Shared {
             live_records: LiveRecords::of(home.folder()),
             home,
             ledger,
-            patience: Patience::default(),
+            outage: Mutex::default(),
             launchers: Launchers::new(launchers),
             binary,
             redactor: Redactor::of_this_process(),
             clock,
             ids,
-            cancel,
             read_context,
             webhook,
+            queues,
         };
+        let context = Self { shared: Arc::new(shared), request, patience: Patience::default() };
         if orphans && context.ledger_read(Ledger::is_empty)? {
             return Err(ledger_state::lost_ledger(&context.home, "holds no run"));
         }

@@ -15,7 +15,8 @@ use trackway_ledger::{Ledger, LedgerError};
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-use crate::patience::{Outage, TellWait};
+use crate::patience::Outage;
+use crate::reporter::Notice;
 
 /// The pause after the first failure.
 const FIRST_PAUSE_MILLIS: u64 = 100;
@@ -33,12 +34,7 @@ const TURN: Duration = Duration::from_millis(50);
 pub const PATIENCE_VARIABLE: &str = Variable::LedgerPatience.as_str();
 
 impl Context {
-    /// Sets where the beginning and the end of a wait for the ledger are reported.
-    pub fn when_waiting(&mut self, tell: TellWait) {
-        self.patience.tell = Some(tell);
-    }
-
-    /// From now on this process supervises: it waits for the ledger for as long as a night takes.
+    /// From now on this request supervises: it waits for the ledger for as long as a night takes.
     pub(crate) fn become_supervisor(&self) {
         let set = std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse().ok());
         let seconds = set.unwrap_or(SUPERVISOR_PATIENCE_SECONDS);
@@ -46,8 +42,13 @@ impl Context {
     }
 
     /// Reads, and waits for a ledger that went away.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] once the end of the request was requested, also during a read or a wait.
     pub fn ledger_read<T>(&self, read: impl Fn(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
-        self.patiently(read)
+        self.request.check_cancelled()?;
+        // What a read makes of its end is not of interest.
+        self.patiently(read).map_err(|error| self.request.check_cancelled().err().unwrap_or(error))
     }
 
     /// Writes, and waits for a ledger that went away. `write` may be carried out twice.
@@ -61,7 +62,7 @@ impl Context {
         &self,
         write: impl Fn(&Ledger) -> Result<T, LedgerError>,
     ) -> Result<T, AppError> {
-        if self.clock.monotonic_micros() < self.outage().next_try_micros {
+        if self.clock.monotonic_micros() < self.known_outage().next_try_micros {
             return Err(AppError::new(ErrorKind::Unavailable, "the ledger is locked or unavailable"));
         }
         let done = write(&self.ledger).map_err(AppError::from);
@@ -110,7 +111,8 @@ impl Context {
         loop {
             let now = self.clock.monotonic_micros();
             let waited_seconds = u64::try_from((now - began_micros) / 1_000_000).unwrap_or(0);
-            if waited_seconds >= self.patience_seconds() || self.cancel.stop_requests() > 1 {
+            let cancel = &self.request.cancel;
+            if waited_seconds >= self.patience_seconds() || cancel.stop_requests() > 1 || cancel.is_ended() {
                 return false;
             }
             if now >= until {
@@ -122,21 +124,21 @@ impl Context {
 
     fn patience_seconds(&self) -> u64 {
         let supervisor_seconds = self.patience.supervisor_seconds.load(Ordering::Relaxed);
-        match (supervisor_seconds, self.cancel.stop_requests()) {
+        match (supervisor_seconds, self.request.cancel.stop_requests()) {
             (0, _) => COMMAND_PATIENCE_SECONDS,
             (_, 0) => supervisor_seconds,
             _ => supervisor_seconds.min(STOPPING_PATIENCE_SECONDS),
         }
     }
 
-    fn outage(&self) -> MutexGuard<'_, Outage> {
-        self.patience.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known_outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a failure; gives the pause until the next try, in microseconds.
     fn note_failure(&self) -> i64 {
         let now = self.clock.monotonic_micros();
-        let mut outage = self.outage();
+        let mut outage = self.known_outage();
         if outage.failures == 0 {
             outage.since_micros = now;
         }
@@ -147,17 +149,23 @@ impl Context {
     }
 
     fn note_answer(&self) {
-        let outage = std::mem::take(&mut *self.outage());
-        if let (true, Some(tell)) = (outage.reported, &self.patience.tell) {
-            let seconds = (self.clock.monotonic_micros() - outage.since_micros) as f64 / 1e6;
-            tell(&format!("the ledger is available again after {seconds:.0} s"));
+        *self.known_outage() = Outage::default();
+        let reported = self.patience.reported().take();
+        if let Some(since_micros) = reported {
+            let seconds = (self.clock.monotonic_micros() - since_micros) as f64 / 1e6;
+            let text = format!("the ledger is available again after {seconds:.0} s");
+            self.request.notices.publish(Notice::Note { text });
         }
     }
 
     fn report_once(&self, error: &AppError) {
-        let first = !std::mem::replace(&mut self.outage().reported, true);
-        if let (true, Some(tell)) = (first, &self.patience.tell) {
-            tell(&format!("waiting for the ledger; nothing is lost meanwhile: {error}"));
+        let since_micros = self.known_outage().since_micros;
+        let mut reported = self.patience.reported();
+        if reported.is_none() {
+            *reported = Some(since_micros);
+            drop(reported);
+            let text = format!("waiting for the ledger; nothing is lost meanwhile: {error}");
+            self.request.notices.publish(Notice::Warning { text });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of a home's ledger before it is trusted: whether it opens, and whether attempts are there that it does not hold.
 
-use trackway_api::doctor::LedgerState;
+use trackway_api::home::doctor::LedgerState;
 use trackway_core::AttemptId;
 use trackway_core::text::counted;
 use trackway_ledger::{ErrorKind as LedgerErrorKind, Ledger, LedgerError};

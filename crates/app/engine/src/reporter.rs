@@ -1,8 +1,14 @@
 //! Reports of the use cases while they work. The edges decide how to show them.
 
+use std::fmt;
+
 use trackway_core::detect::{DetectionSeverity, Detector};
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, RunId, Step, Timestamp, text};
+use trackway_formats::queue::QueueName;
 pub use trackway_launch::{Stream, TerminalStreams};
+
+/// A shorter wait is shown in whole seconds.
+const MINUTE_SECONDS: f64 = 60.0;
 
 /// What a user who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -60,6 +66,15 @@ pub enum Notice {
         /// What was seen, and the likely cause.
         text: String,
     },
+    /// Something is not as it should be, and work continues.
+    Warning {
+        /// A sentence about it.
+        text: String,
+    },
+    /// How far the live attempt is.
+    Progress(Progress),
+    /// The run waits for a place in its queue. Repeated while it waits.
+    Queued(QueueWait),
     /// Anything else worth a line.
     Note {
         /// The message.
@@ -67,8 +82,30 @@ pub enum Notice {
     },
 }
 
+/// A run that waits for a place in its queue.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct QueueWait {
+    pub queue: QueueName,
+    /// How many places are taken.
+    pub running: u32,
+    /// How long it has been waiting.
+    pub seconds: f64,
+}
+
+/// `waiting for queue gpu (2 running): since 12 s`
+impl fmt::Display for QueueWait {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue, running, seconds } = self;
+        let since = match *seconds < MINUTE_SECONDS {
+            true => format!("{seconds:.0} s"),
+            false => text::duration(*seconds),
+        };
+        write!(formatter, "waiting for queue {queue} ({running} running): since {since}")
+    }
+}
+
 /// How far the live attempt is.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Progress {
     /// The last step seen in the flight record.
     pub step: Option<Step>,
@@ -121,7 +158,7 @@ pub struct NotesOnly<'a>(pub &'a dyn Reporter);
 
 impl Reporter for NotesOnly<'_> {
     fn notice(&self, notice: &Notice) {
-        if let Notice::Note { .. } | Notice::Detected { .. } = notice {
+        if let Notice::Note { .. } | Notice::Warning { .. } | Notice::Detected { .. } = notice {
             self.0.notice(notice);
         }
     }
@@ -136,5 +173,21 @@ impl Reporter for NotesOnly<'_> {
 
     fn searching(&self, predicates: usize, done: u64, total: u64) {
         self.0.searching(predicates, done, total);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves how a wait for a place is shown.
+    #[test]
+    fn a_wait_has_one_line() {
+        let shown = |seconds| {
+            let queue = "gpu".parse().unwrap();
+            QueueWait { queue, running: 2, seconds }.to_string()
+        };
+        assert_eq!(shown(12.4), "waiting for queue gpu (2 running): since 12 s");
+        assert_eq!(shown(245.0), "waiting for queue gpu (2 running): since 4 min 05 s");
     }
 }

@@ -4,7 +4,7 @@ use trackway_api::runs::{RollbackState, RolledBack};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, Step};
 use trackway_launch::StopMode;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
-use trackway_tower::roll_back::Back;
+use trackway_rules::checkpoints::roll_back::Back;
 
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
@@ -23,8 +23,6 @@ pub struct RollBackRequest {
     /// Batches to skip from then on, counted from 0 over all passes through the data.
     pub skip: Option<BatchRange>,
     pub why: String,
-    /// The user.
-    pub person: Option<String>,
 }
 
 /// How a run whose last attempt diverged can continue from a checkpoint before it did.
@@ -95,7 +93,8 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
 }
 
 fn asked_by_person(context: &Context, request: &RollBackRequest) -> Asked {
-    let by = AskedBy::Person { name: request.person.clone(), to_step: request.to_step, skip: request.skip };
+    let name = context.request.actor.name.clone();
+    let by = AskedBy::Person { name, to_step: request.to_step, skip: request.skip };
     Asked { at: context.clock.now(), by, why: context.redactor.text(&request.why).into_owned() }
 }
 

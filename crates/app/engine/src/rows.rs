@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trackway_api::attempts::Attempt;
+use trackway_api::runs::attempts::Attempt;
 use trackway_api::runs::{Run, RunAmendment, RungSummary};
-use trackway_core::{Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
+use trackway_core::{AttemptId, Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
 use trackway_launch::{AttemptChannel, FolderChannel, ObservedAttempt, Placement};
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState,
-    RungRow,
+    AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState, RungRow,
 };
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
+use crate::page::{Page, Paged};
 
 impl Context {
     /// A run.
@@ -93,18 +93,34 @@ impl Context {
         Ok(before)
     }
 
-    /// Attempts, newest first; of one run when one is given.
+    /// A page of attempts, newest first; of one run when one is given.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the run does not exist.
-    pub fn attempts(&self, run: Option<RunId>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
-        let filter = AttemptFilter { limit: Some(limit as usize), ..AttemptFilter::default() };
-        let Some(run) = run else { return self.ledger_read(|ledger| ledger.list_attempts(&filter)) };
-        let run = self.run_by_id(run)?;
-        let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?;
-        attempts.reverse();
-        attempts.truncate(limit as usize);
-        Ok(attempts)
+    /// [`ErrorKind::NotFound`] when the run does not exist, or has no attempt that the page comes after.
+    pub fn attempts(
+        &self,
+        run: Option<RunId>,
+        page: &Page<AttemptId>,
+    ) -> Result<Paged<AttemptRow, AttemptId>, AppError> {
+        let rows = match run {
+            None => self.ledger_read(|ledger| ledger.attempts_page(page.after, page.rows()))?,
+            Some(run) => {
+                let run = self.run_by_id(run)?;
+                let before = page.after.map(|after| self.attempt_number_in(&run, after)).transpose()?;
+                let of = (run.run_id, run.kind);
+                self.ledger_read(|ledger| ledger.attempts_of_run_page(of, before, page.rows()))?
+            }
+        };
+        Ok(Paged::new(rows.rows, rows.more_count, |row| row.attempt_id))
+    }
+
+    /// The number of an attempt of a run.
+    fn attempt_number_in(&self, run: &RunRow, attempt_id: AttemptId) -> Result<u32, AppError> {
+        let row = self.ledger_read(|ledger| ledger.attempt(attempt_id))?;
+        let message = || format!("run `{}` has no attempt {attempt_id}", run.name);
+        row.filter(|row| row.run_id == run.run_id)
+            .map(|row| row.attempt_number)
+            .ok_or_else(|| AppError::new(ErrorKind::NotFound, message()))
     }
 
     /// The attempt of a run that has not ended.
@@ -228,6 +244,7 @@ pub fn listed_attempt(row: AttemptRow) -> Attempt {
             seed, receipt_sha256, health,
         ],
         health_report: health_report(&row),
+        next: None,
     )
 }
 

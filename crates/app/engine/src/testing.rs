@@ -2,20 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
 use trackway_core::{LaunchKind, ManualClock, Timestamp};
-use trackway_data::ReadContext;
+use trackway_formats::runfile::PlanPatch;
 use trackway_launch::testing::FakeEngine;
 use trackway_system::{Cancel, SystemIds};
+use trackway_tables::ReadContext;
 
 use crate::home::Home;
 use crate::reporter::{Notice, Reporter};
 use crate::run::{RunSource, begin, drive, read};
-use crate::{Context, Dependencies};
+use crate::{Context, Dependencies, Request};
 
 /// 2026-01-01, in microseconds since 1970: when the clock of a [`World`] starts.
 pub const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
@@ -71,14 +73,15 @@ impl World {
         let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
         let dependencies = Dependencies {
             webhook: None,
+            queues: BTreeMap::new(),
             clock: self.clock.clone(),
             ids: Arc::new(SystemIds),
             launchers: vec![Arc::new(launcher)],
             binary: "/no/such/program".into(),
-            cancel: self.cancel.clone(),
             read_context: ReadContext::default(),
         };
-        Context::open_with(Home::new(self.folder.join("home"), None), dependencies, true).unwrap()
+        let request = Request { cancel: self.cancel.clone(), ..Request::of_local_user() };
+        Context::open_with(Home::new(self.folder.join("home"), None), dependencies, request, true).unwrap()
     }
 
     /// A file in the folder.
@@ -96,7 +99,7 @@ impl World {
 
     /// Runs a script to the end of its run.
     pub fn run(&self, context: &Context, script: &str, more: &str) -> RunOutcome {
-        let source = RunSource::File { path: self.run_file(script, more), overrides: Vec::new() };
+        let source = RunSource::File { path: self.run_file(script, more), patch: PlanPatch::default() };
         let start = read(context, &source, false, &self.notes).unwrap();
         let prepared = begin(context, &start, LaunchKind::Train, &self.notes).unwrap();
         drive(context, prepared, None, &self.notes).unwrap()

@@ -1,6 +1,7 @@
 //! SQL over everything the home holds, and searches for runs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use trackway_core::RunId;
@@ -11,9 +12,12 @@ use trackway_sql::{Answer, FoundRuns, QueryLimits, RunSearch, sql_within};
 /// Answers one SELECT over the ledger's tables, `metrics` and `effective_metrics`.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::Usage`] when the query is wrong, names what is not there, or would write.
+/// [`trackway_engine::error::ErrorKind::Usage`] when the query is wrong, names what is not there, or would write;
+/// [`trackway_engine::error::ErrorKind::Cancelled`].
 pub fn sql(context: &Context, query: &str, limits: &QueryLimits) -> Result<Answer, AppError> {
-    context.ledger_read(|ledger| sql_within(ledger, context.home.folder(), query, limits))
+    let cancelled = Some(Arc::clone(context.request.cancel.end_flag()));
+    let limits = QueryLimits { cancelled, ..limits.clone() };
+    context.ledger_read(|ledger| sql_within(ledger, context.home.folder(), query, &limits))
 }
 
 /// The rows of an answer as JSON objects.

@@ -5,30 +5,34 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use trackway_api::evaluations::EvaluationReceipt;
-use trackway_api::registry::ModelChanged;
+use trackway_api::models::evaluations::EvaluationReceipt;
+use trackway_api::models::registry::ModelChanged;
 use trackway_api::runs::RunReport;
 use trackway_core::registry::{GateKind, GateVerdict, ModelChange, ModelStage};
 use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::ErrorKind;
+use trackway_engine::page::Page;
 use trackway_engine::run::RunSource;
 use trackway_engine::testing::{NEW_YEAR_MICROS, Notes, SETTLES, World};
+use trackway_formats::runfile::PlanPatch;
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelChangeRow, ModelRow, RunState};
 use trackway_recorder::{Kind, Recorder};
-use trackway_tower::registry::RefusalRule;
-use trackway_tower::retention::RetentionRule;
+use trackway_rules::registry::RefusalRule;
+use trackway_rules::retention::RetentionRule;
 
 use crate::checkpoints::{BytesProgress, CheckpointRef, checkpoints};
-use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate, evaluations};
-use crate::gates::{JudgeRequest, TestedGates, changed_fixture, fixture_of, judge_gates, test_gates};
-use crate::gc::{GcRequest, gc};
-use crate::preflight::{PreflightReporter, Selection, Verdict};
+use crate::evaluation::evaluate::{EvaluateRequest, EvaluationSubject, evaluate, evaluations};
+use crate::evaluation::gates::{
+    JudgeRequest, TestedGates, changed_fixture, fixture_of, judge_gates, test_gates,
+};
+use crate::home::gc::{GcRequest, gc};
 use crate::registry::{
     Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, models,
     promote_model, register_model, roll_back_model, set_model_policy, write_model_policy,
 };
-use crate::train::{RunRequest, run};
+use crate::training::preflight::{PreflightReporter, Selection, Verdict};
+use crate::training::train::{RunRequest, run};
 
 /// The variable with the number of steps of the toy.
 const STEPS: &str = "TOY_STEPS";
@@ -75,10 +79,12 @@ impl Team {
 
     fn train(&self, script: &str, more: &str) -> RunReport {
         let request = RunRequest {
-            source: RunSource::File { path: self.world.run_file(script, more), overrides: Vec::new() },
+            source: RunSource::File { path: self.world.run_file(script, more), patch: PlanPatch::default() },
             injection: None,
             retry_data_error: false,
             selection: Selection::default(),
+            queue: None,
+            group: None,
         };
         run(&self.context, request, &self.world.notes).unwrap()
     }
@@ -103,7 +109,7 @@ impl Team {
             accepts_unsafe: None,
             subject: EvaluationSubject::Run(run_id),
             checkpoint: Some(CheckpointRef::Step(step)),
-            overrides: Vec::new(),
+            patch: PlanPatch::default(),
             test_sets: Vec::new(),
             is_gate_test: false,
         };
@@ -213,10 +219,13 @@ fn a_model_reaches_production_and_goes_back() {
     }
     assert!(refused.hints[0].ends_with("trackway registry rollback income --to-version 2"), "{refused:?}");
 
-    let view = model_view(&team.context, "income").unwrap();
+    let view = model_view(&team.context, "income", &Page { after: None, limit: 1 }).unwrap();
     assert_eq!(view.production_version, Some(1));
-    let days: Vec<i64> = model_history(&team.context, "income")
+    let newest = view.versions.iter().map(|version| version.version).max();
+    assert_eq!((view.versions.len(), view.next), (1, newest), "there is an older version");
+    let days: Vec<i64> = model_history(&team.context, "income", &Page::default())
         .unwrap()
+        .entries
         .iter()
         .map(|change| (change.at.as_micros() - NEW_YEAR_MICROS) / 86_400_000_000)
         .collect();
@@ -269,7 +278,7 @@ fn other_code_of_an_evaluator_is_said() {
         again.evaluation_id
     );
     assert!(other.notes.contains(&said), "{:?}", other.notes);
-    let listed = evaluations(&team.context, Some(run_id), 10).unwrap();
+    let listed = evaluations(&team.context, Some(run_id), &Page::default()).unwrap().entries;
     assert_eq!(listed.iter().filter(|receipt| is_said(receipt)).count(), 1);
 }
 
@@ -384,7 +393,7 @@ fn a_blocked_run_launches_nothing() {
     assert_eq!(report.outcome.state, RunState::Blocked);
     let run_id = report.outcome.run_id;
     assert!(team.context.attempts_of(run_id).unwrap().is_empty() && !marker.exists(), "nothing was launched");
-    let recorded = crate::preflight::recorded(&team.context, run_id).unwrap();
+    let recorded = crate::training::preflight::recorded(&team.context, run_id).unwrap();
     let blocking: Vec<&str> =
         recorded.iter().filter(|check| check.verdict == Verdict::Block).map(|check| &*check.name).collect();
     assert!(blocking.contains(&"leakage.rows"), "{blocking:?}");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::compare::{
+use trackway_api::runs::compare::{
     ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
 };
 use trackway_core::text::first_quoted;

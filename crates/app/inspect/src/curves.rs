@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use trackway_api::compare::{ComparedCurve, ComparedMetric, CurveSummary};
+use trackway_api::runs::compare::{ComparedCurve, ComparedMetric, CurveSummary};
 use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;

@@ -1,6 +1,6 @@
 //! The parameters of an attempt.
 
-use trackway_api::explain::AttemptParameter;
+use trackway_api::runs::explain::AttemptParameter;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_formats::arguments::declared;

@@ -1,15 +1,15 @@
 //! The estimate of progressive validation of a run, for display.
 
 use serde_json::Value;
-use trackway_api::detections::Detection;
-use trackway_api::progressive::ProgressiveEstimate;
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::progressive::ProgressiveEstimate;
 use trackway_core::detect::Detector;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::stored_plan;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
-use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
+use trackway_rules::early_stop::progressive::{Progressive, WINDOW_DEFAULT};
 
 use crate::curves::rows_of;
 

@@ -1,13 +1,21 @@
-//! Explanations, comparisons and samples of runs that ended on the fake engine, on a manual clock.
+//! Explanations, comparisons and samples of runs that ended on the fake engine, on a manual clock; and requests beside each other.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
 use tempfile::TempDir;
 use trackway_core::{RunId, SequentialIds, TerminationReason};
-use trackway_engine::error::ErrorKind;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::page::Page;
 use trackway_engine::roll_back::roll_back;
 use trackway_engine::testing::{SETTLES, World};
-use trackway_engine::{Context, RollBackRequest};
-use trackway_ledger::{Decision, Found, RunState};
+use trackway_engine::{Context, Request, RollBackRequest};
+use trackway_flows::home::verify::{Depth, verify};
+use trackway_flows::runs::amend_run::{RunChanges, amend_run};
+use trackway_ledger::{Decision, Found, LedgerError, RunState};
 use trackway_recorder::{Kind, Recorder};
+use trackway_sql::{QueryLimits, sql_within};
 
 use crate::compare::compare;
 use crate::explain::explain;
@@ -117,7 +125,7 @@ fn the_way_back_before_a_divergence_is_a_command() {
              trackway rollback {run_id} --to-step 20 && trackway resume {run_id}"
         )]
     );
-    let request = RollBackRequest { to_step: Some(20), skip: None, why: "it diverged".into(), person: None };
+    let request = RollBackRequest { to_step: Some(20), skip: None, why: "it diverged".into() };
     roll_back(&bench.context, run_id, &request).unwrap();
     assert_eq!(
         ways(run_id),
@@ -156,4 +164,103 @@ fn a_run_that_ended_is_sampled() {
     assert_eq!(sample.attempt_number, Some(1));
     let unknown = watch(&bench.context, RunId::new(&SequentialIds::default())).err().map(|error| error.kind);
     assert_eq!(unknown, Some(ErrorKind::NotFound));
+}
+
+/// Proves that fifty explanations in one process do not disturb each other: the one whose request is cancelled ends so, and every
+/// other one is what it is alone.
+#[test]
+fn fifty_explanations_are_apart() {
+    let bench = Bench::new();
+    let run_id = bench.train(1);
+    let run = bench.context.run_by_id(run_id).unwrap();
+    let explained = |context: &Context| -> Result<Value, AppError> {
+        let page = explain(context, Found::Run(Box::new(run.clone())))?;
+        Ok(serde_json::to_value(page).unwrap())
+    };
+    let alone = explained(&bench.context).unwrap();
+    let requests: Vec<Request> = (0..50).map(|_| Request::of_local_user()).collect();
+    let cancelled = 17;
+    requests[cancelled].cancel.end();
+    let answers: Vec<Result<Value, AppError>> = std::thread::scope(|scope| {
+        let begin = |request: &Request| {
+            let context = bench.context.beside(request.clone());
+            let explained = &explained;
+            scope.spawn(move || explained(&context))
+        };
+        let begun: Vec<_> = requests.iter().map(begin).collect();
+        begun.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (number, answer) in answers.into_iter().enumerate() {
+        match number == cancelled {
+            true => assert_eq!(answer.unwrap_err().kind, ErrorKind::Cancelled),
+            false => assert_eq!(answer.unwrap(), alone, "{number}"),
+        }
+    }
+}
+
+/// Proves that a cancelled request ends with that error also in the middle of a read, a query and a verification.
+#[test]
+fn a_cancelled_request_ends_in_the_middle() {
+    let bench = Bench::new();
+    bench.train(1);
+    let request = Request::of_local_user();
+    let context = bench.context.beside(request.clone());
+    let read = context.ledger_read(|_| {
+        request.cancel.end();
+        Err::<(), _>(LedgerError::Query("cut short".into()))
+    });
+    assert_eq!(read.unwrap_err().kind, ErrorKind::Cancelled);
+    let verified = verify(&context, None, Depth::Files, &|_, _| {});
+    assert_eq!(verified.unwrap_err().kind, ErrorKind::Cancelled);
+    for question in ["select count(*) from runs", "select avg(value) from metrics"] {
+        let answer = |is_cancelled: bool| {
+            let cancelled = Some(Arc::new(AtomicBool::new(is_cancelled)));
+            let limits = QueryLimits { cancelled, ..QueryLimits::default() };
+            let home = bench.context.home.folder();
+            bench.context.ledger_read(|ledger| sql_within(ledger, home, question, &limits).map(drop))
+        };
+        assert!(answer(false).is_ok());
+        let error = answer(true).unwrap_err();
+        assert!(error.message.contains("interrupted"), "{question}: {error}");
+    }
+}
+
+/// Proves that the pages of attempts, of one run and of all, are the list without gaps, and that the list of a run does not continue
+/// after an attempt of another run.
+#[test]
+fn attempts_come_in_pages() {
+    let bench = Bench::new();
+    let script =
+        "echo 'requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded' >&2; exit 1";
+    let more = "[retry]\nnetwork_error = { attempts = 2, backoff = \"10m..10m\" }\n";
+    let run_id = bench.world.run(&bench.context, script, more).run_id;
+    let numbers_of = |run: Option<RunId>| {
+        let first = bench.context.attempts(run, &Page { after: None, limit: 2 }).unwrap();
+        assert_eq!((first.entries.len(), first.more_count), (2, 1));
+        assert_eq!(first.next, first.entries.last().map(|attempt| attempt.attempt_id));
+        let rest = bench.context.attempts(run, &Page { after: first.next, limit: 2 }).unwrap();
+        assert_eq!((rest.next, rest.more_count), (None, 0));
+        let all = first.entries.into_iter().chain(rest.entries);
+        all.map(|attempt| attempt.attempt_number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers_of(Some(run_id)), [3, 2, 1]);
+    assert_eq!(numbers_of(None), [3, 2, 1]);
+    let other = bench.train(1);
+    let of_other = bench.context.attempts(Some(other), &Page::default()).unwrap().entries[0].attempt_id;
+    let error = bench.context.attempts(Some(run_id), &Page { after: Some(of_other), limit: 2 }).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+}
+
+/// Proves that what a request changes is recorded with its actor: the name that was given, else that of the request.
+#[test]
+fn a_change_is_recorded_with_its_actor() {
+    let bench = Bench::new();
+    let run_id = bench.train(1);
+    let author = |context: &Context, note: &str| {
+        let changes = RunChanges { note: Some(note.into()), ..RunChanges::default() };
+        amend_run(context, run_id, &changes).unwrap().changes.remove(0).author
+    };
+    assert_eq!(author(&bench.context.acting_as(Some("anna")), "by anna"), "anna");
+    let login = bench.context.request.actor.name_or_unknown();
+    assert_eq!(author(&bench.context.acting_as(None), "by the login"), login);
 }

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use trackway_api::watch::{LiveCurve, Progress, RunSample};
+use trackway_api::runs::watch::{LiveCurve, Progress, QueuedRun, RunSample};
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::reporter;
+use trackway_engine::reporter::{self, QueueWait};
 use trackway_engine::run::curves::LiveCurve as RecordedCurve;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
+use trackway_engine::run::queue::waits;
 use trackway_engine::run::remote::read_status;
 use trackway_formats::arguments::total_steps_of;
-use trackway_ledger::AttemptRow;
-use trackway_tower::progressive::ProgressiveEstimate;
+use trackway_ledger::{AttemptRow, RunState};
+use trackway_rules::early_stop::progressive::ProgressiveEstimate;
 
 use crate::progressive::{card, window_of};
 
@@ -69,6 +70,7 @@ impl Watcher<'_> {
             rungs: self.context.rungs_of(self.run_id)?,
             attempt_state: None,
             running_seconds: None,
+            queue: self.queued(run.state)?,
             progress: Progress::default(),
             total_steps: None,
             eta_seconds: None,
@@ -93,6 +95,20 @@ impl Watcher<'_> {
         view.progressive = card(estimate, &view.detections, attempt, &attempts);
         view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
+    }
+
+    /// The wait of the run for a place in its queue.
+    fn queued(&self, state: RunState) -> Result<Option<QueuedRun>, AppError> {
+        if state != RunState::Waiting {
+            return Ok(None);
+        }
+        let events = self.context.ledger_read(|ledger| ledger.events_of_run(self.run_id))?;
+        let wait = waits(self.context, &events);
+        Ok(wait.map(|QueueWait { queue, running, seconds }| QueuedRun {
+            name: queue.to_string(),
+            running,
+            waited_seconds: seconds,
+        }))
     }
 
     fn follow(

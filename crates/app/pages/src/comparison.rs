@@ -1,7 +1,7 @@
 //! Runs side by side.
 
 use maud::{Markup, html};
-use trackway_api::compare::{ComparedCurve, ComparedRun, ComparedValue, CurveSummary, RunComparison};
+use trackway_api::runs::compare::{ComparedCurve, ComparedRun, ComparedValue, CurveSummary, RunComparison};
 use trackway_core::text::{duration, metric};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};

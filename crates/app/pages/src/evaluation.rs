@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use trackway_api::evaluations::{
+use trackway_api::models::evaluations::{
     Estimate, EvaluationReceipt, EvaluationState, FailureKind, Failures, ProbeAnswer, TestSetResult,
 };
 use trackway_core::TerminationReason;
 use trackway_core::registry::GateVerdict;
 use trackway_core::text::{duration, metric};
-use trackway_tower::gate::JudgedGate;
+use trackway_rules::gate::JudgedGate;
 
 use crate::frame::{About, Page, page};
 use crate::metrics::sections;

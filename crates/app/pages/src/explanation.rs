@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 use trackway_api::checkpoints::CheckpointState;
-use trackway_api::compare::ComparedCurve;
-use trackway_api::detections::Detection;
-use trackway_api::evaluations::EvaluationReceipt;
-use trackway_api::explain::{
+use trackway_api::models::evaluations::EvaluationReceipt;
+use trackway_api::runs::RungSummary;
+use trackway_api::runs::compare::ComparedCurve;
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::explain::{
     AttemptInputs, AttemptParameter, AttemptSummary, AttemptTag, ExplainedAttempt, Explanation,
     MachineSummary, MetricSummary, RecordedCheck, SameInputsRun,
 };
-use trackway_api::runs::RungSummary;
 use trackway_core::text::{bytes, counted, duration, metric, short_digest};
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};

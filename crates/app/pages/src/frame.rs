@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use trackway_core::Timestamp;
 use trackway_core::text::timestamp;
 use trackway_core::visible::visible;
-use trackway_data::personal::masked;
+use trackway_tables::personal::masked;
 
 use crate::run_parts::sentence;
 

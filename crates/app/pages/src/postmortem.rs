@@ -1,8 +1,8 @@
 //! A post-mortem: the same as its Markdown, for a browser.
 
 use maud::{Markup, html};
-use trackway_api::explain::exit_status;
-use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent};
+use trackway_api::runs::explain::exit_status;
+use trackway_api::runs::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent};
 use trackway_core::text::{bytes, counted, duration, metric, short_digest, timestamp};
 
 use crate::frame::{About, Page, page};

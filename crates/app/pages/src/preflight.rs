@@ -1,7 +1,7 @@
 //! What pre-flight found: checks, findings, device memory, cost, classes and the distribution of every column.
 
 use maud::{Markup, html};
-use trackway_api::preflight::{ColumnChart, PreflightReport, Scale, Series};
+use trackway_api::runs::preflight::{ColumnChart, PreflightReport, Scale, Series};
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_core::text::{bytes, counted, duration, metric};
 

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use trackway_api::models::ProbeReport;
 use trackway_core::text::{counted, metric};
-use trackway_data::personal::masked_cut;
 use trackway_evaluate::debug::{Curve, Dependence, Importance, Perturbation, Sensitivity};
+use trackway_tables::personal::masked_cut;
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};

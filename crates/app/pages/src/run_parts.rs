@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
-use trackway_api::compare::ComparedCurve;
-use trackway_api::detections::Detection;
-use trackway_api::diagnosis::AttemptDiagnosis;
-use trackway_api::explain::{
+use trackway_api::runs::RunState;
+use trackway_api::runs::compare::ComparedCurve;
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::diagnosis::AttemptDiagnosis;
+use trackway_api::runs::explain::{
     Amendment, Change, Diff, ExplainedDataSet, RetryDecision, Termination, TimelineEvent, UnknownChange,
 };
-use trackway_api::runs::RunState;
 use trackway_core::Confidence;
 use trackway_core::detect::DetectionSeverity;
 use trackway_core::text::{bytes, counted, duration, short_digest, timestamp};

@@ -1,7 +1,7 @@
 //! The runbook inside a page: the sections of `docs/termination-reasons.md` that it names, so that its links open without a network.
 
 use maud::{Markup, html};
-use trackway_api::explain::Termination;
+use trackway_api::runs::explain::Termination;
 use trackway_core::TerminationReason;
 
 use crate::parts::section;

@@ -104,6 +104,11 @@ id_type!(
     EvaluationId, "evaluation", "evl_"
 );
 
+id_type!(
+    /// A group of runs that one request starts. Written `grp_` and a ULID in lower case.
+    GroupId, "group", "grp_"
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,7 +36,7 @@ pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use diagnosis::{DiagnosisKind, DiagnosisVerdict};
 pub use health::{Health, HealthFinding, HealthReport, Unfit, Weights};
-pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
+pub use id::{AttemptId, EvaluationId, GroupId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use rung::{Rung, RungError};
 pub use sign_off::{SignOff, SignOffError};
@@ -47,6 +47,18 @@ pub type Step = u64;
 
 /// The step of a metric's value. Below 0 are values from before the training, as other tools record them: an evaluation at step -1.
 pub type MetricStep = i64;
+
+closed_list!(
+    /// What depends on a run.
+    Criticality, "criticality", {
+        /// Nothing but what is learned from it.
+        Experiment = "experiment",
+        /// The work of others.
+        Standard = "standard",
+        /// A model that people use.
+        Release = "release",
+    }
+);
 
 closed_list!(
     /// What a process launch is for. Only launches of kind `train` appear in `training_attempts`.

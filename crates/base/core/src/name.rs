@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::registry::ModelStage;
-use crate::{AttemptId, EvaluationId, ProofId, RunId};
+use crate::{AttemptId, EvaluationId, GroupId, ProofId, RunId};
 
 /// The reference to the newest run, or the newest evaluation.
 pub const LAST: &str = "last";
@@ -24,7 +24,8 @@ const DIGEST_LENGTH: usize = 64;
 const ULID_LENGTH: usize = 26;
 /// The first digit of every ULID until the year 3084.
 const ULID_FIRST: char = '0';
-const PREFIXES: [&str; 4] = [RunId::PREFIX, AttemptId::PREFIX, ProofId::PREFIX, EvaluationId::PREFIX];
+const PREFIXES: [&str; 5] =
+    [RunId::PREFIX, AttemptId::PREFIX, ProofId::PREFIX, EvaluationId::PREFIX, GroupId::PREFIX];
 /// Words of the registry that are not aliases; stages are not either.
 const ALIAS_WORDS: [&str; 2] = ["latest", "none"];
 

@@ -170,6 +170,12 @@ closed_list!(
         PreflightBlocked = "preflight_blocked",
         /// The run was stopped before it was launched.
         PreflightStopped = "preflight_stopped",
+        /// The run belongs to a group of runs: `group_id`, `kind`, `name`, `member` (from 1), `size`.
+        Grouped = "grouped",
+        /// The run waits for a place in its queue: `queue`, `at_most`, `running`.
+        QueueJoined = "queue_joined",
+        /// The run got a place in its queue: `queue`, `seconds` that it waited.
+        QueuePlaceTaken = "queue_place_taken",
         /// An attempt was not launched, and why; what a person does about it is in `next`.
         LaunchRefused = "launch_refused",
         /// What was fetched from the remote before the launch.
@@ -204,6 +210,10 @@ closed_list!(
         ProcessAttached = "process_attached",
         /// A notification did not reach its webhook, and why: `about`, `tries`.
         NotificationFailed = "notification_failed",
+        /// An approval of a version of a model has ended: `approval_id`, `version`, `approver`.
+        ApprovalExpired = "approval_expired",
+        /// The time of a pin was over, and it was taken away: `pin`, `until`.
+        PinExpired = "pin_expired",
         /// `trackway gc` deleted the records of the attempt.
         RecordsCleared = "records_cleared",
     }

@@ -1,5 +1,7 @@
 //! Files of keys without sections, in TOML: text in, values with their lines or *all* mistakes out.
 
+use std::ops::Range;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::runfile::{RunFileError, line_and_column, nearest};
@@ -21,6 +23,8 @@ pub(crate) enum Mistake {
     Key,
     /// What its value must be.
     Value(String),
+    /// A mistake inside its value: its bytes, the message and a hint.
+    Inside(Range<usize>, String, Option<String>),
 }
 
 impl Mistake {
@@ -70,6 +74,7 @@ impl FlatFile {
                 Err(Mistake::Value(wanted)) => {
                     errors.push(error(value.span(), format!("`{name}` must be {wanted}"), None));
                 }
+                Err(Mistake::Inside(span, message, hint)) => errors.push(error(span, message, hint)),
             }
         }
         errors.sort_by_key(|error| error.span.start);

@@ -1,10 +1,13 @@
-//! The settings file: what a user or a project sets for every command. TOML, without sections. Reading is pure: text in,
-//! values with their lines or *all* mistakes out.
+//! The settings file: what a user or a project sets for every command. TOML, without sections but those of queues. Reading is pure:
+//! text in, values with their lines or *all* mistakes out.
+
+use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
 use crate::flat_file::{FlatFile, Mistake, count, flag, text};
-use crate::runfile::RunFileError;
+use crate::queue::QueueName;
+use crate::runfile::{RunFileError, nearest};
 
 /// The name of a settings file.
 pub const SETTINGS_FILE: &str = "config.toml";
@@ -13,8 +16,13 @@ pub const SETTINGS_FILE: &str = "config.toml";
 pub const SETTINGS_BYTES_MAX: usize = 1 << 16;
 
 /// Every key that a settings file may hold; `docs/settings.md` describes each.
-pub const KEYS: [&str; 8] =
-    ["home", "ledger", "color", "columns_max", "media_mib_max", "page_mib_max", "follow_links", "webhook"];
+pub const KEYS: [&str; 9] = [
+    "home", "ledger", "color", "columns_max", "media_mib_max", "page_mib_max", "follow_links", "webhook",
+    "queues",
+];
+
+/// The only key of a queue.
+const AT_MOST: &str = "at_most";
 
 /// A value and the line of the file on which it is, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +50,8 @@ pub struct SettingsFile {
     pub follow_links: Option<Written<bool>>,
     /// The address that notifications are sent to.
     pub webhook: Option<Written<String>>,
+    /// How many runs of each queue run at once: `[queues.NAME] at_most`.
+    pub queues: BTreeMap<QueueName, Written<u32>>,
 }
 
 /// Reads a settings file. `name` is the file's name in messages.
@@ -51,7 +61,11 @@ pub struct SettingsFile {
 pub fn parse(source: &[u8], name: &str) -> Result<SettingsFile, Vec<RunFileError>> {
     let mut file = SettingsFile::default();
     let kind = FlatFile { bytes_max: SETTINGS_BYTES_MAX, is: "a settings file", key: "setting", keys: &KEYS };
-    kind.read(source, name, |key, value, line| file.set(key, value, line))?;
+    let line_at = |at: usize| source.iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+    kind.read(source, name, |key, value, line| match key {
+        "queues" => queues(value, &line_at).map(|found| file.queues = found),
+        _ => file.set(key, value, line),
+    })?;
     Ok(file)
 }
 
@@ -70,6 +84,47 @@ impl SettingsFile {
         }
         Ok(())
     }
+}
+
+/// The bounds of queues, with their lines.
+fn queues(
+    value: &DeValue<'_>,
+    line_at: &dyn Fn(usize) -> usize,
+) -> Result<BTreeMap<QueueName, Written<u32>>, Mistake> {
+    let example = "a table for each queue, such as `[queues.gpu]` with `at_most = 2`";
+    let DeValue::Table(table) = value else { return Err(Mistake::value(example)) };
+    let mut found = BTreeMap::new();
+    for (name, queue) in table.iter() {
+        let queue_name = name
+            .get_ref()
+            .parse::<QueueName>()
+            .map_err(|error| Mistake::Inside(name.span(), format!("{error}"), None))?;
+        let DeValue::Table(keys) = queue.get_ref() else {
+            let message = format!("`queues.{queue_name}` must be a table with `{AT_MOST}`");
+            return Err(Mistake::Inside(queue.span(), message, None));
+        };
+        if let Some((key, _)) = keys.iter().find(|(key, _)| key.get_ref() != AT_MOST) {
+            let hint = match nearest(key.get_ref(), [AT_MOST].into_iter()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("a queue has only `{AT_MOST}`"),
+            };
+            let message = format!("unknown setting `{}` in `queues.{queue_name}`", key.get_ref());
+            return Err(Mistake::Inside(key.span(), message, Some(hint)));
+        }
+        let Some((_, at_most)) = keys.iter().next() else {
+            let message = format!("`queues.{queue_name}.{AT_MOST}` is missing");
+            let hint = format!("add `{AT_MOST} = 2`, or remove the section: one run at once is the default");
+            return Err(Mistake::Inside(name.span(), message, Some(hint)));
+        };
+        let wrong = |_| {
+            let message =
+                format!("`queues.{queue_name}.{AT_MOST}` must be a whole number from 1 to 4294967295");
+            Mistake::Inside(at_most.span(), message, None)
+        };
+        let value = count(at_most.get_ref()).map_err(wrong)?;
+        found.insert(queue_name, Written { value, line: line_at(at_most.span().start) });
+    }
+    Ok(found)
 }
 
 /// Whether a text is an address of HTTP.
@@ -92,7 +147,8 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = "# of this machine\nhome = \"/data\"\nledger = \"postgres://db/t\"\ncolor = false\n\ncolumns_max = 20_000\n\
-                    media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\nwebhook = \"https://h.example/x\"\n";
+                    media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\nwebhook = \"https://h.example/x\"\n\
+                    [queues.gpu]\nat_most = 2\n[queues]\nnight = { at_most = 3 }\n";
         let file = parse(text.as_bytes(), "config.toml").unwrap();
         let expected = SettingsFile {
             home: Some(Written { value: "/data".into(), line: 2 }),
@@ -103,9 +159,13 @@ mod tests {
             page_mib_max: Some(Written { value: 16, line: 8 }),
             follow_links: Some(Written { value: true, line: 9 }),
             webhook: Some(Written { value: "https://h.example/x".into(), line: 10 }),
+            queues: [("gpu", 2, 12), ("night", 3, 14)]
+                .map(|(name, value, line)| (name.parse().unwrap(), Written { value, line }))
+                .into(),
         };
         assert_eq!(file, expected);
-        assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));
+        let is_there = |key: &&str| text.contains(&format!("{key} = ")) || text.contains(&format!("[{key}"));
+        assert!(KEYS.iter().all(|key| is_there(key)));
         assert_eq!(parse(b"", "config.toml").unwrap(), SettingsFile::default());
     }
 
@@ -125,9 +185,35 @@ mod tests {
                 "config.toml:5:16: `page_mib_max` must be a whole number from 1 to 4294967295",
                 "config.toml:6:11: `webhook` must be an address such as `https://hooks.example.org/…`",
                 "config.toml:7:2: unknown setting `section` (hint: the settings are `home`, `ledger`, `color`, \
-                 `columns_max`, `media_mib_max`, `page_mib_max`, `follow_links`, `webhook`)",
+                 `columns_max`, `media_mib_max`, `page_mib_max`, `follow_links`, `webhook`, `queues`)",
             ]
         );
+    }
+
+    /// Proves that a mistake in the section of a queue is shown with its place and what to write.
+    #[test]
+    fn mistakes_of_queues_are_shown() {
+        for (text, expected) in [
+            (
+                "queues = 2\n",
+                "config.toml:1:10: `queues` must be a table for each queue, such as `[queues.gpu]` with `at_most = 2`",
+            ),
+            ("[queues]\ngpu = 2\n", "config.toml:2:7: `queues.gpu` must be a table with `at_most`"),
+            (
+                "[queues.gpu]\nat_mots = 2\n",
+                "config.toml:2:1: unknown setting `at_mots` in `queues.gpu` (hint: did you mean `at_most`?)",
+            ),
+            (
+                "[queues.gpu]\nat_most = 0\n",
+                "config.toml:2:11: `queues.gpu.at_most` must be a whole number from 1 to 4294967295",
+            ),
+        ] {
+            let errors = parse(text.as_bytes(), "config.toml").unwrap_err();
+            assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+        }
+        let shown = |text: &str| parse(text.as_bytes(), "config.toml").unwrap_err()[0].to_string();
+        assert!(shown("[queues.gpu]\n").contains("`queues.gpu.at_most` is missing"));
+        assert!(shown("[queues.\"../x\"]\nat_most = 1\n").contains("cannot be the name of a queue"));
     }
 
     /// Proves that a file that is too large, not UTF-8 or not TOML is refused with its place.

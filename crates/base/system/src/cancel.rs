@@ -1,4 +1,4 @@
-//! Requests of a user or the system to a working use case: to stop, or to continue without its terminal.
+//! Requests of a user or the system to a working use case: to stop, to end at once, or to continue without its terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 pub struct Cancel {
     requests: Arc<Requests>,
     is_stopped: Arc<AtomicBool>,
+    is_ended: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -23,6 +24,13 @@ impl Cancel {
     /// Requests an end, because of a signal: once stops gracefully, twice kills.
     pub fn stop(&self, signal: i32) {
         self.requests.last_signal.store(signal, Ordering::SeqCst);
+        self.requests.stops.fetch_add(1, Ordering::SeqCst);
+        self.is_stopped.store(true, Ordering::SeqCst);
+    }
+
+    /// Requests that whatever is only read ends at once, unfinished; where something was launched, it is a stop too.
+    pub fn end(&self) {
+        self.is_ended.store(true, Ordering::SeqCst);
         self.requests.stops.fetch_add(1, Ordering::SeqCst);
         self.is_stopped.store(true, Ordering::SeqCst);
     }
@@ -57,7 +65,19 @@ impl Cancel {
         self.requests.is_detached.load(Ordering::SeqCst)
     }
 
+    /// Whether reads have to end unfinished.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::SeqCst)
+    }
+
     /// True from the first request for an end on.
+    #[must_use]
+    pub fn end_flag(&self) -> &Arc<AtomicBool> {
+        &self.is_ended
+    }
+
+    /// True from the first request to stop or to end on.
     #[must_use]
     pub fn is_stopped(&self) -> &Arc<AtomicBool> {
         &self.is_stopped
@@ -79,5 +99,15 @@ mod tests {
         assert!(seen.is_stopped().load(Ordering::SeqCst));
         assert_eq!((other.stop_requests(), other.last_signal(), other.is_detached()), (0, "a signal", false));
         assert!(!other.is_stopped().load(Ordering::SeqCst));
+    }
+
+    /// Proves that an end is a stop too, and a stop is not an end.
+    #[test]
+    fn an_end_is_a_stop() {
+        let cancel = Cancel::default();
+        cancel.stop(Signal::SIGTERM as i32);
+        assert!(!cancel.is_ended());
+        cancel.end();
+        assert_eq!((cancel.is_ended(), cancel.stop_requests()), (true, 2));
     }
 }

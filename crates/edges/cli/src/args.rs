@@ -9,7 +9,6 @@ macro_rules! words {
 }
 
 mod checkpoint;
-mod cross_validate;
 mod data;
 mod diagnose;
 mod eval;
@@ -18,16 +17,12 @@ mod grammar_tests;
 mod groups;
 mod init;
 mod memory;
-mod metrics;
 #[cfg(test)]
 mod page_tests;
 mod preflight;
-mod probe;
 mod registry;
 mod rehearse;
-mod score;
 mod shell;
-mod slices;
 #[cfg(test)]
 mod tests;
 mod tracking;
@@ -40,36 +35,37 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use trackway_core::BatchRange;
+use trackway_formats::queue::QueueName;
 
 use crate::exit::CODES;
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
-pub use cross_validate::CrossValidateArgs;
 pub use data::{
     AsOfArgs, CheckArgs, CleanArgs, DataCommand, DiffArgs, DriftArgs, FailOn, ImagesArgs, InferArgs,
     LeakageArgs, ProfileArgs, ReadingArgs, SkewArgs, SnapshotArgs, SnapshotCommand, SplitArgs, TableArgs,
     ValidateArgs,
 };
 pub use diagnose::DiagnoseArgs;
+pub use eval::cross_validate::CrossValidateArgs;
+pub use eval::metrics::{ColumnArgs, MetricsArgs};
+pub use eval::probe::ProbeArgs;
+pub use eval::score::ScoreArgs;
+pub use eval::slices::SlicesArgs;
 pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 pub use init::InitArgs;
 pub use memory::MemoryArgs;
-pub use metrics::{ColumnArgs, MetricsArgs};
 pub use preflight::{PreflightArgs, SkipArgs};
-pub use probe::ProbeArgs;
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
-    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
+    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs, ShowArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
-pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ConfigCommand, ManArgs, NotifyArgs, SchemaArgs};
-pub use slices::SlicesArgs;
 pub use tracking::{
     AmendArgs, AmendRunArgs, BlessArgs, CompareArgs, ImportArgs, RunExportArgs, RunsAction, RunsArgs,
     RunsGcArgs,
 };
-pub use values::{Bytes, DeletionArgs, Seconds};
+pub use values::{Bytes, DeletionArgs, PageArgs, Seconds};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -172,6 +168,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Diagnose the home and its ledger; rebuild a lost ledger
     Doctor(DoctorArgs),
+    /// Do what is due although nothing runs: seal what ended, end approvals and pins, send notices; for cron
+    Tick(TickArgs),
     /// Show every setting, its value and where it comes from; test notifications, set up the shell
     Config(ConfigArgs),
     /// List the JSON documents of all commands, or print the JSON Schema of one
@@ -205,6 +203,7 @@ pub enum Command {
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01
   trackway run trackway.toml --detach             retries outlive the terminal; print the run's id
+  trackway run trackway.toml --queue gpu --detach wait until a place in the queue is free
   trackway run trackway.toml --param lr=3e-4 --tag sweep=august   found by runs --where")]
 pub struct RunArgs {
     /// Run file
@@ -228,6 +227,9 @@ pub struct RunArgs {
     /// The supervisor that --detach starts
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    /// Wait for a place in this queue first: at most `queues.NAME.at_most` (1) of its runs run at once on this host
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<QueueName>,
     /// Give the script pipes, and an empty input, although this is a terminal
     #[arg(long)]
     pub no_tty: bool,
@@ -284,7 +286,7 @@ pub struct ProveArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Time limit for the first call of the script to its recorder
-    #[arg(long, value_name = "DURATION", default_value_t = Seconds(trackway_flows::prove::HANDSHAKE_SECONDS))]
+    #[arg(long, value_name = "DURATION", default_value_t = Seconds(trackway_flows::training::prove::HANDSHAKE_SECONDS))]
     pub handshake_timeout: Seconds,
 }
 
@@ -300,6 +302,21 @@ Exit codes: 0 healthy; 7 problems found; 6 no home")]
 pub struct DoctorArgs {
     #[command(subcommand)]
     pub command: Option<DoctorCommand>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway tick                                       what is due, and nothing else
+  trackway tick --dry-run                             what would be done
+  * * * * * trackway --home /data/.trackway tick      each minute, in a crontab
+
+It is safe to call it twice, or on several machines at once: each duty is done by one process at a time.
+
+Exit codes: 0 done, or nothing was due; 1 a duty failed; 6 no home")]
+pub struct TickArgs {
+    /// Only show what would be done
+    #[arg(long, short = 'n')]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -365,13 +382,13 @@ impl UnsafeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway attempts
-  trackway attempts last")]
+  trackway attempts last
+  trackway attempts --limit 100 --after att_01kabc")]
 pub struct AttemptsArgs {
     /// Only attempts of this run: id, unique part of an id, name, or `last`
     pub run: Option<String>,
-    /// Maximum number of rows
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    pub limit: u32,
+    #[command(flatten)]
+    pub page: PageArgs,
 }
 
 #[derive(Debug, Args)]

@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use nix::unistd::{Uid, User, geteuid};
 use trackway_engine::home::Home;
-use trackway_engine::{Context, Dependencies};
-use trackway_flows::reconcile;
+use trackway_engine::{Context, Dependencies, Request};
+use trackway_flows::home::reconcile;
 
 use args::{
     Cli, Command, ConfigCommand, DoctorCommand, EvalCommand, ReproduceArgs, RunArgs, RunsAction, SqlArgs,
@@ -98,68 +98,88 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     let new_home = |run_file: Option<&Path>| open(settings, run_file, true, printer);
     let read = &settings.read_context();
     match &cli.command {
-        Command::Init(init) => commands::init::init(init, home, printer),
-        Command::Classify(classify) => commands::classify::classify(classify, printer),
-        Command::Data(data) => {
-            commands::data::data(data, &settings.home(None), || new_home(None), read, printer)
-        }
-        Command::Memory(memory) => commands::memory::memory(memory, printer),
+        Command::Init(init) => commands::run::init::init(init, home, printer),
+        Command::Classify(classify) => commands::inspect::classify::classify(classify, printer),
+        Command::Data(data) => commands::data_and_models::data::data(
+            data,
+            &settings.home(None),
+            || new_home(None),
+            read,
+            printer,
+        ),
+        Command::Memory(memory) => commands::run::memory::memory(memory, printer),
         Command::Run(run) => start_run(run, settings, printer),
-        Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(&home, checkpoint, printer),
-        Command::Import(import) => commands::import::import(&new_home(None)?, import, printer),
-        Command::Preflight(it) => commands::preflight::preflight(&new_home(Some(&it.file))?, it, printer),
-        Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
+        Command::Checkpoint(checkpoint) => {
+            commands::data_and_models::checkpoint::checkpoint(&home, checkpoint, printer)
+        }
+        Command::Import(import) => commands::housekeeping::import::import(&new_home(None)?, import, printer),
+        Command::Preflight(it) => {
+            commands::run::preflight::preflight(&new_home(Some(&it.file))?, it, printer)
+        }
+        Command::Prove(it) => commands::run::prove::prove(&new_home(Some(&it.file))?, it, printer),
         Command::Doctor(doctor) => {
             note_other_owner(settings, None, printer);
             match doctor.command {
-                None => commands::doctor::doctor(&settings.home(None), printer),
-                Some(DoctorCommand::Rebuild) => {
-                    commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
-                }
+                None => commands::housekeeping::doctor::doctor(&settings.home(None), printer),
+                Some(DoctorCommand::Rebuild) => commands::housekeeping::doctor::rebuild(
+                    &settings.home(None),
+                    std::env::current_exe()?,
+                    printer,
+                ),
             }
         }
         Command::Eval(eval) => evaluate(eval, settings, printer),
-        Command::Rehearse(it) => commands::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
+        Command::Rehearse(it) => commands::run::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
         Command::Sql(sql) => query(sql, settings, printer),
         Command::Resume(resume) if resume.all => {
-            commands::resume_all::resume_all(&home()?, std::env::args_os().skip(1), printer)
+            commands::run::resume_all::resume_all(&home()?, std::env::args_os().skip(1), printer)
         }
         Command::Resume(resume) if resume.detach => {
-            commands::detach::start(std::env::args_os().skip(1), printer)
+            commands::run::detach::start(std::env::args_os().skip(1), printer)
         }
-        Command::Resume(resume) => commands::run::resume(&home()?, resume, printer),
+        Command::Resume(resume) => commands::run::launch::resume(&home()?, resume, printer),
         Command::Runs(list) => match &list.action {
-            Some(RunsAction::Bless(bless)) => commands::amend::bless(&home()?, bless, printer),
-            None => commands::list::runs(&home()?, list, printer),
+            Some(RunsAction::Bless(bless)) => commands::inspect::amend::bless(&home()?, bless, printer),
+            None => commands::inspect::list::runs(&home()?, list, printer),
         },
-        Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
-        Command::Export(export) => commands::export::export(&home()?, export, printer),
-        Command::Schema(schema) => commands::schema::schema(schema, printer),
+        Command::Compare(compare) => commands::inspect::compare::compare(&home()?, compare, printer),
+        Command::Export(export) => commands::inspect::export::export(&home()?, export, printer),
+        Command::Schema(schema) => commands::housekeeping::schema::schema(schema, printer),
         Command::Config(config) => match &config.command {
-            None => Ok(commands::config::config(settings, files, printer)),
+            None => Ok(commands::housekeeping::config::config(settings, files, printer)),
             Some(ConfigCommand::Notify(notify)) => {
                 let setting = settings.webhook.as_ref().map(|webhook| webhook.value.as_str());
-                commands::notify::notify(notify, setting, printer)
+                commands::housekeeping::notify::notify(notify, setting, printer)
             }
             Some(ConfigCommand::Completions(completions)) => {
-                Ok(commands::shell::completions(completions, printer))
+                Ok(commands::housekeeping::shell::completions(completions, printer))
             }
-            Some(ConfigCommand::Man(man)) => commands::shell::man(man, printer),
+            Some(ConfigCommand::Man(man)) => commands::housekeeping::shell::man(man, printer),
         },
-        Command::Gc(gc) => commands::gc::gc(&home()?, gc, printer),
-        Command::Attempts(list) => commands::list::attempts(&home()?, list, printer),
-        Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
-        Command::Watch(watch) => commands::watch::watch(&home()?, watch, printer),
-        Command::Diagnose(diagnose) => commands::diagnose::diagnose(&home()?, diagnose, printer),
-        Command::Explain(explain) => commands::explain(&home()?, explain, printer),
-        Command::Postmortem(postmortem) => commands::postmortem::postmortem(&home()?, postmortem, printer),
-        Command::Verify(verify) => commands::verify::verify_command(&home()?, verify, printer),
+        Command::Tick(it) => {
+            note_other_owner(settings, None, printer);
+            // What ended is sealed by a duty of the tick, so that a dry run seals nothing.
+            let context = open_home(settings.home(None), settings, false, printer)?;
+            commands::housekeeping::tick::tick(&context, it, printer)
+        }
+        Command::Gc(gc) => commands::housekeeping::gc::gc(&home()?, gc, printer),
+        Command::Attempts(list) => commands::inspect::list::attempts(&home()?, list, printer),
+        Command::Logs(logs) => commands::inspect::logs::logs(&home()?, logs, printer),
+        Command::Watch(watch) => commands::inspect::watch::watch(&home()?, watch, printer),
+        Command::Diagnose(diagnose) => commands::inspect::diagnose::diagnose(&home()?, diagnose, printer),
+        Command::Explain(explain) => commands::inspect::explain::explain(&home()?, explain, printer),
+        Command::Postmortem(postmortem) => {
+            commands::inspect::postmortem::postmortem(&home()?, postmortem, printer)
+        }
+        Command::Verify(verify) => commands::inspect::verify::verify_command(&home()?, verify, printer),
         Command::Reproduce(reproduce) => reproduce_attempt(reproduce, settings, printer),
-        Command::Amend(amend) => commands::amend::amend(&home()?, amend, printer),
-        Command::Stop(stop) => commands::stop(&home()?, stop, printer),
-        Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
-        Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),
-        Command::Registry(registry) => commands::registry::registry(&home()?, registry, printer),
+        Command::Amend(amend) => commands::inspect::amend::amend(&home()?, amend, printer),
+        Command::Stop(stop) => commands::run::stop::stop(&home()?, stop, printer),
+        Command::Rollback(rollback) => commands::run::rollback::roll_back(&home()?, rollback, printer),
+        Command::Gates(gates) => commands::data_and_models::gates::gates(&home()?, gates, printer),
+        Command::Registry(registry) => {
+            commands::data_and_models::registry::registry(&home()?, registry, printer)
+        }
         Command::Shim(shim) => Ok(commands::shim(shim)),
         Command::Await(process) => Ok(commands::await_process(process)),
     }
@@ -169,26 +189,28 @@ fn evaluate(command: &EvalCommand, settings: &Settings, printer: Printer) -> Exi
     let home = |run_file: Option<&Path>| open(settings, run_file, false, printer);
     let read = &settings.read_context();
     match command {
-        EvalCommand::Run(it) => {
-            commands::evaluate::run(&home(commands::evaluate::run_file(it).as_deref())?, it, printer)
-        }
-        EvalCommand::Ls(it) => commands::evaluate::list(&home(None)?, it, printer),
-        EvalCommand::Show(it) => commands::evaluate::show(&home(None)?, it, printer),
-        EvalCommand::Import(it) => commands::evaluate::import(&home(None)?, it, printer),
+        EvalCommand::Run(it) => commands::data_and_models::eval::run(
+            &home(commands::data_and_models::eval::run_file(it).as_deref())?,
+            it,
+            printer,
+        ),
+        EvalCommand::Ls(it) => commands::data_and_models::eval::list(&home(None)?, it, printer),
+        EvalCommand::Show(it) => commands::data_and_models::eval::show(&home(None)?, it, printer),
+        EvalCommand::Import(it) => commands::data_and_models::eval::import(&home(None)?, it, printer),
         EvalCommand::CrossValidate(it) => {
             let context = open(settings, Some(&it.file), true, printer)?;
-            commands::cross_validate::cross_validate(&context, it, printer)
+            commands::data_and_models::eval::cross_validate::cross_validate(&context, it, printer)
         }
-        EvalCommand::Metrics(it) => commands::metrics::metrics(it, read, printer),
-        EvalCommand::Slices(it) => commands::slices::slices(it, read, printer),
-        EvalCommand::Score(it) => commands::score(it, read, printer),
-        EvalCommand::Probe(it) => commands::probe(it, read, printer),
+        EvalCommand::Metrics(it) => commands::data_and_models::eval::metrics::metrics(it, read, printer),
+        EvalCommand::Slices(it) => commands::data_and_models::eval::slices::slices(it, read, printer),
+        EvalCommand::Score(it) => commands::data_and_models::eval::score(it, read, printer),
+        EvalCommand::Probe(it) => commands::data_and_models::eval::probe(it, read, printer),
     }
 }
 
 /// Reports settings files that are not used. A process that runs a query does not report this itself.
 fn note_refused(files: &[FoundFile], printer: Printer) {
-    let refused = files.iter().filter(|_| commands::sql::worker_folder().is_none());
+    let refused = files.iter().filter(|_| commands::inspect::sql::worker_folder().is_none());
     for (file, why) in refused.filter_map(|file| Some((file, file.refused()?))) {
         printer.note(format!("the settings file `{}` is not used: {why}", file.path.display()));
     }
@@ -196,22 +218,22 @@ fn note_refused(files: &[FoundFile], printer: Printer) {
 
 fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Exit {
     // What is wrong with the command line is said here, once.
-    let request = commands::run::request(run)?;
+    let request = commands::run::launch::request(run)?;
     if run.detach {
-        let answer = commands::detach::start(std::env::args_os().skip(1), printer);
+        let answer = commands::run::detach::start(std::env::args_os().skip(1), printer);
         report_home(settings, settings.home(run.file.as_deref()).folder(), printer);
         return answer;
     }
     let context = open(settings, run.file.as_deref(), true, printer)?;
-    let answer = commands::run::run(&context, request, run, printer);
+    let answer = commands::run::launch::run(&context, request, run, printer);
     report_home(settings, context.home.folder(), printer);
     answer
 }
 
 fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Exit {
-    match commands::sql::worker_folder() {
+    match commands::inspect::sql::worker_folder() {
         // The parent process has sealed what there was to seal.
-        Some(spill) => commands::sql::answer(
+        Some(spill) => commands::inspect::sql::answer(
             &open_home(settings.home(None), settings, false, printer)?,
             sql,
             spill,
@@ -219,19 +241,23 @@ fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Exit {
         ),
         None => {
             open(settings, None, false, printer)?;
-            commands::sql::supervise(sql)
+            commands::inspect::sql::supervise(sql)
         }
     }
 }
 
 fn reproduce_attempt(reproduce: &ReproduceArgs, settings: &Settings, printer: Printer) -> Exit {
     if let Some(folder) = &reproduce.check {
-        let home = Home::new(commands::reproduce::home_of(folder), None);
-        return commands::reproduce::compare(&open_home(home, settings, false, printer)?, folder, printer);
+        let home = Home::new(commands::inspect::reproduce::home_of(folder), None);
+        return commands::inspect::reproduce::compare(
+            &open_home(home, settings, false, printer)?,
+            folder,
+            printer,
+        );
     }
     let out = reproduce.out.as_deref().unwrap_or(Path::new("reproduction"));
     let context = open(settings, None, false, printer)?;
-    commands::reproduce::write(&context, &reproduce.attempt, out, printer)
+    commands::inspect::reproduce::write(&context, &reproduce.attempt, out, printer)
 }
 
 /// Opens the home, and first of all seals what ended without a supervisor.
@@ -271,9 +297,11 @@ fn open_home(home: Home, settings: &Settings, create: bool, printer: Printer) ->
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();
     dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
-    let mut context = Context::open_with(home, dependencies, create)?;
-    context.when_waiting(Box::new(move |text| printer.note(text)));
-    Ok(context)
+    let at_most = settings.queues.iter().map(|(queue, at_most)| (queue.clone(), at_most.value));
+    dependencies.queues = at_most.collect();
+    let request = Request::of_local_user();
+    request.notices.listen(Some(commands::printed_by(printer)));
+    Ok(Context::open_with(home, dependencies, request, create)?)
 }
 
 /// Other commands look for the home from here upwards; where they would not find this one, its path is shown.

@@ -5,6 +5,7 @@ mod files;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -15,6 +16,7 @@ use trackway_flows::data::{
 };
 use trackway_formats::Variable;
 use trackway_formats::layout::PROJECT_FOLDER;
+use trackway_formats::queue::QueueName;
 use trackway_formats::settings::{SettingsFile, Written, is_web_address};
 
 use crate::exit::Failure;
@@ -68,6 +70,8 @@ pub struct Settings {
     pub follow_links: Setting<bool>,
     /// The address that notifications are sent to.
     pub webhook: Option<Setting<String>>,
+    /// How many runs of each queue run at once; of others one.
+    pub queues: BTreeMap<QueueName, Setting<u32>>,
 }
 
 /// Everything that may set something.
@@ -121,6 +125,7 @@ pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
             .set(LINKS_VARIABLE, |value| Ok(value == "1"), |file| file.follow_links.as_ref())?
             .unwrap_or(Setting::default_of(DEFAULT_LIMITS.follow_links)),
         webhook: given.set(WEBHOOK_VARIABLE, web_address, |file| file.webhook.as_ref())?,
+        queues: given.queues(),
     })
 }
 
@@ -138,6 +143,18 @@ impl Given<'_> {
             let origin = Origin::File { path: path.to_path_buf(), line: written.line };
             Some(Setting { value: written.value.clone(), origin })
         })
+    }
+
+    /// The bound of each queue from the strongest file that has one.
+    fn queues(&self) -> BTreeMap<QueueName, Setting<u32>> {
+        let mut found = BTreeMap::new();
+        for (path, file) in self.files {
+            for (name, written) in &file.queues {
+                let origin = Origin::File { path: path.to_path_buf(), line: written.line };
+                found.entry(name.clone()).or_insert(Setting { value: written.value, origin });
+            }
+        }
+        found
     }
 
     /// What a variable sets, or else the strongest file.

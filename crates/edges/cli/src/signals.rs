@@ -1,8 +1,5 @@
 //! Signals become requests to end what is being done.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
@@ -40,16 +37,14 @@ pub fn supervise_detached(cancel: &Cancel) {
     on(SIGHUP, || {});
 }
 
-/// For a command that only reads: the first SIGINT or SIGTERM requests its end, the second ends it at once. The flag
-/// becomes true on a request.
-pub fn interruptible() -> Arc<AtomicBool> {
-    let cancel = Cancel::default();
+/// For a command that only reads: the first SIGINT or SIGTERM requests its end, the second ends it at once.
+pub fn interruptible(cancel: &Cancel) {
     for signal in [SIGINT, SIGTERM] {
         let registered = flag::register_conditional_default(signal, cancel.is_stopped().clone());
         debug_assert!(registered.is_ok(), "this signal may be handled");
+        let cancel = cancel.clone();
+        on(signal, move || cancel.end());
     }
-    stopping(&cancel);
-    cancel.is_stopped().clone()
 }
 
 fn stopping(cancel: &Cancel) {

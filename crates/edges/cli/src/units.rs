@@ -1,7 +1,7 @@
 //! Numbers of the command line as people read them.
 
 pub use trackway_core::text::{bytes, counted, duration, metric, short_range, timestamp};
-use trackway_flows::assess::Estimate;
+use trackway_flows::evaluation::assess::Estimate;
 
 /// A number that was estimated: `0.3142`, `12.5000`, `1.200e-7`.
 pub fn number(value: f64) -> String {

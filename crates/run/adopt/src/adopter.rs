@@ -156,11 +156,11 @@ pub struct Adopter {
 }
 
 impl Adopter {
-    /// To be made before the script starts: what is there now is not its work, unless it changes.
+    /// To be made before the script starts: what is there is not its work, unless it changes. `there`: what the patterns name, and since when they
+    /// were looked at, in nanoseconds since 1970.
     #[must_use]
-    pub fn new(spec: AdopterSpec, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
-        let since_ns = clock.now().as_nanos();
-        Self::with_baseline(spec, since_ns, clock, ids, |_| true)
+    pub fn new(spec: AdopterSpec, there: (&[Place], i64), clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        Self::with_baseline(spec, there, clock, ids, |_| true)
     }
 
     /// For an attempt that ended while nothing followed it: its work is what was written since `since_ns` (nanoseconds since 1970) and was
@@ -168,7 +168,8 @@ impl Adopter {
     #[must_use]
     pub fn of_ended(spec: AdopterSpec, since_ns: i64, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let (commits, patterns) = (Commits::of(&spec.checkpoint_root), spec.patterns.clone());
-        Self::with_baseline(spec, since_ns, clock, ids, |candidate| {
+        let there = patterns.places();
+        Self::with_baseline(spec, (&there, since_ns), clock, ids, |candidate| {
             let is_older = candidate.files().iter().all(|file| file.modified_ns < since_ns);
             is_older || commits.of_candidate(candidate, &patterns).is_some()
         })
@@ -177,26 +178,27 @@ impl Adopter {
     /// Candidates for which `needs_nothing` holds are left alone while they do not change.
     fn with_baseline(
         spec: AdopterSpec,
-        since_ns: i64,
+        (there, since_ns): (&[Place], i64),
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
         needs_nothing: impl Fn(&Candidate) -> bool,
     ) -> Self {
         let mut known = BTreeMap::new();
-        for place in spec.patterns.places() {
+        for place in there {
             let all: Vec<Candidate> = place.paths().filter_map(|path| Candidate::at(&path).ok()?).collect();
             for candidate in &all {
                 known.insert(candidate.path.clone(), Known::new(spec.quiet_ns, since_ns));
             }
             // Of several files each may turn out to be one for itself.
-            let together = Candidate::of(&place).ok().flatten().filter(|_| !place.beside.is_empty());
+            let together = Candidate::of(place).ok().flatten().filter(|_| !place.beside.is_empty());
             let left_alone: Vec<&Candidate> =
                 all.iter().filter(|candidate| needs_nothing(candidate)).collect();
             for candidate in &left_alone {
                 known.get_mut(&candidate.path).expect("it was just made").is_done(candidate, since_ns);
             }
             if let Some(together) = together {
-                let first = known.entry(place.path).or_insert_with(|| Known::new(spec.quiet_ns, since_ns));
+                let first =
+                    known.entry(place.path.clone()).or_insert_with(|| Known::new(spec.quiet_ns, since_ns));
                 first.done = together.fingerprint().filter(|_| needs_nothing(&together));
                 first.done_files = left_alone.iter().flat_map(|it| it.files()).cloned().collect();
             }

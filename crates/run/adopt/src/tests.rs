@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_checkpoint::{CheckpointRoot, CheckpointView, Kind};
-use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
+use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
 
 use crate::{
     Adopter, AdopterSpec, Clearing, Company, Facts, History, Look, Past, Patterns, Saves, WriterEvidence,
@@ -106,7 +106,13 @@ impl World {
     }
 
     fn adopter_for(&self, epoch: u64, attempt_id: AttemptId, patterns: Patterns) -> Adopter {
-        Adopter::new(self.spec(epoch, attempt_id, patterns), self.clock.clone(), self.ids.clone())
+        let there = (&patterns.places()[..], self.clock.now().as_nanos());
+        Adopter::new(
+            self.spec(epoch, attempt_id, patterns.clone()),
+            there,
+            self.clock.clone(),
+            self.ids.clone(),
+        )
     }
 
     fn spec(&self, epoch: u64, attempt_id: AttemptId, patterns: Patterns) -> AdopterSpec {

@@ -131,7 +131,7 @@ impl ObservedAttempt {
     }
 }
 
-/// A state in the words of the engine that has it. What they mean for an end is known to the tables of `trackway-tower`, by engine.
+/// A state in the words of the engine that has it. What they mean for an end is known to the tables of `trackway-rules`, by engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineState {
     /// The engine: `slurm`, `kubernetes`, `ray` or another one.

@@ -1,14 +1,19 @@
 //! The identity of a process: a pid alone is reused, a pid with its start time and boot is not.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
+
+/// A line of `/proc/PID/stat` is shorter.
+const LINE_BYTES_MAX: usize = 2048;
 
 /// A process, on one boot of one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,8 +51,16 @@ pub enum Whereabouts {
 }
 
 impl MachineIdentity {
-    /// This machine.
+    /// This machine. It is read once: nothing of it that is compared changes while this process lives.
     pub fn current() -> io::Result<Self> {
+        static CURRENT: OnceLock<MachineIdentity> = OnceLock::new();
+        match CURRENT.get() {
+            Some(known) => Ok(known.clone()),
+            None => Self::read().map(|found| CURRENT.get_or_init(|| found).clone()),
+        }
+    }
+
+    fn read() -> io::Result<Self> {
         let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
         Ok(Self {
             host: nix::unistd::gethostname()?.to_string_lossy().into_owned(),
@@ -112,7 +125,7 @@ impl ProcessStat {
 
     /// `None` when there is no such process.
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
-        match std::fs::read(format!("/proc/{pid}/stat")) {
+        match read_line(format!("/proc/{pid}/stat")) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
                 .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has an unknown form"))),
@@ -151,6 +164,22 @@ impl ProcessIdentity {
 
     pub(crate) fn matches(&self, stat: &ProcessStat) -> bool {
         stat.pid == self.pid && stat.start_ticks == self.start_ticks && !stat.has_ended()
+    }
+}
+
+/// A line of `/proc`, by one read: every process of the machine is looked at, and a read of a whole file takes five calls of the kernel more.
+fn read_line(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut line = vec![0; LINE_BYTES_MAX];
+    loop {
+        match file.read(&mut line) {
+            Ok(length) => {
+                line.truncate(length);
+                return Ok(line);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::shim::{LineTime, ShimRecord};
@@ -58,6 +59,7 @@ const TESTS: &[(&str, fn())] = &[
     ("printed_settings_become_parameters", printed_settings_become_parameters),
     ("event_files_become_metrics", event_files_become_metrics),
     ("redaction_keeps_up_with_a_flood", redaction_keeps_up_with_a_flood),
+    ("the_folder_is_searched_once_before_the_start", the_folder_is_searched_once_before_the_start),
     ("an_attempt_costs_little", an_attempt_costs_little),
 ];
 
@@ -800,6 +802,33 @@ fn redaction_keeps_up_with_a_flood() {
         assert!(clean == text.as_bytes(), "nothing in it is a secret");
         assert!(rate > 0.2, "{rate} MB/s");
     }
+}
+
+/// Proves that the folder beside a script is searched for checkpoints once before it starts, for all that need to know what is there.
+fn the_folder_is_searched_once_before_the_start() {
+    let place = Place::new();
+    let listed = |adopt: Adopt| {
+        let work = tempfile::tempdir().unwrap();
+        (0..50).for_each(|number| std::fs::write(work.path().join(format!("{number}.txt")), "x").unwrap());
+        let mut spec = place.spec(&["sh", "-c", ": > begun"]);
+        spec.details.working_directory = work.path().to_owned();
+        spec.details.adopt = adopt;
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+        // Two equal events in a row would be one: between two searches the folder is closed.
+        let seen = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_CLOSE_NOWRITE | AddWatchFlags::IN_CREATE;
+        inotify.add_watch(work.path(), seen).unwrap();
+        place.run(&spec);
+        let mut events = Vec::new();
+        while let Ok(more) = inotify.read_events() {
+            events.extend(more);
+        }
+        let opened = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_ISDIR;
+        let begun = events.iter().position(|event| event.mask.contains(AddWatchFlags::IN_CREATE)).unwrap();
+        events[..begun].iter().filter(|event| event.mask.contains(opened)).count()
+    };
+    // What needs no checkpoint looks for files of metrics, too.
+    let (others, all) = (listed(Adopt::Nothing), listed(Adopt::Detected));
+    assert!(all <= others + 1, "{all} searches, of which {others} are for other files");
 }
 
 /// Proves that launching and ending an attempt costs far less than a training step of any size; prints the figures.

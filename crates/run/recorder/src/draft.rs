@@ -10,12 +10,12 @@ use trackway_checkpoint::{CheckpointError, Commit};
 use trackway_core::Step;
 use trackway_formats::{EventKind, SaveReason};
 
-use crate::cost::SaveCost;
-use crate::inner::Inner;
-use crate::pending::Pending;
+use crate::checkpoints::cost::SaveCost;
+use crate::checkpoints::together::is_given_up;
+use crate::process::inner::Inner;
+use crate::process::pending::Pending;
 use crate::process::{ProcessSlot, once};
 use crate::recorder::{NO_ROOT, Recorder};
-use crate::together::is_given_up;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.
 pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;

@@ -5,7 +5,7 @@ use std::panic;
 
 use trackway_formats::EventKind;
 
-use crate::inner::Inner;
+use crate::process::inner::Inner;
 use crate::recorder::Recorder;
 
 /// A message longer than this is cut.

@@ -33,37 +33,20 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 mod artifacts;
-#[cfg(test)]
-mod artifacts_tests;
-mod best;
-mod board;
-mod cadence;
-mod checkpoint_record;
-mod control;
-pub mod cost;
+mod checkpoints;
 mod data_rung;
 mod draft;
-mod due;
 mod epoch_reports;
-mod epochs;
 mod exception;
-mod inner;
-mod keeper;
-mod pace;
-mod pending;
 mod process;
 mod recorder;
 mod rehearsal;
 mod rehearsal_plan;
-mod root;
 mod segment_writer;
 mod settings;
 mod signal;
 #[cfg(test)]
 mod tests;
-mod together;
-#[cfg(test)]
-mod together_tests;
 
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointState, CheckpointView, CheckpointWriter,
@@ -74,15 +57,16 @@ pub use trackway_formats::record::{ControlOutcome, Origin};
 pub use trackway_formats::rehearsal as facts;
 
 pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FILES_MAX};
-pub use cadence::STOP_PUT_OFF_SECONDS_MAX;
+pub use checkpoints::cadence::STOP_PUT_OFF_SECONDS_MAX;
+pub use checkpoints::cost;
+pub use checkpoints::together::{NOTICE_SECONDS, is_given_up};
 pub use data_rung::DataRung;
 pub use draft::{CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use exception::record_panics;
-pub use keeper::ARTIFACTS_WAITING_MAX;
+pub use process::keeper::ARTIFACTS_WAITING_MAX;
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use rehearsal::{ParameterUpdate, UpdateWatch};
 pub use rehearsal_plan::RehearsalPlan;
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
-pub use together::{NOTICE_SECONDS, is_given_up};
 pub use trackway_formats::rehearsal::loss_rank;

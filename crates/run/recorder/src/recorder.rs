@@ -14,13 +14,13 @@ use trackway_formats::record::{ControlOutcome, PROGRESSIVE_LOSS};
 use trackway_formats::{EventKind, Variable};
 use trackway_system::{SystemClock, SystemIds};
 
-use crate::control::ControlReader;
-use crate::cost::SaveCost;
+use crate::checkpoints::cost::SaveCost;
 use crate::data_rung::{CountRows, DataRung};
-use crate::inner::Inner;
-use crate::pending::Asked;
+use crate::process::control::ControlReader;
+use crate::process::inner::Inner;
+use crate::process::pending::Asked;
+use crate::process::root::Root;
 use crate::process::{ProcessSlot, SlotChain, once};
-use crate::root::Root;
 use crate::segment_writer::SegmentWriter;
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};

@@ -8,8 +8,8 @@ use trackway_core::Step;
 use trackway_formats::EventKind;
 use trackway_formats::rehearsal::{Fact, Group, HONOURED_KINDS, Model, Updates};
 
-use crate::inner::Inner;
 use crate::process::ProcessSlot;
+use crate::process::inner::Inner;
 use crate::recorder::Recorder;
 use crate::rehearsal_plan::RehearsalPlan;
 

@@ -11,9 +11,10 @@ use trackway_formats::EventKind;
 use trackway_formats::record::{Event, Frame, METRIC_NAMES_MAX, Origin, Segment, read_segment};
 use trackway_system::{SystemClock, SystemIds};
 
+use crate::checkpoints::cost;
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
-use crate::{CONTROL_POLL_MICROS, Recorder, SegmentInfo, SegmentWriter, cost};
+use crate::{CONTROL_POLL_MICROS, Recorder, SegmentInfo, SegmentWriter};
 
 /// How long a test waits for a save that takes milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use trackway_data::DataSpec;
-use trackway_data::ReadContext;
 use trackway_data::integrity::{label_noise, label_noise_from};
-use trackway_data::pass::UNWATCHED;
-use trackway_data::read::Source;
+use trackway_tables::DataSpec;
+use trackway_tables::ReadContext;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::read::Source;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use trackway_data::DataSpec;
-use trackway_data::ReadContext;
 use trackway_data::leakage::{Roles, examine};
-use trackway_data::pass::UNWATCHED;
-use trackway_data::read::Source;
+use trackway_tables::DataSpec;
+use trackway_tables::ReadContext;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::read::Source;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

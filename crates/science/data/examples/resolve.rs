@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use trackway_core::{ManualClock, Timestamp};
-use trackway_data::pass::UNWATCHED;
-use trackway_data::{DataSpec, HashCache, ReadContext, Resolver};
+use trackway_data::{HashCache, Resolver};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataSpec, ReadContext};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

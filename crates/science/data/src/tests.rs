@@ -10,9 +10,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use tempfile::TempDir;
 use trackway_core::{ManualClock, Timestamp};
+use trackway_tables::pass::{PassObserver, UNWATCHED};
+use trackway_tables::{Column, ColumnType, DataError, DataSpec, ReadContext};
 
 use super::*;
-use crate::pass::{PassObserver, UNWATCHED};
 
 /// A time after every file a test makes, so that the cache may trust their times of change.
 fn later() -> ManualClock {
@@ -374,32 +375,34 @@ struct OneObject {
     asked: std::sync::atomic::AtomicUsize,
 }
 
-impl crate::read::ByteSource for &'static str {
+struct Bytes(&'static str);
+
+impl trackway_tables::read::ByteSource for Bytes {
     fn size_bytes(&self) -> u64 {
-        self.len() as u64
+        self.0.len() as u64
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let rest = &self.as_bytes()[(offset as usize).min(self.len())..];
+        let rest = &self.0.as_bytes()[(offset as usize).min(self.0.len())..];
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
         Ok(length)
     }
 }
 
-impl crate::read::RemoteFiles for OneObject {
-    fn list(&self, _: &str) -> std::io::Result<Vec<crate::read::RemoteFile>> {
+impl trackway_tables::read::RemoteFiles for OneObject {
+    fn list(&self, _: &str) -> std::io::Result<Vec<trackway_tables::read::RemoteFile>> {
         Ok(Vec::new())
     }
 
-    fn head(&self, url: &str) -> std::io::Result<Option<crate::read::RemoteFile>> {
+    fn head(&self, url: &str) -> std::io::Result<Option<trackway_tables::read::RemoteFile>> {
         self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (url, size_bytes, version) = (url.to_owned(), self.text.len() as u64, "1".to_owned());
-        Ok(Some(crate::read::RemoteFile { url, size_bytes, version }))
+        Ok(Some(trackway_tables::read::RemoteFile { url, size_bytes, version }))
     }
 
-    fn open(&self, _: &str) -> std::io::Result<Arc<dyn crate::read::ByteSource>> {
-        Ok(Arc::new(self.text))
+    fn open(&self, _: &str) -> std::io::Result<Arc<dyn trackway_tables::read::ByteSource>> {
+        Ok(Arc::new(Bytes(self.text)))
     }
 }
 
@@ -408,8 +411,8 @@ impl crate::read::RemoteFiles for OneObject {
 fn two_readers_have_limits_and_remote_files_of_their_own() {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use crate::limits::Limits;
-    use crate::read::Source;
+    use trackway_tables::limits::Limits;
+    use trackway_tables::read::Source;
 
     let object = |text| Arc::new(OneObject { text, asked: AtomicUsize::new(0) });
     let (narrow, wide) = (object("a,b\n1,2\n"), object("a,b,c\n1,2,3\n"));

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use trackway_core::{Rng as _, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_tables::ColumnType;
 
 /// Rows of a sample at most.
 pub const FAILURES_MAX: usize = 20;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::text::first_quoted;
-use trackway_data::unicode_form::{composed, form_shown};
+use trackway_data::values::unicode_form::{composed, form_shown};
 
 /// Classes of each side that a message shows.
 const SHOWN_MAX: usize = 5;

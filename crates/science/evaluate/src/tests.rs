@@ -9,8 +9,8 @@ mod images;
 mod totals;
 mod undefined;
 
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_tables::ColumnType;
 
 pub(crate) fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> FrameColumn {
     let cells = Cells::Numbers(values.into_iter().collect());

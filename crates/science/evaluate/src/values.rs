@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn, MISSING_CODE};
+use trackway_tables::ColumnType;
 
 /// The text of each different value, and for each row which one it has ([`MISSING_CODE`]: none).
 pub(crate) fn values_of(column: &FrameColumn) -> (Vec<String>, Vec<u32>) {

@@ -6,7 +6,7 @@ use trackway_store::{Disk, RealDisk, Writer};
 
 use crate::error::{CheckpointError, MAX_PIN_NAME_BYTES};
 use crate::history::entry::{Body, PinBody};
-use crate::history::{CommitRecord, History, PinInfo};
+use crate::history::{CommitRecord, History, PinInfo, has_expired};
 use crate::keeper::{Keeper, append, leftovers};
 use crate::retention::{Age, Retention, RetentionPlan, plan};
 use crate::view::CheckpointView;
@@ -92,6 +92,22 @@ impl Housekeeper {
         })?
         .map(drop)
         .ok_or(missing)
+    }
+
+    /// Takes away the pins whose time is over, and returns them. One that is moved to a later time meanwhile stays.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn unpin_expired(&mut self, now: Timestamp) -> Result<Vec<PinInfo>, CheckpointError> {
+        let mut gone = Vec::new();
+        for pin in self.view.pins().into_iter().filter(|pin| pin.has_expired(now)) {
+            let taken = append(&mut self.view, Writer::Housekeeper, |history| {
+                let is_over = has_expired(history.pin(&pin.name)?.body.until.as_deref(), now);
+                is_over.then(|| Body::Unpin { name: pin.name.clone() })
+            })?;
+            gone.extend(taken.map(|_| pin));
+        }
+        Ok(gone)
     }
 
     /// Marks that a commit must not be resumed from.

@@ -133,6 +133,28 @@ fn an_unknown_best_keeps_everything() {
     assert_eq!(kept("val_loss").1, 0);
 }
 
+/// Proves that pins whose time is over are taken away, each once, and that others stay.
+#[test]
+fn expired_pins_are_taken_away() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commit = save(&mut root, 10).unwrap().number;
+    let mut house = world.house();
+    let now = trackway_core::Clock::now(world.clock.as_ref());
+    house.pin("short", commit, "eval-7 reads it", Some(now.plus_seconds(60.0))).unwrap();
+    house.pin("long", commit, "eval-8 reads it", Some(now.plus_seconds(3_600.0))).unwrap();
+    house.pin("promoted", commit, "in production", None).unwrap();
+    let mut names = |seconds: f64| -> Vec<String> {
+        let gone = house.unpin_expired(now.plus_seconds(seconds)).unwrap();
+        gone.into_iter().map(|pin| pin.name).collect()
+    };
+    assert_eq!(names(59.0), Vec::<String>::new());
+    assert_eq!(names(60.0), ["short"]);
+    assert_eq!(names(61.0), Vec::<String>::new());
+    let left: Vec<String> = world.view().pins().into_iter().map(|pin| pin.name).collect();
+    assert_eq!(left, ["long", "promoted"]);
+}
+
 /// Proves that a dry run touches nothing, that collecting deletes what no rule keeps, that pins hold until they are
 /// taken away or end, and that what is deleted cannot be pinned.
 #[test]

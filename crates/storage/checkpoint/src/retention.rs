@@ -6,7 +6,7 @@ use serde::Serialize;
 use trackway_core::{CheckpointState, CheckpointUse, Step, Timestamp, closed_list};
 use trackway_formats::Variable;
 
-use crate::history::{CommitRecord, History};
+use crate::history::{CommitRecord, History, has_expired};
 
 /// How many checkpoints retention keeps at the least.
 pub const MIN_KEPT: usize = 2;
@@ -279,9 +279,4 @@ fn only_copies(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64>
     let nowhere_else =
         |number: &&u64| history.commit(**number).is_some_and(|record| record.uploaded_to.is_none());
     chain.iter().take_while(nowhere_else).take(MAX_ONLY_COPIES).copied().collect()
-}
-
-/// Whether a pin ended by itself. One whose end cannot be read counts: better too much than too little.
-pub(crate) fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
-    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| until <= now)
 }

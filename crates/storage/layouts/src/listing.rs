@@ -228,7 +228,8 @@ pub(crate) fn list_at_most(
         };
         for item in items {
             let item = item.map_err(|error| failed(&folder, error))?;
-            let Ok(metadata) = fs::symlink_metadata(item.path()) else { continue };
+            // By the open folder: of a path each part would be looked up again. Links are not followed.
+            let Ok(metadata) = item.metadata() else { continue };
             let name = text_of(item.file_name());
             let path = format!("{prefix}{name}");
             let kind = metadata.file_type();

@@ -44,8 +44,8 @@ pub enum LedgerError {
     Integrity { location: String, doing: String, why: String },
     #[error("run {run_id} was changed by another process at the same time; nothing was written")]
     Changed { run_id: String },
-    #[error("run {run_id} is now supervised by another process: {holder}; nothing was written")]
-    Superseded { run_id: String, holder: String },
+    #[error("{subject} is now supervised by another process: {holder}; nothing was written")]
+    Superseded { subject: String, holder: String },
     #[error("the ledger `{location}` failed at {doing}: {why}")]
     Database { location: String, doing: String, why: String },
     #[error(

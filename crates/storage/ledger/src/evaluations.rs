@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
 
 use crate::backend::Backend;
+use crate::changes::note_change;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
@@ -58,7 +59,8 @@ impl Ledger {
                 return Ok(());
             }
             backend.insert(evaluation)?;
-            use_of(evaluation).iter().try_for_each(|row| backend.insert_once(row).map(|_| ()))
+            use_of(evaluation).iter().try_for_each(|row| backend.insert_once(row).map(drop))?;
+            note_change(backend, EvaluationRow::TABLE, evaluation.run_id)
         })
     }
 
@@ -84,6 +86,7 @@ impl Ledger {
                 return Err(backend.refuse("ending an evaluation", "it was never started"));
             }
             end.gate_receipt.iter().try_for_each(|receipt| backend.insert(receipt))?;
+            note_change(backend, EvaluationRow::TABLE, evaluation.run_id)?;
             Ok(evaluation)
         })
     }
@@ -106,6 +109,7 @@ impl Ledger {
             backend.insert_all(&end.metrics)?;
             backend.insert_all(&end.slices)?;
             backend.upsert(&ended, &["run_id"])?;
+            note_change(backend, EvaluationRow::TABLE, ended.run_id)?;
             Ok(ended)
         })
     }

@@ -7,11 +7,12 @@ use crate::clauses::Clauses;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
-    AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
-    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow,
-    EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow,
-    ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow,
-    RetryRow, RollBackRow, RunAmendmentRow, RunCostRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState, ChangeRow, ChargeRow,
+    CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow,
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
+    MetricSummaryRow, ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow,
+    ResumeProofRow, RetryRow, RollBackRow, RunAmendmentRow, RunCostRow, RunDataRow, RunRow, RunState,
+    RungRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Record as _, Value};
 
@@ -78,6 +79,9 @@ pub struct EndCount {
     pub attempt_count: u64,
     pub wall_seconds: f64,
 }
+
+/// Changes that are read at a time, at most.
+const CHANGES_MAX: u32 = 10_000;
 
 impl Ledger {
     /// Runs, newest first.
@@ -297,6 +301,8 @@ lists! {
     slices_of_evaluation(evaluation_id: &str) -> EvaluationSliceRow, "slice";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
+    /// What an attempt is charged, by item.
+    charges_of_attempt(attempt_id: AttemptId) -> ChargeRow, "item";
     /// How far the data of a run was from what it was compared with, by data set and column.
     drift_results_of(run_id: RunId) -> DriftResultRow, "data_set, compared_with, column_name";
     /// The rungs of a run that were launched, from the smallest.
@@ -329,4 +335,27 @@ lists! {
     data_of_attempt(attempt_id: AttemptId) -> AttemptDataRow, "name";
     /// The files of a snapshot, by path.
     data_snapshot_files(data_sha256: &str) -> DataSnapshotFileRow, "path";
+}
+
+impl Ledger {
+    /// The changes after a number, in their order; at most `limit` of them, and at most 10,000. Of a project, where one is given.
+    pub fn changes_after(
+        &self,
+        number: u64,
+        project: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<ChangeRow>, LedgerError> {
+        let of_project = if project.is_some() { "AND project = ? " } else { "" };
+        let limit = limit.min(CHANGES_MAX);
+        let mut values = vec![number.to_value()];
+        values.extend(project.map(Value::from));
+        let tail = format!("WHERE number > ? {of_project}ORDER BY number LIMIT {limit}");
+        self.backend().select_from(ChangeRow::TABLE, &tail, &values)
+    }
+
+    /// The number of the newest change; 0: there is none. A reader that has a larger one read another ledger, and reads everything again.
+    pub fn newest_change(&self) -> Result<u64, LedgerError> {
+        let newest: Vec<ChangeRow> = self.backend().select("ORDER BY number DESC LIMIT 1", &[])?;
+        Ok(newest.first().map_or(0, |change| change.number))
+    }
 }

@@ -11,14 +11,15 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, RunId, Timestamp};
 
 use crate::backend::{Backend, column_list};
+use crate::changes::note_changes;
 use crate::error::LedgerError;
 use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
 use crate::records::{
-    AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow,
-    DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES,
-    ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunAmendmentRow,
-    RunDataRow, RunRow, RunState, TABLES,
+    AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, ChargeRow, DataSnapshotRow,
+    DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow,
+    LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow,
+    RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectKind, TABLES, VIEWS,
 };
 use crate::run_amendments::amend_restored;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
@@ -192,6 +193,21 @@ impl KeptRows {
         self.all(R::TABLE)
     }
 
+    /// What the rows are about, as far as they name a run or a model, each once, with the first table of each.
+    fn changed(&self) -> Result<Vec<(&'static Table, Subject)>, LedgerError> {
+        let mut found: Vec<(&'static Table, Subject)> = Vec::new();
+        for row in &self.rows {
+            let table = table_named(&row.table)?;
+            let named = [("run_id", SubjectKind::Run), ("model", SubjectKind::Model)];
+            let subject = named.iter().find_map(|(column, kind)| {
+                row.values.get(*column).and_then(Json::as_str).map(|id| Subject::new(*kind, id))
+            });
+            let is_new = |subject: &Subject| found.iter().all(|(_, known)| known != subject);
+            found.extend(subject.filter(is_new).map(|subject| (table, subject)));
+        }
+        Ok(found)
+    }
+
     fn end_of(&self, ended: &EvaluationRow) -> Result<EvaluationEnd, LedgerError> {
         Ok(EvaluationEnd {
             evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
@@ -254,7 +270,9 @@ impl Ledger {
         detections: &[DetectionRow],
     ) -> Result<KeptRows, LedgerError> {
         let seal = seal.as_stored(&self.backend())?;
-        self.kept(&KeptRows::of_receipt(&seal, sealed_at, Some(retry), detections))
+        // They follow from the receipt: one that is kept without them loses nothing.
+        let charges = self.charges_of_attempt(seal.attempt.attempt_id).unwrap_or_default();
+        self.kept(&KeptRows::of_receipt(&seal, sealed_at, Some(retry), detections).and(&charges))
     }
 
     /// A receipt that was sealed and not kept, from the rows as they are now; `None`: there is none. Its digest shows that the rows which are
@@ -282,7 +300,8 @@ impl Ledger {
         let retries = self.retries_of_run(run_id)?;
         let retry = retries.iter().find(|row| row.attempt_id == attempt_id);
         let detections = self.detections_of_attempt(attempt_id)?;
-        let rows = KeptRows::of_receipt(&seal, sealed_at, retry, &detections);
+        let charges = self.charges_of_attempt(attempt_id)?;
+        let rows = KeptRows::of_receipt(&seal, sealed_at, retry, &detections).and(&charges);
         self.kept(&KeptRows { later: true, ..rows }).map(Some)
     }
 
@@ -310,7 +329,11 @@ impl Ledger {
         self.backend().transaction(true, |backend| {
             let mut restoring = Restoring { backend, kept, restored: Restored::default() };
             restoring.all()?;
-            Ok(restoring.restored)
+            let restored = restoring.restored;
+            if restored.added {
+                note_changes(backend, &kept.changed()?)?;
+            }
+            Ok(restored)
         })
     }
 
@@ -457,6 +480,7 @@ impl Restoring<'_> {
             self.attempt(&attempt)?;
         }
         self.rows_of::<AttemptDataRow>()?;
+        self.rows_of::<ChargeRow>()?;
         self.rows_of::<RetryRow>()?;
         self.rows_of::<DetectionRow>()?;
         self.rows_of::<RollBackRow>()?;
@@ -590,7 +614,7 @@ fn restore_attempt(
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[attempt.run_id.to_value()])?;
     let (known, revision) = stored.first().map_or((0, 0), |run| (run.attempt_count, run.revision));
     seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| RunRow { revision, ..run });
-    seal_rows(backend, &seal)?;
+    seal_rows(backend, &seal, attempt.sealed_at)?;
     backend.update(attempt, &["run_id", "kind"])?;
     Ok(true)
 }
@@ -598,7 +622,7 @@ fn restore_attempt(
 /// The newest state of a model counts.
 fn restore_standing(backend: &mut Backend, standing: &ModelRow) -> Result<(), LedgerError> {
     if backend.stored(standing)?.is_none_or(|stored| stored.change_number < standing.change_number) {
-        backend.upsert(standing, &["created_at"])?;
+        backend.upsert(standing, &["created_at", "project"])?;
     }
     Ok(())
 }
@@ -621,7 +645,7 @@ fn kept_row(table: &Table, values: Vec<Value>) -> KeptRow {
 }
 
 fn table_named(name: &str) -> Result<&'static Table, LedgerError> {
-    let known = TABLES.iter().find(|table| table.name == name);
+    let known = TABLES.iter().chain(VIEWS).find(|table| table.name == name);
     known.copied().ok_or_else(|| LedgerError::Query(format!("`{name}` is not a table of the ledger")))
 }
 

@@ -1,19 +1,20 @@
-//! Which process supervises a run: a lease with an epoch, granted and timed by the database.
+//! Which process writes about a subject, and above all which supervises a run: a lease with an epoch, granted and timed by the database.
 //!
 //! A lock file protects supervision on one machine only, not against another host with the same ledger. The lease does.
 //! A grant raises the epoch, and a [`crate::Ledger`] that was granted one checks it within the transaction of every
-//! write about that run: a supervisor that lost its lease without noticing (a long pause, a network that was cut)
+//! write about that subject: a supervisor that lost its lease without noticing (a long pause, a network that was cut)
 //! changes nothing any more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trackway_core::{RunId, Timestamp};
+use trackway_core::Timestamp;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, in_seconds, now};
+use crate::changes::must_know;
 use crate::error::LedgerError;
-use crate::records::SupervisorLeaseRow;
-use crate::value::{ColumnKind, Value};
+use crate::records::{LeaseRow, Subject};
+use crate::value::{Field as _, Value};
 
 /// The process that requests a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,29 +47,31 @@ pub enum LeaseAnswer {
     },
 }
 
-/// The epochs that were granted to a ledger's handle, by run.
+/// The epochs that were granted to a ledger's handle, by subject.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Leases(Arc<Mutex<HashMap<RunId, u64>>>);
+pub(crate) struct Leases(Arc<Mutex<HashMap<Subject, u64>>>);
 
 impl Leases {
-    pub(crate) fn held(&self) -> MutexGuard<'_, HashMap<RunId, u64>> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, HashMap<Subject, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn epoch(&self, run_id: RunId) -> Option<u64> {
-        self.held().get(&run_id).copied()
+    pub(crate) fn epoch(&self, subject: &Subject) -> Option<u64> {
+        self.held().get(subject).copied()
     }
 }
 
 pub(crate) fn grant(
     backend: &mut Backend,
-    run_id: RunId,
+    subject: &Subject,
     holder: &Holder,
     seconds: f64,
 ) -> Result<LeaseAnswer, LedgerError> {
+    must_know(backend, subject, "granting a lease")?;
     let now = now(backend)?;
-    let asked = backend.as_stored(&SupervisorLeaseRow {
-        run_id,
+    let asked = backend.as_stored(&LeaseRow {
+        subject_kind: subject.kind,
+        subject_id: subject.id.clone(),
         epoch: 1,
         holder: holder.name.clone(),
         instance: holder.instance.clone(),
@@ -79,7 +82,7 @@ pub(crate) fn grant(
     if backend.insert_if_absent(&asked)? {
         return Ok(LeaseAnswer::Granted { epoch: 1 });
     }
-    let Some(stored) = stored_lease(backend, run_id)? else {
+    let Some(stored) = stored_lease(backend, subject)? else {
         return Err(backend.refuse("granting a lease", "the row that is there cannot be read"));
     };
     if !may_have(&stored, &asked, now) {
@@ -87,56 +90,42 @@ pub(crate) fn grant(
         return Ok(LeaseAnswer::HeldBy { holder: stored.holder, seconds_left });
     }
     let epoch = stored.epoch + 1;
-    backend.update(&SupervisorLeaseRow { epoch, ..asked }, &[])?;
+    backend.update(&LeaseRow { epoch, ..asked }, &[])?;
     Ok(LeaseAnswer::Granted { epoch })
 }
 
 /// Whether the lease may change hands: it is the asker's own, or its holder held the very lock that the asker holds
 /// now, or it has expired.
-fn may_have(stored: &SupervisorLeaseRow, asked: &SupervisorLeaseRow, now: Timestamp) -> bool {
+fn may_have(stored: &LeaseRow, asked: &LeaseRow, now: Timestamp) -> bool {
     let own = stored.instance == asked.instance;
     let holder_is_gone = stored.boot_id == asked.boot_id && stored.lock_id == asked.lock_id;
     own || holder_is_gone || stored.expires_at <= now
 }
 
-pub(crate) fn check_epoch(backend: &mut Backend, run_id: RunId, epoch: u64) -> Result<(), LedgerError> {
-    let stored = stored_lease(backend, run_id)?;
+pub(crate) fn check_epoch(backend: &mut Backend, subject: &Subject, epoch: u64) -> Result<(), LedgerError> {
+    let stored = stored_lease(backend, subject)?;
     if stored.as_ref().is_some_and(|stored| stored.epoch == epoch) {
         return Ok(());
     }
     let holder = stored.map_or_else(|| "a ledger that was rebuilt".into(), |stored| stored.holder);
-    Err(LedgerError::Superseded { run_id: run_id.to_string(), holder })
+    Err(LedgerError::Superseded { subject: subject.to_string(), holder })
 }
 
 /// The lease, which no other transaction changes before this one ends.
-fn stored_lease(backend: &mut Backend, run_id: RunId) -> Result<Option<SupervisorLeaseRow>, LedgerError> {
-    backend.select_locked(run_id, "FOR UPDATE")
-}
-
-/// The database's clock: that of a host may be wrong.
-pub(crate) fn now(backend: &mut Backend) -> Result<Timestamp, LedgerError> {
-    let sql = match backend {
-        Backend::Sqlite(_) => "SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-        Backend::Postgres(_) => "SELECT clock_timestamp()",
-    };
-    let found = backend.rows("reading the time", sql, &[], &[ColumnKind::Timestamp])?;
-    match found.concat().as_slice() {
-        [Value::Timestamp(now)] => Ok(*now),
-        _ => Err(backend.refuse("reading the time", "the database has no clock")),
-    }
-}
-
-pub(crate) fn in_seconds(now: Timestamp, seconds: f64) -> Timestamp {
-    Timestamp::from_micros(now.as_micros().saturating_add((seconds * 1e6) as i64))
+fn stored_lease(backend: &mut Backend, subject: &Subject) -> Result<Option<LeaseRow>, LedgerError> {
+    let key = [("subject_kind", subject.kind.to_value()), ("subject_id", Value::from(subject.id.as_str()))];
+    backend.select_locked(&key, "FOR UPDATE")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::SubjectKind;
 
-    fn lease(instance: &str, boot_id: &str, lock_id: &str, expires_micros: i64) -> SupervisorLeaseRow {
-        SupervisorLeaseRow {
-            run_id: "run_00000000000000000000000001".parse().unwrap(),
+    fn lease(instance: &str, boot_id: &str, lock_id: &str, expires_micros: i64) -> LeaseRow {
+        LeaseRow {
+            subject_kind: SubjectKind::Run,
+            subject_id: "run_00000000000000000000000001".into(),
             epoch: 3,
             holder: "node-1, process 7".into(),
             instance: instance.into(),

@@ -8,16 +8,17 @@ use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_redact::Redactor;
 
 use crate::backend::{Backend, Bounds, Connect, Connection, Pool, PostgresBackend, SqliteBackend};
+use crate::changes::{insert_event, must_know, note_change};
 use crate::clauses::Clauses;
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
     AmendmentRow, AttemptDataRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow,
     DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, LAUNCHES, PreflightCheckRow,
-    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow,
+    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, Subject, SubjectEventRow, SubjectKind,
 };
 use crate::text::TextFilter;
-use crate::value::{Field, Record, Value};
+use crate::value::{ColumnKind, Field, Record, Table, Value};
 
 /// How long a writer waits for others, of which there are as many as runs that start at once, unless [`OpenOptions`] sets it.
 pub const BUSY_TIMEOUT_MILLIS: u64 = 60_000;
@@ -119,18 +120,19 @@ impl Ledger {
         self.pool.connection()
     }
 
-    /// Does all of `work`, a write about a run, or nothing of it: nothing when this handle lost the run's lease.
+    /// Does all of `work`, a write about a subject, or nothing of it: nothing when this handle lost the subject's lease.
     /// `durable` as for a transaction.
     pub(crate) fn write_about<T>(
         &self,
-        run_id: RunId,
+        subject: impl Into<Subject>,
         durable: bool,
         work: impl FnOnce(&mut Backend) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
-        let epoch = self.leases.epoch(run_id);
+        let subject = subject.into();
+        let epoch = self.leases.epoch(&subject);
         self.backend().transaction(durable, |backend| {
             if let Some(epoch) = epoch {
-                check_epoch(backend, run_id, epoch)?;
+                check_epoch(backend, &subject, epoch)?;
             }
             work(backend)
         })
@@ -142,8 +144,9 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another run has its id.
     pub fn insert_run(&self, run: &RunRow, data: &[RunDataRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            backend.insert_once(run)?;
-            data.iter().try_for_each(|row| backend.insert_once(row).map(|_| ()))
+            let is_new = backend.insert_once(run)?;
+            data.iter().try_for_each(|row| backend.insert_once(row).map(drop))?;
+            noted(backend, is_new, RunRow::TABLE, run.run_id).map(drop)
         })
     }
 
@@ -160,6 +163,7 @@ impl Ledger {
             change(&mut run);
             update_run(backend, &run)?;
             run.revision += 1;
+            note_change(backend, RunRow::TABLE, run_id)?;
             Ok(run)
         })
     }
@@ -178,8 +182,9 @@ impl Ledger {
     /// As [`Ledger::insert_attempt`].
     pub fn insert_launch(&self, attempt: &AttemptRow, data: &[AttemptDataRow]) -> Result<(), LedgerError> {
         self.write_about(attempt.run_id, true, |backend| {
-            backend.insert_once(attempt)?;
-            data.iter().try_for_each(|row| backend.insert_once(row).map(drop))
+            let is_new = backend.insert_once(attempt)?;
+            data.iter().try_for_each(|row| backend.insert_once(row).map(drop))?;
+            noted(backend, is_new, attempt.table(), attempt.run_id).map(drop)
         })
     }
 
@@ -190,7 +195,8 @@ impl Ledger {
     pub fn insert_run_with_attempts(&self, run: &RunRow, attempts: &[AttemptRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
             backend.insert(run)?;
-            backend.insert_all(attempts)
+            backend.insert_all(attempts)?;
+            note_change(backend, RunRow::TABLE, run.run_id)
         })
     }
 
@@ -199,8 +205,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when it is sealed; [`LedgerError::NotFound`] when it does not exist.
     pub fn update_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        let updated =
-            self.write_about(attempt.run_id, false, |backend| backend.update(attempt, &["run_id", "kind"]))?;
+        let updated = self.write_about(attempt.run_id, false, |backend| {
+            let updated = backend.update(attempt, &["run_id", "kind"])?;
+            noted(backend, updated, attempt.table(), attempt.run_id)
+        })?;
         if updated { Ok(()) } else { Err(not_found("attempt", attempt.attempt_id)) }
     }
 
@@ -231,9 +239,13 @@ impl Ledger {
             sets.parts.join(", ")
         );
         sets.values.push(attempt_id.to_value());
-        let touched = self
-            .write_about(run_id, false, |backend| backend.execute("noting progress", &sql, &sets.values))?;
-        Ok(touched == 1)
+        // How far it is changes all the time: who follows it reads its record.
+        let moves = progress.state.is_some();
+        self.write_about(run_id, false, |backend| {
+            let touched = backend.execute("noting progress", &sql, &sets.values)? == 1;
+            noted(backend, touched && moves, AttemptRow::table_of(kind), run_id)?;
+            Ok(touched)
+        })
     }
 
     /// Adds an event. Adding the same event again changes nothing. True when it was new.
@@ -241,7 +253,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another event has its id, or its run does not exist.
     pub fn append_event(&self, event: &EventRow) -> Result<bool, LedgerError> {
-        self.write_about(event.run_id, false, |backend| backend.insert_once(event))
+        self.write_about(event.run_id, false, |backend| {
+            let is_new = insert_event(backend, event)?;
+            noted(backend, is_new, EventRow::TABLE, event.run_id)
+        })
     }
 
     /// Adds a decision. Adding the same one again changes nothing.
@@ -249,7 +264,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another decision was made after that attempt.
     pub fn insert_retry(&self, retry: &RetryRow) -> Result<bool, LedgerError> {
-        self.write_about(retry.run_id, true, |backend| backend.insert_once(retry))
+        self.write_about(retry.run_id, true, |backend| insert_noted(backend, retry, retry.run_id))
     }
 
     /// Notes which attempt followed a decision; possible once. The same one again changes nothing.
@@ -274,7 +289,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another amendment has its id.
     pub fn amend(&self, amendment: &AmendmentRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(amendment))
+        self.backend().transaction(true, |backend| insert_noted(backend, amendment, amendment.run_id))
     }
 
     /// Stores the content of a data set, unless it is known already. True when it was new.
@@ -290,7 +305,8 @@ impl Ledger {
             if added || !has_files(backend, &snapshot.data_sha256)? {
                 files.iter().try_for_each(|file| backend.insert_if_absent(file).map(drop))?;
             }
-            Ok(added)
+            let subject = Subject::new(SubjectKind::Data, snapshot.data_sha256.as_str());
+            noted(backend, added, DataSnapshotRow::TABLE, subject)
         })
     }
 
@@ -301,7 +317,11 @@ impl Ledger {
     pub fn upsert_checkpoints(&self, checkpoints: &[CheckpointRow]) -> Result<(), LedgerError> {
         checkpoints.chunk_by(|one, next| one.run_id == next.run_id).try_for_each(|of_run| {
             self.write_about(of_run[0].run_id, false, |backend| {
-                of_run.iter().try_for_each(|row| upsert_checkpoint(backend, row))
+                let mut changed = false;
+                for row in of_run {
+                    changed |= upsert_checkpoint(backend, row)?;
+                }
+                noted(backend, changed, CheckpointRow::TABLE, of_run[0].run_id).map(drop)
             })
         })
     }
@@ -311,7 +331,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another proof has its id, or one of its runs does not exist.
     pub fn insert_resume_proof(&self, proof: &ResumeProofRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(proof))
+        self.backend().transaction(true, |backend| insert_noted(backend, proof, proof.control_run_id))
     }
 
     /// Adds a diagnosis of an attempt. Adding the same one again changes nothing. True when it was new.
@@ -319,7 +339,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another diagnosis has its id, or the run does not exist.
     pub fn insert_diagnosis(&self, diagnosis: &DiagnosisRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(diagnosis))
+        self.backend().transaction(true, |backend| insert_noted(backend, diagnosis, diagnosis.run_id))
     }
 
     /// Adds what was checked before a run was launched. Adding the same again changes nothing.
@@ -328,7 +348,12 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when the run has a different result of a check already, or the run does not exist.
     pub fn insert_preflight_checks(&self, checks: &[PreflightCheckRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            checks.iter().try_for_each(|check| backend.insert_once(check).map(|_| ()))
+            let mut is_new = false;
+            for check in checks {
+                is_new |= backend.insert_once(check)?;
+            }
+            let run_id = checks.first().map(|check| check.run_id);
+            run_id.map_or(Ok(()), |run_id| noted(backend, is_new, PreflightCheckRow::TABLE, run_id).map(drop))
         })
     }
 
@@ -339,7 +364,12 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when the run has a different result of a column already, or the run does not exist.
     pub fn insert_drift_results(&self, results: &[DriftResultRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            results.iter().try_for_each(|result| backend.insert_once(result).map(|_| ()))
+            let mut is_new = false;
+            for result in results {
+                is_new |= backend.insert_once(result)?;
+            }
+            let run_id = results.first().map(|result| result.run_id);
+            run_id.map_or(Ok(()), |run_id| noted(backend, is_new, DriftResultRow::TABLE, run_id).map(drop))
         })
     }
 
@@ -348,7 +378,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
     pub fn insert_detection(&self, detection: &DetectionRow) -> Result<bool, LedgerError> {
-        self.write_about(detection.run_id, true, |backend| backend.insert_once(detection))
+        self.write_about(detection.run_id, true, |backend| insert_noted(backend, detection, detection.run_id))
     }
 
     /// Writes down that a run went back. The same row again changes nothing and answers `false`.
@@ -356,12 +386,39 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
     pub fn insert_roll_back(&self, roll_back: &RollBackRow) -> Result<bool, LedgerError> {
-        self.write_about(roll_back.run_id, true, |backend| backend.insert_once(roll_back))
+        self.write_about(roll_back.run_id, true, |backend| insert_noted(backend, roll_back, roll_back.run_id))
+    }
+
+    /// Adds an event of any subject. Adding the same event again changes nothing. True when it was new.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another event has its id, or its subject does not exist.
+    pub fn append_subject_event(&self, event: &SubjectEventRow) -> Result<bool, LedgerError> {
+        let subject = event.subject();
+        self.write_about(subject.clone(), false, |backend| {
+            must_know(backend, &subject, "adding an event")?;
+            insert_noted(backend, event, subject)
+        })
+    }
+
+    /// What happened to a subject, oldest first.
+    pub fn events_of_subject(&self, subject: &Subject) -> Result<Vec<SubjectEventRow>, LedgerError> {
+        let tail = "WHERE subject_kind = ? AND subject_id = ? ORDER BY at, event_id";
+        self.backend().select(tail, &[subject.kind.to_value(), Value::from(subject.id.as_str())])
     }
 
     /// A run by its id.
     pub fn run(&self, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
         Ok(self.backend().select("WHERE run_id = ?", &[run_id.to_value()])?.pop())
+    }
+
+    /// The runs of which a checkpoint is pinned, as far as the ledger mirrors that.
+    pub fn runs_with_pins(&self) -> Result<Vec<RunId>, LedgerError> {
+        let (mut backend, doing) = (self.backend(), "listing pinned checkpoints");
+        let sql = "SELECT DISTINCT run_id FROM checkpoints WHERE pins IS NOT NULL ORDER BY run_id";
+        let found = backend.rows(doing, sql, &[], &[ColumnKind::Text])?;
+        let runs = found.into_iter().flatten().map(RunId::from_value);
+        runs.collect::<Result<_, _>>().map_err(backend.fault(doing))
     }
 
     /// An attempt of any kind by its id.
@@ -415,13 +472,41 @@ pub(crate) fn update_run(backend: &mut Backend, run: &RunRow) -> Result<(), Ledg
     })
 }
 
-pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> Result<(), LedgerError> {
-    backend.upsert(row, &["attempt_id", "step", "epoch"])
+/// Writes a checkpoint, unless it is there just so. True when something was written.
+pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> Result<bool, LedgerError> {
+    if backend.stored(row)?.as_ref() == Some(&backend.as_stored(row)?) {
+        return Ok(false);
+    }
+    backend.upsert(row, &["attempt_id", "step", "epoch"])?;
+    Ok(true)
+}
+
+/// Notes a change, if there was one, and says whether there was.
+pub(crate) fn noted(
+    backend: &mut Backend,
+    changed: bool,
+    table: &Table,
+    subject: impl Into<Subject>,
+) -> Result<bool, LedgerError> {
+    if changed {
+        note_change(backend, table, subject)?;
+    }
+    Ok(changed)
+}
+
+/// Adds a row about a subject once, and notes it where it is new.
+pub(crate) fn insert_noted<R: Record>(
+    backend: &mut Backend,
+    row: &R,
+    subject: impl Into<Subject>,
+) -> Result<bool, LedgerError> {
+    let is_new = backend.insert_once(row)?;
+    noted(backend, is_new, row.table(), subject)
 }
 
 /// A run, which no other transaction changes before this one ends.
 pub(crate) fn locked_run(backend: &mut Backend, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
-    backend.select_locked(run_id, "FOR NO KEY UPDATE")
+    backend.select_locked(&[("run_id", run_id.to_value())], "FOR NO KEY UPDATE")
 }
 
 /// Whether the list of the files of a data set is known.

@@ -13,8 +13,11 @@
 
 mod backend;
 mod catalogue;
+mod changes;
+mod charges;
 mod clauses;
 pub mod conformance;
+mod duties;
 mod error;
 mod evaluations;
 mod find;
@@ -22,6 +25,8 @@ mod import;
 mod kept;
 mod leases;
 mod ledger;
+mod outbox;
+mod pages;
 mod records;
 mod registry;
 mod resolve;
@@ -36,6 +41,7 @@ mod verify;
 
 pub use backend::without_password;
 pub use catalogue::document;
+pub use duties::DutyAnswer;
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 pub use find::{AttemptFilter, EndCount, RunFilter};
@@ -46,14 +52,18 @@ pub use import::{
 pub use kept::{KeptRows, KnownAttempt, Restored};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
+pub use outbox::DeliveryEnd;
+pub use pages::RowPage;
 pub use records::{
     AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState,
-    CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow,
-    DriftResultRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow,
-    GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow,
-    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
+    ChangeRow, ChargeKind, ChargeRow, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision,
+    DeliveryState, DetectionRow, DiagnosisRow, DriftResultRow, DutyRow, EvaluationMetricRow, EvaluationRow,
+    EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, LeaseRow,
+    MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, NoticeRow, OutboxRow, ParameterRow,
+    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
     RunAmendmentRow, RunCostRow, RunDataRow, RunField, RunRow, RunState, RunTagRow, RungRow, RungVerdict,
-    SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
+    Subject, SubjectEventRow, SubjectKind, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow,
+    VIEWS, ValidationSetRow,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, NAMED_ROWS_MAX, Sealed};

@@ -1,9 +1,12 @@
 //! Changing models: by compare-and-swap on the number of a model's newest change.
 
+use crate::changes::note_change;
 use crate::error::LedgerError;
-use crate::ledger::Ledger;
-use crate::records::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
-use crate::value::Field as _;
+use crate::ledger::{Ledger, insert_noted};
+use crate::records::{
+    ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow, Subject, SubjectKind,
+};
+use crate::value::{Field as _, Record as _};
 
 impl Ledger {
     /// Adds a change to a model, with the resulting state of the model, and the version that it registers, all or
@@ -35,7 +38,8 @@ impl Ledger {
             }
             backend.insert(change)?;
             version.map_or(Ok(()), |version| backend.insert(version))?;
-            backend.upsert(standing, &["created_at"])
+            backend.upsert(standing, &["created_at", "project"])?;
+            note_change(backend, ModelChangeRow::TABLE, model_named(&change.model))
         })
     }
 
@@ -54,7 +58,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id.
     pub fn insert_gate_receipt(&self, receipt: &GateReceiptRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(receipt))
+        self.backend().transaction(true, |backend| insert_noted(backend, receipt, receipt.run_id))
     }
 
     /// A gate receipt by its id.
@@ -79,6 +83,11 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id.
     pub fn insert_approval(&self, approval: &ApprovalRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(approval))
+        let model = model_named(&approval.model);
+        self.backend().transaction(true, |backend| insert_noted(backend, approval, model))
     }
+}
+
+fn model_named(model: &str) -> Subject {
+    Subject::new(SubjectKind::Model, model)
 }

@@ -5,7 +5,7 @@ use trackway_core::RunId;
 
 use crate::backend::Backend;
 use crate::error::LedgerError;
-use crate::ledger::{Ledger, locked_run, update_run};
+use crate::ledger::{Ledger, locked_run, noted, update_run};
 use crate::records::{RunAmendmentRow, RunField, RunRow, RunTagRow};
 use crate::value::{Field as _, Record as _};
 
@@ -16,10 +16,14 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another amendment has the id of one; [`LedgerError::NotFound`] when there is no such run.
     pub fn amend_run(&self, run_id: RunId, amendments: &[RunAmendmentRow]) -> Result<RunRow, LedgerError> {
         self.write_about(run_id, true, |backend| {
+            let mut is_new = false;
             for amendment in amendments {
-                backend.insert_once(amendment)?;
+                is_new |= backend.insert_once(amendment)?;
             }
-            make_true(backend, run_id, amendments)?.ok_or_else(|| LedgerError::not_found("run", run_id, ""))
+            let run = make_true(backend, run_id, amendments)?;
+            let run = run.ok_or_else(|| LedgerError::not_found("run", run_id, ""))?;
+            noted(backend, is_new, RunAmendmentRow::TABLE, run_id)?;
+            Ok(run)
         })
     }
 

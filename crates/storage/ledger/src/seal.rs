@@ -7,11 +7,13 @@ use trackway_core::Timestamp;
 use trackway_core::text::hex;
 
 use crate::backend::{Backend, key_values};
+use crate::changes::{note_change, project_of_run};
+use crate::charges::charges_of;
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
     ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TagRow,
+    RecordSegmentRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, SubjectEventRow, TagRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -141,10 +143,11 @@ impl Ledger {
                     )),
                 };
             }
-            seal_rows(backend, seal)?;
+            seal_rows(backend, seal, Some(sealed_at))?;
             if !backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"])? {
                 return Err(LedgerError::not_found("attempt", seal.attempt.attempt_id, ""));
             }
+            note_change(backend, seal.attempt.table(), seal.attempt.run_id)?;
             Ok(Sealed::Now)
         })
     }
@@ -164,14 +167,20 @@ impl Ledger {
             let seal = &seal.as_stored(backend)?;
             backend.insert(run)?;
             backend.insert(planned)?;
-            seal_rows(backend, seal)?;
-            backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"]).map(drop)
+            seal_rows(backend, seal, Some(sealed_at))?;
+            backend.update(&seal.sealed_attempt(sealed_at), &["run_id", "kind"])?;
+            note_change(backend, RunRow::TABLE, run.run_id)
         })
     }
 }
 
-/// The rows come before the attempt's own: once that is sealed, the database takes no more of them.
-pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerError> {
+/// The rows come before the attempt's own: once that is sealed, the database takes no more of them. What it is charged is written with
+/// them, if it is sealed.
+pub(crate) fn seal_rows(
+    backend: &mut Backend,
+    seal: &AttemptSeal,
+    sealed_at: Option<Timestamp>,
+) -> Result<(), LedgerError> {
     // A supervisor that was killed between its parts may have left some of these; the complete set replaces them.
     let id = [seal.attempt.attempt_id.to_value()];
     for table in SEALED_WITH_ATTEMPTS {
@@ -183,8 +192,13 @@ pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(),
     backend.insert_all(&seal.artifacts)?;
     backend.insert_all(&seal.segments)?;
     backend.insert_all(&seal.costs)?;
-    seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;
-    seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint))?;
+    if let Some(sealed_at) = sealed_at {
+        let project = project_of_run(backend, seal.attempt.run_id)?;
+        let charges = charges_of(&seal.attempt, &seal.costs, sealed_at, project.as_deref());
+        charges.iter().try_for_each(|charge| backend.insert_once(charge).map(drop))?;
+    }
+    seal.events.iter().try_for_each(|event| backend.insert_once(&SubjectEventRow::from(event)).map(drop))?;
+    seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint).map(drop))?;
     seal.rung.iter().try_for_each(|rung| backend.upsert(rung, &[]))?;
     seal.run.iter().try_for_each(|run| update_run(backend, run))
 }

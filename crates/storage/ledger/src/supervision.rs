@@ -1,27 +1,28 @@
-//! Becoming the supervisor of a run, staying it, and ceasing to be it.
+//! Becoming the supervisor of a run, or what another subject has as such, staying it, and ceasing to be it.
 
-use trackway_core::RunId;
-
+use crate::backend::{in_seconds, now};
 use crate::error::LedgerError;
-use crate::leases::{Holder, LeaseAnswer, grant, in_seconds, now};
+use crate::leases::{Holder, LeaseAnswer, grant};
 use crate::ledger::Ledger;
-use crate::value::Field as _;
+use crate::records::Subject;
+use crate::value::{Field as _, Value};
 
 impl Ledger {
-    /// Requests the lease of a run for `seconds`, durably. From a grant on, this handle and its clones write about the
-    /// run only while the epoch is theirs.
+    /// Requests the lease of a subject for `seconds`, durably. From a grant on, this handle and its clones write about the
+    /// subject only while the epoch is theirs.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when there is no such run.
+    /// [`LedgerError::Integrity`] when there is no such run, model or data set.
     pub fn acquire_lease(
         &self,
-        run_id: RunId,
+        subject: impl Into<Subject>,
         holder: &Holder,
         seconds: f64,
     ) -> Result<LeaseAnswer, LedgerError> {
-        let answer = self.backend().transaction(true, |backend| grant(backend, run_id, holder, seconds))?;
+        let subject = subject.into();
+        let answer = self.backend().transaction(true, |backend| grant(backend, &subject, holder, seconds))?;
         if let LeaseAnswer::Granted { epoch } = answer {
-            self.leases.held().insert(run_id, epoch);
+            self.leases.held().insert(subject, epoch);
         }
         Ok(answer)
     }
@@ -31,14 +32,17 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Superseded`] when another process was granted it.
-    pub fn renew_lease(&self, run_id: RunId, seconds: f64) -> Result<(), LedgerError> {
-        if self.leases.epoch(run_id).is_none() {
+    pub fn renew_lease(&self, subject: impl Into<Subject>, seconds: f64) -> Result<(), LedgerError> {
+        let subject = subject.into();
+        if self.leases.epoch(&subject).is_none() {
             return Ok(());
         }
-        self.write_about(run_id, false, |backend| {
+        let key = [subject.kind.to_value(), Value::from(subject.id.as_str())];
+        self.write_about(subject, false, |backend| {
             let expires_at = in_seconds(now(backend)?, seconds);
-            let sql = "UPDATE supervisor_leases SET expires_at = ? WHERE run_id = ?";
-            backend.execute("renewing a lease", sql, &[expires_at.into(), run_id.to_value()]).map(|_| ())
+            let sql = "UPDATE leases SET expires_at = ? WHERE subject_kind = ? AND subject_id = ?";
+            let [kind, id] = key;
+            backend.execute("renewing a lease", sql, &[expires_at.into(), kind, id]).map(|_| ())
         })
     }
 
@@ -46,9 +50,10 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Superseded`] when another process was granted it.
-    pub fn release_lease(&self, run_id: RunId) -> Result<(), LedgerError> {
-        let released = self.renew_lease(run_id, 0.0);
-        self.leases.held().remove(&run_id);
+    pub fn release_lease(&self, subject: impl Into<Subject>) -> Result<(), LedgerError> {
+        let subject = subject.into();
+        let released = self.renew_lease(subject.clone(), 0.0);
+        self.leases.held().remove(&subject);
         released
     }
 }

@@ -37,6 +37,8 @@ const INDEXED: &[&str] = &[
     "task_set_sha256",
     "checkpoint_manifest_sha256",
     "evaluation_id",
+    "project",
+    "subject_id",
 ];
 
 /// Text as a ledger holds it: without NUL, and no longer than its column takes.

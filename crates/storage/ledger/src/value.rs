@@ -5,8 +5,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
 use trackway_core::{
-    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Health, LaunchKind,
-    ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, CheckpointState, Confidence, Criticality, DiagnosisKind, DiagnosisVerdict, Domain, Health,
+    LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 /// The type of a column, in terms of both backends.
@@ -248,6 +248,7 @@ word_field!(ModelStage, ModelStage::Candidate);
 word_field!(ModelChange, ModelChange::Register);
 word_field!(Health, Health::Unknown);
 word_field!(LaunchKind, LaunchKind::Train);
+word_field!(Criticality, Criticality::Experiment);
 word_field!(DiagnosisKind, DiagnosisKind::Numeric);
 word_field!(DiagnosisVerdict, DiagnosisVerdict::Incomplete);
 
@@ -270,7 +271,7 @@ macro_rules! json_field {
 json_field!(serde_json::Value);
 json_field!(Vec<String>);
 
-/// A closed list of values that the database checks too.
+/// A closed list of values. The program checks it, not the database: a new value needs no migration.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $list:literal, { $($words:tt)+ }) => {
         trackway_core::closed_list!($(#[$doc])* $name, $list, { $($words)+ });

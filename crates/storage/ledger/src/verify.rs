@@ -9,10 +9,10 @@ use crate::backend::rules::NEXT_ATTEMPT;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
-    ArtifactRow, AttemptRow, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, LAUNCHES,
-    MetricSummaryRow, ModelRow, ParameterRow, RecordSegmentRow, ResumeProofRow, RetryRow, RunRow, RungRow,
-    SupervisorLeaseRow, TagRow, TestSetUseRow,
+    ArtifactRow, AttemptRow, ChangeRow, ChargeRow, CheckpointRow, CostRow, DataSnapshotFileRow,
+    DataSnapshotRow, DutyRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, GateReceiptRow,
+    LAUNCHES, LeaseRow, MetricSummaryRow, ModelRow, NoticeRow, OutboxRow, ParameterRow, RecordSegmentRow,
+    ResumeProofRow, RetryRow, RunRow, RungRow, SubjectEventRow, TagRow, TestSetUseRow,
 };
 use crate::seal::AttemptSeal;
 use crate::value::{ColumnKind, Field as _, Record, Table, Value};
@@ -81,7 +81,7 @@ pub(crate) enum Stays {
 }
 
 /// The tables that are not kept row by row as they are for ever: what shows that their rows are as they were, and what of them it does not show.
-const PROOFS: [(&Table, Proof, &str); 22] = [
+const PROOFS: [(&Table, Proof, &str); 27] = [
     (
         RunRow::TABLE,
         Proof::Copies(Stays::These(RUN_IDENTITY)),
@@ -95,9 +95,14 @@ const PROOFS: [(&Table, Proof, &str); 22] = [
     (TagRow::TABLE, Proof::Digest, ""),
     (ArtifactRow::TABLE, Proof::Digest, ""),
     (RecordSegmentRow::TABLE, Proof::Digest, ""),
-    (EventRow::TABLE, Proof::Copies(Stays::All), "events that were not sealed with an attempt"),
+    (SubjectEventRow::TABLE, Proof::Copies(Stays::All), "events that were not sealed with an attempt"),
     (RetryRow::TABLE, Proof::Copies(Stays::AllBut(NEXT_ATTEMPT)), "the attempt that followed"),
-    (SupervisorLeaseRow::TABLE, Proof::Nothing, EVERYTHING),
+    (LeaseRow::TABLE, Proof::Nothing, EVERYTHING),
+    (ChangeRow::TABLE, Proof::Nothing, EVERYTHING),
+    (DutyRow::TABLE, Proof::Nothing, EVERYTHING),
+    (NoticeRow::TABLE, Proof::Nothing, EVERYTHING),
+    (OutboxRow::TABLE, Proof::Nothing, EVERYTHING),
+    (ChargeRow::TABLE, Proof::Copies(Stays::All), "charges of receipts that were sealed before version 26"),
     (CostRow::TABLE, Proof::Digest, ""),
     (DataSnapshotRow::TABLE, Proof::Copies(Stays::These(DATA_IDENTITY)), "all but hash, files and bytes"),
     (DataSnapshotFileRow::TABLE, Proof::Nothing, EVERYTHING),
@@ -399,7 +404,7 @@ mod tests {
             assert_eq!(PROOFS.iter().filter(|(of, ..)| *of == table).count(), 1, "{}", table.name);
             assert_eq!(proof == Proof::Nothing, gap == EVERYTHING, "{}", table.name);
         }
-        assert!(unproved().contains(&"table `supervisor_leases`: everything".to_owned()));
+        assert!(unproved().contains(&"table `leases`: everything".to_owned()));
     }
 
     /// Proves which columns of a kept row the ledger must still have.

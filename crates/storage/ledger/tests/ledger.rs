@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use trackway_core::name::{Name, Named};
 use trackway_core::{RunId, SequentialIds, Timestamp};
-use trackway_ledger::conformance;
+use trackway_ledger::conformance::{self, migrations};
 use trackway_ledger::{ErrorKind, Ledger, OpenOptions, RunRow, document};
 
 use postgres_cluster::PostgresCluster;
@@ -26,6 +26,35 @@ fn sqlite_conforms() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("home/ledger.db");
     conformance::run_all(&|options| Ledger::open_with(path.to_str().unwrap(), options));
+}
+
+/// Proves that a SQLite ledger of each earlier version is brought forward with its rows, once.
+#[test]
+fn filled_sqlite_ledgers_are_brought_forward() {
+    for version in migrations::earlier_versions() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("ledger.db");
+        let old = rusqlite::Connection::open(&path).unwrap();
+        old.execute_batch(&migrations::filled(version, false)).unwrap();
+        drop(old);
+        drop(Ledger::open(path.to_str().unwrap()).unwrap());
+        migrations::nothing_is_lost(&Ledger::open(path.to_str().unwrap()).unwrap());
+    }
+}
+
+/// Proves the same of PostgreSQL, and that tables of other programs stay as they are.
+#[test]
+fn filled_postgres_ledgers_are_brought_forward() {
+    let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
+    for version in migrations::earlier_versions() {
+        cluster.psql("drop schema public cascade; create schema public");
+        cluster.psql(&migrations::filled(version, true));
+        cluster.psql("create table jobs (state text check (state in ('a', 'b')))");
+        drop(Ledger::open(&cluster.url()).unwrap());
+        let lists = "select conrelid::regclass from pg_constraint where contype = 'c' and array_length(conkey, 1) = 1 and pg_get_constraintdef(oid) like '%ANY (ARRAY[%'";
+        assert_eq!(cluster.psql(lists), ["jobs"]);
+        migrations::nothing_is_lost(&Ledger::open(&cluster.url()).unwrap());
+    }
 }
 
 /// Proves that threads of one ledger work at once over separate connections, and that one connection is left when they

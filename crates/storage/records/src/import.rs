@@ -145,6 +145,7 @@ fn run_row(
     RunRow {
         state,
         owner: foreign.owner.clone(),
+        project: foreign.group.clone(),
         seed: foreign
             .parameters
             .iter()

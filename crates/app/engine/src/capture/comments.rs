@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use memchr::{memchr2, memchr3, memmem};
+
 /// What the names of code of Python end with.
 const PYTHON: [&str; 2] = ["py", "pyx"];
 /// The marks of texts over several lines.
@@ -59,6 +61,10 @@ fn code_lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// The mark of the text that is still open behind the line.
 fn open_text(line: &str, mut open: Option<&'static str>) -> Option<&'static str> {
+    // Most lines have no quote at all.
+    if memchr2(b'"', b'\'', line.as_bytes()).is_none() {
+        return open;
+    }
     let mut rest = line;
     loop {
         let next = match open {
@@ -72,60 +78,83 @@ fn open_text(line: &str, mut open: Option<&'static str>) -> Option<&'static str>
 }
 
 /// The text without the strings that are a statement: docstrings, and others that do nothing. `None`: code may read them, or the text is not understood.
+/// A launch waits until this was read of all code beside it: of most bytes nothing but their class is looked at.
 fn without_docstrings(text: &str) -> Option<String> {
-    if READS_DOCSTRINGS.iter().any(|word| text.contains(word)) {
+    let bytes = text.as_bytes();
+    if READS_DOCSTRINGS.iter().any(|word| memmem::find(bytes, word.as_bytes()).is_some()) {
         return None;
     }
-    let bytes = text.as_bytes();
     let (mut kept, mut kept_to, mut at) = (String::new(), 0, 0);
     let (mut depth, mut is_start) = (0_usize, true);
-    while let Some(byte) = bytes.get(at) {
-        let (end, is_plain) = string_at(text, at)?;
-        let was_start = is_start;
-        is_start &= byte.is_ascii_whitespace();
-        if was_start && is_plain && ends_statement(&text[end..]) {
-            kept.push_str(&text[kept_to..at]);
-            kept_to = end;
+    while at < bytes.len() {
+        if is_start {
+            // Outside of brackets: lines without anything end no statement.
+            at += bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            if let Some(quote) = plain_quote_at(bytes, at) {
+                let end = string_end(bytes, quote)?;
+                if ends_statement(&text[end..]) {
+                    kept.push_str(&text[kept_to..at]);
+                    kept_to = end;
+                }
+                at = end;
+            }
         }
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
-            b'\n' => is_start = depth == 0,
-            _ => {}
+        is_start = false;
+        let rest = bytes.get(at..).unwrap_or_default();
+        at += rest.iter().position(|byte| STRUCTURE[usize::from(*byte)]).unwrap_or(rest.len());
+        match bytes.get(at) {
+            Some(b'"' | b'\'') => at = string_end(bytes, at)?,
+            Some(b'#') => at += line_bytes(&text[at..]),
+            Some(b'\\') => at += 2,
+            Some(byte) => {
+                match byte {
+                    b'(' | b'[' | b'{' => depth += 1,
+                    b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+                    _ => is_start = depth == 0,
+                }
+                at += 1;
+            }
+            None => {}
         }
-        at = match byte {
-            _ if end > at => end,
-            b'#' => at + line_bytes(&text[at..]),
-            b'\\' => at + 2,
-            _ => at + word_bytes(&bytes[at..]).max(1),
-        };
     }
     kept.push_str(&text[kept_to..]);
     (depth == 0).then_some(kept)
 }
 
-/// The end of the string that begins here, or this place without one, and whether it is a string without values in it. `None`: it has no end.
-fn string_at(text: &str, start: usize) -> Option<(usize, bool)> {
-    let bytes = text.as_bytes();
-    let prefix = &bytes[start..start + word_bytes(&bytes[start..])];
-    let from = start + prefix.len();
-    let is_prefix =
-        prefix.len() <= 2 && prefix.iter().all(|letter| b"rbuft".contains(&letter.to_ascii_lowercase()));
-    let Some(quote) = bytes.get(from).filter(|quote| is_prefix && matches!(quote, b'"' | b'\'')) else {
-        return Some((start, false));
-    };
-    let is_triple = bytes[from..].starts_with(&[*quote; 3]);
-    let mark = &bytes[from..from + if is_triple { 3 } else { 1 }];
-    let mut at = from + mark.len();
-    while !bytes.get(at..)?.starts_with(mark) {
-        at += match bytes.get(at)? {
-            b'\\' => 2,
-            b'\n' if !is_triple => return None,
-            _ => 1,
-        };
+/// Which bytes say something of the structure of a text: those that begin strings and comments, brackets, and the ends of lines.
+const STRUCTURE: [bool; 256] = {
+    let mut table = [false; 256];
+    let (bytes, mut at) = (b"\"'#\\()[]{}\n", 0);
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
     }
-    let is_plain = prefix.iter().all(|letter| b"ru".contains(&letter.to_ascii_lowercase()));
-    Some((at + mark.len(), is_plain))
+    table
+};
+
+/// Where the quote is of a string without values in it that begins here; none if none does.
+fn plain_quote_at(bytes: &[u8], start: usize) -> Option<usize> {
+    let is_prefix = |byte: &&u8| b"ru".contains(&byte.to_ascii_lowercase());
+    let quote = start + bytes.get(start..)?.iter().take(2).take_while(is_prefix).count();
+    matches!(bytes.get(quote)?, b'"' | b'\'').then_some(quote)
+}
+
+/// The end of the string that begins with this quote. `None`: it has no end.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let quote = *bytes.get(start)?;
+    let is_triple = bytes[start..].starts_with(&[quote; 3]);
+    let mark = &bytes[start..start + if is_triple { 3 } else { 1 }];
+    let mut at = start + mark.len();
+    loop {
+        let rest = bytes.get(at..)?;
+        at += if is_triple { memchr2(quote, b'\\', rest)? } else { memchr3(quote, b'\\', b'\n', rest)? };
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'\n' => return None,
+            _ if bytes[at..].starts_with(mark) => return Some(at + mark.len()),
+            _ => at += 1,
+        }
+    }
 }
 
 /// Whether nothing but a comment is behind a statement.
@@ -136,13 +165,7 @@ fn ends_statement(rest: &str) -> bool {
 
 /// How long the first line is, without its end.
 fn line_bytes(text: &str) -> usize {
-    text.find('\n').unwrap_or(text.len())
-}
-
-/// How long the word is that begins here.
-fn word_bytes(bytes: &[u8]) -> usize {
-    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || !byte.is_ascii();
-    bytes.iter().take_while(is_letter).count()
+    memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use trackway_api::explain::LineCount;
+use trackway_api::runs::explain::LineCount;
 
 use super::comments::{differ_in_comments, is_same_code};
 

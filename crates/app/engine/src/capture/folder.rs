@@ -1,8 +1,10 @@
 //! The small files of code, settings and data below the script's folders that git does not compare: all of them without a repository, those that it
 //! ignores in one. A script may read any of them, whether or not the command names it.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::ffi::OsString;
+use std::fs::DirEntry;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use super::comments::{code_blake3, is_python};
 use super::named_files::modified_at;
 use super::plain::extension_is;
 use super::script::script_of;
+use super::sources::has_settings;
 use super::{CaptureInputs, Git};
 
 /// Most files that are listed.
@@ -53,6 +56,9 @@ pub struct Folder {
     pub files: Vec<FolderFile>,
     /// How many files and folders were seen and not looked at: models, images and the like, and what is past a bound.
     pub not_looked_at: u64,
+    /// The files of settings and code, of which the bytes are kept.
+    #[serde(skip)]
+    pub to_keep: BTreeSet<PathBuf>,
 }
 
 /// A file in them.
@@ -87,7 +93,7 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
         inputs,
         excluded: inputs.exclude.iter().map(|folder| canonical(folder)).collect(),
         excluded_files: inputs.exclude.iter().filter_map(|path| file_id(path)).collect(),
-        seen: BTreeSet::new(),
+        seen: HashSet::new(),
         left_bytes: HASHED_BYTES_MAX,
         left_code_bytes: CODE_BYTES_MAX,
         left_folders: FOLDERS_MAX,
@@ -139,7 +145,7 @@ struct Walk<'w> {
     excluded: Vec<PathBuf>,
     /// Device and inode of each.
     excluded_files: Vec<(u64, u64)>,
-    seen: BTreeSet<PathBuf>,
+    seen: HashSet<PathBuf>,
     left_bytes: u64,
     left_code_bytes: u64,
     left_folders: usize,
@@ -164,7 +170,7 @@ impl Walk<'_> {
                 _ if inner.iter().any(is_hidden) => {}
                 Ok(found) if found.is_dir() && self.is_entered(&path) => folders.push(path),
                 Ok(found) if found.is_dir() => {}
-                Ok(_) => self.look(path),
+                Ok(found) => self.look(path, (!found.is_symlink()).then_some(found.ino())),
                 Err(_) => {}
             }
         }
@@ -186,7 +192,7 @@ impl Walk<'_> {
             for (path, kind) in entries {
                 match kind {
                     Entry::Folder if self.is_entered(&path) => waiting.push_back((path, depth + 1)),
-                    Entry::File => self.look(path),
+                    Entry::File(inode) => self.look(path, inode),
                     Entry::LinkedFolder => self.found.not_looked_at += 1,
                     Entry::Folder | Entry::Other => {}
                 }
@@ -199,16 +205,25 @@ impl Walk<'_> {
         !is_hidden(folder) && !is_of_packages(folder) && !is_excluded()
     }
 
-    fn look(&mut self, path: PathBuf) {
+    /// `inode`: its own; none of a link.
+    fn look(&mut self, path: PathBuf, inode: Option<u64>) {
         if is_hidden(&path) || !self.seen.insert(path.clone()) {
+            return;
+        }
+        // Names that are not UTF-8 have no place in the list.
+        let is_listed = self.found.files.len() < FILES_MAX && path.to_str().is_some() && is_looked_at(&path);
+        let may_be_excluded =
+            self.excluded_files.iter().any(|(_, excluded)| inode.is_none_or(|it| it == *excluded));
+        // Of thousands of images nothing but the names is read.
+        if !is_listed && !may_be_excluded {
+            self.found.not_looked_at += 1;
             return;
         }
         let Ok(found) = path.metadata() else { return };
         if self.excluded_files.contains(&(found.dev(), found.ino())) {
             return;
         }
-        // Names that are not UTF-8 have no place in the list.
-        if !is_looked_at(&path) || path.to_str().is_none() || self.found.files.len() >= FILES_MAX {
+        if !is_listed {
             self.found.not_looked_at += 1;
             return;
         }
@@ -221,6 +236,9 @@ impl Walk<'_> {
         self.left_code_bytes -= code.map_or(0, |_| size_bytes);
         let text = bytes.as_deref().filter(|_| extension_is(&path, &TABLES));
         let header = text.filter(|_| extension_is(&path, &TABLES_WITH_HEADER));
+        if bytes.as_deref().is_some_and(|bytes| has_settings(&path, bytes)) {
+            self.found.to_keep.insert(path.clone());
+        }
         self.found.files.push(FolderFile {
             size_bytes,
             modified_at: modified_at(&found),
@@ -234,35 +252,40 @@ impl Walk<'_> {
 }
 
 enum Entry {
-    File,
+    /// With its inode; none of a link to one.
+    File(Option<u64>),
     Folder,
     LinkedFolder,
     Other,
 }
 
+impl Entry {
+    fn of(entry: &DirEntry) -> std::io::Result<Self> {
+        Ok(match entry.file_type()? {
+            kind if kind.is_file() => Self::File(Some(entry.ino())),
+            kind if kind.is_dir() => Self::Folder,
+            kind if kind.is_symlink() => match entry.path().metadata() {
+                Ok(target) if target.is_file() => Self::File(None),
+                Ok(target) if target.is_dir() => Self::LinkedFolder,
+                _ => Self::Other,
+            },
+            _ => Self::Other,
+        })
+    }
+}
+
 /// In the order of their names; `None`: too many, or the folder cannot be read.
 fn entries_of(folder: &Path) -> Option<Vec<(PathBuf, Entry)>> {
-    let mut found = Vec::new();
+    let mut found: Vec<(OsString, Entry)> = Vec::new();
     for entry in std::fs::read_dir(folder).ok()? {
         let entry = entry.ok()?;
-        let path = entry.path();
-        let kind = match entry.file_type().ok()? {
-            kind if kind.is_file() => Entry::File,
-            kind if kind.is_dir() => Entry::Folder,
-            kind if kind.is_symlink() => match path.metadata() {
-                Ok(target) if target.is_file() => Entry::File,
-                Ok(target) if target.is_dir() => Entry::LinkedFolder,
-                _ => Entry::Other,
-            },
-            _ => Entry::Other,
-        };
-        found.push((path, kind));
+        found.push((entry.file_name(), Entry::of(&entry).ok()?));
         if found.len() > ENTRIES_MAX {
             return None;
         }
     }
     found.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Some(found)
+    Some(found.into_iter().map(|(name, entry)| (folder.join(name), entry)).collect())
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -272,7 +295,7 @@ fn is_hidden(path: &Path) -> bool {
 /// Whether a script may read it as settings, as a table, or as code. A file without an extension may be a table.
 fn is_looked_at(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    !has_secret_name(&name) && (path.extension().is_none() || extension_is(path, &LOOKED_AT))
+    (path.extension().is_none() || extension_is(path, &LOOKED_AT)) && !has_secret_name(&name)
 }
 
 fn lines_of(bytes: &[u8]) -> u64 {

@@ -104,7 +104,12 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
     let Some(root) = repository_root(inputs.working_directory) else {
         return Git::missing("not in a git repository");
     };
-    let status = match status(&root, inputs) {
+    // Each is a process, and neither needs the other.
+    let (status, origin) = std::thread::scope(|scope| {
+        let origin = scope.spawn(|| origin(&root));
+        (status(&root, inputs), origin.join().unwrap_or(None))
+    });
+    let status = match status {
         Ok(status) => status,
         Err(why) => return Git::missing(why),
     };
@@ -114,7 +119,7 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
         dirty: Some(status.changed || !status.untracked.is_empty()),
         untracked_count: status.untracked.len() as u64,
         root: Some(root.to_string_lossy().into_owned()),
-        origin: origin(&root),
+        origin,
         ignored: status.ignored,
         ..Git::default()
     };

@@ -2,7 +2,8 @@
 //! launches, whatever is written to them and when.
 
 use std::collections::BTreeSet;
-use std::fs::read_link;
+use std::fs::{File, read_link};
+use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ use super::script::script_of;
 
 /// So many pipes are followed: `… | grep -v x | tee train.log` has two.
 const PIPES_MAX: usize = 4;
+/// What is read of a process is at the beginning of its line.
+const STAT_BYTES_MAX: usize = 1024;
 /// Where the kernel lists the files that this process has open.
 const OWN_FILES: &str = "/proc/self/fd";
 
@@ -109,7 +112,10 @@ fn others_of_session() -> Vec<Vec<Open>> {
 
 /// The session of a process; none where it has ended.
 fn session_of(process: &Path) -> Option<String> {
-    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    // One read: every process of the machine is looked at.
+    let mut line = [0; STAT_BYTES_MAX];
+    let length = File::open(process.join("stat")).ok()?.read(&mut line).ok()?;
+    let stat = String::from_utf8_lossy(&line[..length]);
     // The name of the program may have blanks and brackets in it: its state, its parent, its group and its session follow it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(3).map(str::to_owned)
 }

@@ -165,7 +165,7 @@ pub fn keep(
     }
     let is_kept = |path: &Path| source.files.iter().any(|file| file.path == path);
     source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
-    for file in source.named_files.iter().filter(|file| has_settings(&file.path, file.size_bytes)) {
+    for file in source.named_files.iter().filter(|file| is_of_settings(&file.path, file.size_bytes)) {
         // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
         drop(keep_file(home, redactor, &file.path));
     }
@@ -185,9 +185,10 @@ pub fn keep(
 /// Keeps the settings and the code of the folders. They only show what changed, so that one which cannot be kept is not said.
 fn keep_folder(home: &HomeLayout, redactor: &Redactor, capture: &Capture) {
     let (mut left_bytes, mut left_files) = (KEPT_FOLDER_BYTES_MAX, KEPT_FOLDER_FILES_MAX);
-    for file in capture.folder.iter().flat_map(|folder| &folder.files) {
+    let Some(folder) = &capture.folder else { return };
+    for file in folder.files.iter().filter(|file| folder.to_keep.contains(&file.path)) {
         let is_new = file.blake3.as_ref().is_some_and(|blake3| !home.file_source(blake3).exists());
-        if !is_new || !has_settings(&file.path, file.size_bytes) || file.size_bytes > left_bytes {
+        if !is_new || file.size_bytes > left_bytes {
             continue;
         }
         left_bytes -= file.size_bytes;
@@ -205,12 +206,16 @@ fn may_have_settings(file: &NamedFile) -> bool {
 }
 
 /// Whether the bytes of the file are kept: settings or code, or a text that has nothing but settings in it.
-fn has_settings(path: &Path, size_bytes: u64) -> bool {
-    let is_plain_text = || {
-        let text = read_regular(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        text.is_some_and(|text| plain_settings(path, &text).is_some())
-    };
-    is_settings(path, size_bytes) || (is_plain(path) && size_bytes <= PLAIN_BYTES_MAX && is_plain_text())
+fn is_of_settings(path: &Path, size_bytes: u64) -> bool {
+    let may_be_plain = is_plain(path) && size_bytes <= PLAIN_BYTES_MAX;
+    is_settings(path, size_bytes)
+        || may_be_plain && read_regular(path).is_ok_and(|bytes| has_settings(path, &bytes))
+}
+
+/// The same of a file with these bytes.
+pub(super) fn has_settings(path: &Path, bytes: &[u8]) -> bool {
+    let is_plain_text = || std::str::from_utf8(bytes).is_ok_and(|text| plain_settings(path, text).is_some());
+    is_settings(path, bytes.len() as u64) || is_plain_text()
 }
 
 /// Whether the name and the size are those of settings or code.

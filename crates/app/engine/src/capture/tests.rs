@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use tempfile::TempDir;
+use trackway_core::{AttemptId, SequentialIds};
+use trackway_formats::layout::HomeLayout;
 
 use super::interpreter::{Runtime, runtime};
 use super::*;
@@ -180,6 +183,35 @@ fn the_files_that_git_does_not_compare_are_listed() {
     world.write(".gitignore", "data/\nenv\n*.json\n");
     let (paths, _) = listed(&world);
     assert_eq!(paths, ["config.json", "data/train.csv"].map(PathBuf::from));
+}
+
+/// Proves that no file beside a script is opened twice for what is captured and kept of it, that of an image only the name is looked at, and that settings and code
+/// are what is kept: of a text only one that has nothing but settings in it.
+#[test]
+fn each_file_beside_the_script_is_read_once() {
+    let world = World::new();
+    let files = [("words.txt", "some words\n"), ("more.txt", "more words\n"), ("image.png", "x")];
+    files.iter().for_each(|(path, text)| world.write(path, text));
+    let settings = [("rate.txt", "lr = 0.1\n"), ("model.py", "WIDTH = 4\n"), ("a.yaml", "a: 1\n")];
+    let home = tempfile::tempdir().unwrap();
+    let home = HomeLayout::new(home.path());
+    let attempt_id = AttemptId::new(&SequentialIds::default());
+    let captured = |world: &World| world.with(&["true"], capture);
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(world.path(), AddWatchFlags::IN_OPEN).unwrap();
+    sources::keep(&home, &world.redactor, attempt_id, &captured(&world), None).unwrap();
+    let events = inotify.read_events().unwrap();
+    for (path, opened) in [("words.txt", 1), ("more.txt", 1), ("image.png", 0)] {
+        let of_path = events.iter().filter(|event| event.name.as_deref().is_some_and(|name| name == path));
+        assert_eq!(of_path.count(), opened, "{path}");
+    }
+    settings.iter().for_each(|(path, text)| world.write(path, text));
+    let captured = captured(&world);
+    let folder = captured.folder.as_ref().unwrap();
+    assert_eq!((folder.files.len(), folder.not_looked_at), (5, 1));
+    sources::keep(&home, &world.redactor, attempt_id, &captured, None).unwrap();
+    let kept = |(_, text): &(&str, &str)| home.file_source(&blake3::hash(text.as_bytes()).to_hex()).exists();
+    assert!(settings.iter().all(kept) && !files.iter().any(kept));
 }
 
 /// Proves that a file which the output goes to, as an excluded one, is neither uncommitted nor listed, whether git tracks it or not.

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use trackway_api::notification::{Notification, NotificationAbout};
+use trackway_api::home::notification::{Notification, NotificationAbout};
 use trackway_core::text::counted;
 use trackway_core::{Clock, RunId};
 use trackway_formats::EventKind;
-use trackway_ledger::{EventRow, Ledger};
+use trackway_ledger::{DeliveryEnd, EventRow, Ledger, NoticeRow, SubjectKind};
 use trackway_redact::Redactor;
 use trackway_system::Cancel;
 
@@ -23,6 +23,10 @@ pub const TRIES_MAX: u32 = 4;
 const TRY_SECONDS: u64 = 3;
 /// The pause after the first try; each is twice the one before. All tries and pauses of a notification take 15.5 s at most.
 const FIRST_PAUSE_MILLIS: u64 = 500;
+/// How long no other process tries a notice that is tried here, in seconds: longer than all tries and pauses.
+pub(super) const HELD_SECONDS: f64 = 30.0;
+/// When a notice may be tried again after all of these failed, in seconds.
+const LATER_SECONDS: f64 = 60.0;
 /// How long the end of a run waits for what is still in the queue.
 const FINISH_SECONDS: u64 = 20;
 /// How long one look of this wait takes.
@@ -36,8 +40,20 @@ pub(super) struct Failure {
     /// What the webhook answered, or why it did not.
     pub why: String,
     /// How often it was tried.
-    tries: u32,
+    pub tries: u32,
+    /// Whether another try may succeed.
+    pub may_pass: bool,
 }
+
+/// A message as it is sent, and the id of its notice, if the ledger has it.
+struct Letter {
+    about: NotificationAbout,
+    document: Vec<u8>,
+    notice_id: Option<String>,
+}
+
+/// A letter, or why none could be made.
+type Made = Result<Letter, (NotificationAbout, Failure)>;
 
 /// What sends the notifications of a run.
 pub(super) struct Sender {
@@ -60,9 +76,14 @@ impl Delivery {
     pub fn start(sender: Sender) -> Self {
         let (queue, messages) = sync_channel(QUEUE_MAX);
         let (end, ended) = channel();
+        let (made, letters) = sync_channel(QUEUE_MAX);
+        let sender = Arc::new(sender);
+        let keeper = Arc::clone(&sender);
+        // In a thread beside that which sends: a message is in the ledger while those before it are still tried.
+        std::thread::spawn(move || keeper.keep_all(&messages, &made));
         std::thread::spawn(move || {
             // The run may have ended without waiting for it.
-            let _ = end.send(sender.deliver_all(&messages));
+            let _ = end.send(sender.deliver_all(&letters));
         });
         Self { queue, ended: Mutex::new(ended) }
     }
@@ -91,25 +112,69 @@ impl Delivery {
 }
 
 impl Sender {
-    fn deliver_all(&self, messages: &Receiver<Message>) -> Vec<String> {
-        let mut tries_max = TRIES_MAX;
-        let mut failures = Vec::new();
+    /// Makes letters of messages and stores their notices, so that they survive this process.
+    fn keep_all(&self, messages: &Receiver<Message>, made: &SyncSender<Made>) {
         for message in messages {
             let about = message.about();
-            let failure = self.document(message).map_or_else(
-                |why| Some(Failure { why, tries: 0 }),
-                |document| post_patiently(&self.address, &document, tries_max).err(),
-            );
-            tries_max = if failure.is_some() { 1 } else { TRIES_MAX };
-            failures.extend(failure.map(|failure| self.record(about, &failure)));
+            let failed = |why| (about, Failure { why, tries: 0, may_pass: true });
+            if made.send(self.letter(message).map_err(failed)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn deliver_all(&self, letters: &Receiver<Made>) -> Vec<String> {
+        let mut tries_max = TRIES_MAX;
+        let mut failures = Vec::new();
+        for letter in letters {
+            let failure = letter.and_then(|letter| {
+                self.deliver(&letter, tries_max).map_err(|failure| (letter.about, failure))
+            });
+            tries_max = if failure.is_err() { 1 } else { TRIES_MAX };
+            failures.extend(failure.err().map(|(about, failure)| self.record(about, &failure)));
         }
         failures
     }
 
-    /// The notification as it is sent: without secrets.
-    fn document(&self, message: Message) -> Result<Vec<u8>, String> {
+    /// The notification as it is sent, without secrets, after the ledger took it. One that the ledger cannot take is sent all the same.
+    fn letter(&self, message: Message) -> Result<Letter, String> {
         let run = self.ledger.run(self.run_id).map_err(|error| error.to_string())?;
-        body(&notification(message, run.as_ref(), self.clock.now()), &self.redactor)
+        let (about, at) = (message.about(), self.clock.now());
+        let notice_id = format!("{}:{}", self.run_id, message.key(run.as_ref()));
+        let document_json = cleaned(&notification(message, run.as_ref(), at), &self.redactor)?;
+        let document = serde_json::to_vec(&document_json).map_err(|error| error.to_string())?;
+        let notice = NoticeRow {
+            notice_id,
+            subject_kind: SubjectKind::Run,
+            subject_id: self.run_id.to_string(),
+            project: None,
+            at,
+            about: about.to_string(),
+            document_json,
+        };
+        let is_stored = self.ledger.post_notice(&notice).is_ok();
+        Ok(Letter { about, document, notice_id: is_stored.then_some(notice.notice_id) })
+    }
+
+    /// Sends a letter, unless it has arrived already or another process sends it now.
+    fn deliver(&self, letter: &Letter, tries_max: u32) -> Result<(), Failure> {
+        let Some(notice_id) = &letter.notice_id else {
+            return post_patiently(&self.address, &letter.document, tries_max);
+        };
+        if let Ok(false) = self.ledger.take_notice(notice_id, HELD_SECONDS) {
+            return Ok(());
+        }
+        let done = post_patiently(&self.address, &letter.document, tries_max);
+        let end = match &done {
+            Ok(()) => DeliveryEnd::Delivered,
+            Err(Failure { why, may_pass: true, .. }) => {
+                DeliveryEnd::Later { seconds: LATER_SECONDS, why: why.clone() }
+            }
+            Err(Failure { why, .. }) => DeliveryEnd::GivenUp { why: why.clone() },
+        };
+        // Where the ledger does not take it, the notice is sent once more later: at least once is what is promised.
+        let _ = self.ledger.end_notice(notice_id, &end);
+        done
     }
 
     /// Writes down that a notification did not arrive, as far as the ledger takes it now.
@@ -124,7 +189,7 @@ impl Sender {
 
 /// `the notification (end) did not reach https://hooks.example.org after 4 tries: it answered with status 500`
 fn sentence(about: NotificationAbout, address: &str, failure: &Failure) -> String {
-    let Failure { why, tries } = failure;
+    let Failure { why, tries, .. } = failure;
     let tries = counted(u64::from(*tries), "try");
     format!("the notification ({about}) did not reach {} after {tries}: {why}", super::host_of(address))
 }
@@ -138,11 +203,16 @@ pub(super) fn failed(clock: &dyn Clock, run_id: RunId, message: &str) -> EventRo
     }
 }
 
-/// The body of the request.
-pub(super) fn body(notification: &Notification, redactor: &Redactor) -> Result<Vec<u8>, String> {
+/// The notification as a document without secrets.
+fn cleaned(notification: &Notification, redactor: &Redactor) -> Result<serde_json::Value, String> {
     let mut document = serde_json::to_value(notification).map_err(|error| error.to_string())?;
     redactor.json(&mut document);
-    serde_json::to_vec(&document).map_err(|error| error.to_string())
+    Ok(document)
+}
+
+/// The body of the request.
+pub(super) fn body(notification: &Notification, redactor: &Redactor) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(&cleaned(notification, redactor)?).map_err(|error| error.to_string())
 }
 
 /// Sends a document, at most so many times; an answer that another try does not change ends it.
@@ -157,7 +227,7 @@ pub(super) fn post_patiently(address: &str, document: &[u8], tries_max: u32) -> 
             Err(why) => (why, true),
         };
         if !may_pass || tries >= tries_max {
-            return Err(Failure { why, tries });
+            return Err(Failure { why, tries, may_pass });
         }
         std::thread::sleep(pause);
         pause *= 2;

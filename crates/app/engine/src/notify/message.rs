@@ -1,6 +1,6 @@
 //! What a notification says.
 
-use trackway_api::notification::{
+use trackway_api::home::notification::{
     Notification, NotificationAbout, NotifiedDetection, NotifiedGate, NotifiedRun, VERSION,
 };
 use trackway_core::registry::GateVerdict;
@@ -24,6 +24,22 @@ impl Message {
             Self::Detection(_) => NotificationAbout::Detection,
             Self::Gates(_) => NotificationAbout::Gate,
             Self::Test => NotificationAbout::Test,
+        }
+    }
+}
+
+impl Message {
+    /// What its notice is named by within its run: the same message again has the same key.
+    pub fn key(&self, run: Option<&RunRow>) -> String {
+        let attempts = run.map_or(0, |run| run.attempt_count);
+        match self {
+            Self::End => format!("end:{attempts}:{}", run.map_or("unknown", |run| run.state.as_str())),
+            Self::Detection(found) => format!("detection:{attempts}:{}:{}", found.detector, found.step),
+            Self::Gates(gates) => {
+                let met = gates.iter().filter(|gate| gate.verdict == GateVerdict::Pass).count();
+                format!("gate:{attempts}:{met}/{}", gates.len())
+            }
+            Self::Test => "test".into(),
         }
     }
 }
@@ -91,6 +107,16 @@ mod tests {
         let gates = [gate("a > 1", GateVerdict::Pass), gate("b > 2", GateVerdict::Inconclusive)];
         assert_eq!(of_gates(&gates), "1 of 2 gates not met: b > 2 (inconclusive)");
         assert_eq!(of_gates(&gates[..1]), "1 gate met");
+    }
+
+    /// Proves that one message has one key, and that another end, another step or another verdict has another one.
+    #[test]
+    fn a_message_has_a_key() {
+        let gate = |verdict| NotifiedGate { rule: "a > 1".into(), verdict, why: String::new() };
+        let met = Message::Gates(vec![gate(GateVerdict::Pass)]);
+        assert_eq!(met.key(None), "gate:0:1/1");
+        assert_eq!(Message::Gates(vec![gate(GateVerdict::Fail)]).key(None), "gate:0:0/1");
+        assert_eq!(Message::End.key(None), "end:0:unknown");
     }
 
     /// Proves that a notification has what it is about, and nothing of another subject.

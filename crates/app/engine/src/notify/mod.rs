@@ -1,23 +1,26 @@
 //! Notifications by webhook (`docs/unattended.md`): when a run ends, when a detector finds something, when gates are judged. They
-//! are sent beside the run and never hold it up; one that does not arrive is an event of the run.
+//! are sent beside the run and never hold it up; one that does not arrive is an event of the run. Each is a notice of the ledger before it is
+//! sent, so that a tick delivers what a supervisor could not.
 
 mod delivery;
 mod message;
+mod outbox;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trackway_api::notification::{Notification, NotifiedDetection, NotifiedGate};
+use trackway_api::home::notification::{Notification, NotifiedDetection, NotifiedGate};
 use trackway_api::runs::RunReport;
 use trackway_core::detect::Detector;
 use trackway_core::{Clock as _, RunId, Step};
-use trackway_formats::runfile::{NotifyOn, NotifySection};
+use trackway_formats::runfile::{NotifyOn, NotifySection, PlanPatch};
 use trackway_formats::settings::is_web_address;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use self::delivery::{Delivery, Sender, TRIES_MAX, body, failed, post_patiently};
 use self::message::{Message, notification};
+pub use self::outbox::deliver_due;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};
@@ -76,7 +79,7 @@ impl<'a> Notifier<'a> {
         for (on, message) in report.map(last_messages).unwrap_or_default() {
             unsent += u32::from(self.on.contains(&on) && !delivery.send(message));
         }
-        let mut failures = delivery.finish(&context.cancel);
+        let mut failures = delivery.finish(&context.request.cancel);
         if unsent > 0 {
             let text = "notifications were not sent: too many were waiting";
             remember_failure(context, self.run_id, text);
@@ -131,7 +134,7 @@ pub fn send_test(
     setting: Option<&str>,
 ) -> Result<(Notification, Result<String, String>), AppError> {
     let redactor = Redactor::of_this_process();
-    let source = |path: &Path| RunSource::File { path: path.to_owned(), overrides: Vec::new() };
+    let source = |path: &Path| RunSource::File { path: path.to_owned(), patch: PlanPatch::default() };
     let job = run_file.map(|path| Job::read(&source(path), &redactor)).transpose()?;
     let section = job.and_then(|job| job.plan.notify);
     let refused = |why: String| {

@@ -7,7 +7,7 @@ use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::runfile::{PlanEntry, RetrySection};
 use trackway_ledger::RetryRow;
-use trackway_tower::roll_back::Back;
+use trackway_rules::checkpoints::roll_back::Back;
 
 use crate::error::AppError;
 use crate::json_file;

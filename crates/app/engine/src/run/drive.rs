@@ -13,7 +13,7 @@ use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
 use trackway_launch::shim::printed_course;
 use trackway_launch::{Observation, ObservedAttempt, Terminal, TerminalStreams, input_waits};
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
-use trackway_tower::decide::{DecisionRule, Spent};
+use trackway_rules::decide::{DecisionRule, Spent};
 
 use super::adopted;
 use super::changes::{Changes, plan_values};
@@ -25,7 +25,8 @@ use super::job::Job;
 use super::ladder::Ladder;
 use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
 use super::live_record::LiveRecord;
-use super::prepare::{Prepared, begin_capture};
+use super::prepare::{Prepared, begin_capture, capture_surroundings};
+use super::queue::{self, Admission};
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::resume_watch::{Before, Logs, ResumeWatch};
@@ -78,11 +79,18 @@ pub fn drive(
             LoopStep::Rest => break,
             LoopStep::Watch(launched) => *launched,
             LoopStep::Launch(changes) => {
+                let admission = queue::admit(context, &prepared, reporter)?;
+                if admission == Admission::Left {
+                    break;
+                }
                 let previous = context.attempts_of(run_id)?.pop();
                 let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
                 sending = sending.at(rung, reporter);
                 context.set_run_state(run_id, RunState::Running)?;
-                let capture = capturing.take().and_then(|capturing| capturing.join().ok());
+                let capture = match admission {
+                    Admission::AfterWait => Some(capture_surroundings(context, &prepared.job)),
+                    _ => capturing.take().and_then(|capturing| capturing.join().ok()),
+                };
                 let additions = Additions {
                     capture,
                     terminal: terminal_of(input, reporter),
@@ -435,7 +443,7 @@ fn watch(
         running_seconds,
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
         superseded_by: &|| prepared.supervision.superseded_by(),
-        cancel: &context.cancel,
+        cancel: &context.request.cancel,
         launcher,
         clock: &context.clock,
         reporter,
@@ -620,8 +628,8 @@ fn after(
     let asked = context.home.layout.run(prepared.run.run_id).stop();
     if !context.wait(decision.delay_seconds.unwrap_or(0.0), || asked.exists()) {
         let is_preempted = prepared.job.plan.supervise.sigterm == SigtermMeaning::Preempted
-            && context.cancel.stop_requests() > 0
-            && !context.cancel.is_interrupt();
+            && context.request.cancel.stop_requests() > 0
+            && !context.request.cancel.is_interrupt();
         if is_preempted {
             reporter
                 .note("preempted: `trackway resume --all` continues it, on this machine or another".into());

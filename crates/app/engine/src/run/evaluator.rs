@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use trackway_api::evaluations::CodeFile;
+use trackway_api::models::evaluations::CodeFile;
 use trackway_formats::EventKind;
 use trackway_formats::runfile::Plan;
 use trackway_formats::sha256_hex;

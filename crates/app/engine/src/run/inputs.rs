@@ -105,5 +105,6 @@ fn resolve(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> R
     let run_id = prepared.run.run_id;
     keep_states(&context.home.layout.run(run_id).data_files_json(), &states)?;
     let sets = manifests.iter().map(|manifest| used_by(run_id, &prepared.job, manifest)).collect();
-    Ok((data_sha256(&manifests), sets, record_data(context, &manifests)?))
+    let snapshots = record_data(context, &manifests, prepared.run.project.as_deref())?;
+    Ok((data_sha256(&manifests), sets, snapshots))
 }

@@ -8,8 +8,12 @@ use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
 use trackway_data::DataManifest;
+use trackway_formats::group::RunGroup;
 use trackway_formats::path_text::text_of;
-use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
+use trackway_formats::queue::QueueName;
+use trackway_formats::runfile::{
+    self, ContainerEngine, KeyPath, PatchValue, Plan, PlanChange, PlanPatch, ResourcesSection, canonical_json,
+};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
 use trackway_ledger::RunRow;
@@ -19,15 +23,20 @@ use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::json_file;
 
+/// What replaces a secret in what is stored begins with it.
+pub(super) const REDACTED: &str = "[redacted";
+/// The tables whose values are only recorded: a launch needs none of them.
+const RECORDED_ONLY: [[&str; 2]; 2] = [["run", "parameters"], ["run", "tags"]];
+
 /// Where the intent of a run comes from.
 #[derive(Debug, Clone)]
 pub enum RunSource {
-    /// A run file and its `--set` overrides.
+    /// A run file and its changes.
     File {
         /// The run file.
         path: PathBuf,
-        /// The values of `--set`, in order.
-        overrides: Vec<String>,
+        /// What is changed of it, in order.
+        patch: PlanPatch,
     },
     /// A command without a run file.
     Command {
@@ -56,8 +65,12 @@ pub struct Job {
     pub base: PathBuf,
     /// The run file, absolute.
     pub run_file: Option<PathBuf>,
-    /// The values of `--set`.
-    pub overrides: Vec<String>,
+    /// What was changed of the run file.
+    pub patch: PlanPatch,
+    /// The queue in which it waits for its place.
+    pub queue: Option<QueueName>,
+    /// The group of runs that it belongs to.
+    pub group: Option<RunGroup>,
 }
 
 /// `plan.json` in a run's folder.
@@ -77,8 +90,15 @@ pub struct StoredJob {
     /// The folder that relative paths start from.
     pub base: PathBuf,
     pub run_file: Option<PathBuf>,
-    /// The values of `--set`, without secrets.
-    pub overrides: Vec<String>,
+    /// What was changed of the run file, without secrets.
+    #[serde(alias = "overrides")]
+    pub patch: PlanPatch,
+    /// The queue in which it waits for its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueName>,
+    /// The group of runs that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<RunGroup>,
 }
 
 /// Refuses a path that is stored as it is in what a later command reads, where it is not UTF-8. Checkpoints of a script may have such names.
@@ -107,7 +127,7 @@ impl Job {
     /// [`ErrorKind::Usage`] with every mistake of the run file, and for what this version does not do.
     pub fn read(source: &RunSource, redactor: &Redactor) -> Result<Self, AppError> {
         match source {
-            RunSource::File { path, overrides } => Self::read_file(path, overrides, redactor),
+            RunSource::File { path, patch } => Self::read_file(path, patch, redactor),
             RunSource::Command { argv, name, parameters, tags } => {
                 let mut plan = Plan::for_command(argv);
                 (plan.run.parameters, plan.run.tags) = (parameters.clone(), tags.clone());
@@ -116,19 +136,19 @@ impl Job {
                 }
                 let base = std::env::current_dir()
                     .map_err(|error| AppError::file("find", Path::new("."), &error))?;
-                Self::new(plan, base, None, Vec::new(), redactor)
+                Self::new(plan, base, None, PlanPatch::default(), redactor)
             }
         }
     }
 
-    fn read_file(path: &Path, overrides: &[String], redactor: &Redactor) -> Result<Self, AppError> {
+    fn read_file(path: &Path, patch: &PlanPatch, redactor: &Redactor) -> Result<Self, AppError> {
         let bytes = std::fs::read(path).map_err(|error| {
             AppError::new(ErrorKind::Usage, format!("cannot read the run file `{}`: {error}", path.display()))
                 .hint("for a command without a run file: trackway run -- COMMAND …")
         })?;
         let name = path.to_string_lossy();
         let text = String::from_utf8_lossy(&bytes);
-        let file = runfile::parse_bytes(&bytes, &name, overrides)
+        let file = runfile::parse_bytes(&bytes, &name, patch.changes())
             .map_err(|errors| AppError::run_file(&errors, &text))?;
         let unsupported = file.unsupported();
         if let Some(first) = unsupported.first() {
@@ -143,7 +163,7 @@ impl Job {
         }
         let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, &error))?;
         let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
-        Self::new(file.plan, base, Some(absolute), overrides.to_vec(), redactor)
+        Self::new(file.plan, base, Some(absolute), patch.clone(), redactor)
     }
 
     /// A plan from somewhere else than a run file.
@@ -151,7 +171,7 @@ impl Job {
         mut plan: Plan,
         base: PathBuf,
         run_file: Option<PathBuf>,
-        overrides: Vec<String>,
+        patch: PlanPatch,
         redactor: &Redactor,
     ) -> Result<Self, AppError> {
         must_be_text("the folder of a run", run_file.as_deref().unwrap_or(&base))?;
@@ -160,7 +180,7 @@ impl Job {
         plan.run.tags = redactor.parameters(&plan.run.tags);
         let stored_plan = without_secrets(&plan, redactor)?;
         let config_sha256 = stored_plan.config_sha256();
-        Ok(Self { plan, stored_plan, config_sha256, base, run_file, overrides })
+        Ok(Self { plan, stored_plan, config_sha256, base, run_file, patch, queue: None, group: None })
     }
 
     /// The run whose `plan.json` was stored, as it was requested.
@@ -168,18 +188,28 @@ impl Job {
     /// # Errors
     /// [`ErrorKind::Usage`] when the plan had secrets and cannot be read again from where it came.
     pub fn restore(stored: StoredJob, redactor: &Redactor) -> Result<Self, AppError> {
-        let StoredJob { plan, base, run_file, overrides, config_sha256, has_secrets, .. } = stored;
+        let StoredJob { plan, base, run_file, patch, queue, group, config_sha256, has_secrets, .. } = stored;
+        let restored = |job: Self| Self { queue, group, ..job };
         if !has_secrets {
-            return Self::new(plan, base, run_file, overrides, redactor);
+            return Self::new(plan, base, run_file, patch, redactor).map(restored);
         }
         let Some(path) = run_file else {
             let message =
                 "the command of this run held secrets, which are not stored: it cannot be launched again";
             return Err(AppError::new(ErrorKind::Usage, message).hint("run it again with its full command"));
         };
-        let job = Self::read_file(&path, &overrides, redactor)?;
+        let is_needed = |key: &KeyPath| !RECORDED_ONLY.iter().any(|table| key.is_in(table));
+        let is_lost = |change: &&PlanChange| change.value.contains_text(REDACTED) && is_needed(&change.key);
+        if let Some(change) = patch.changes().iter().find(is_lost) {
+            let message = format!(
+                "`{}` was given a secret, which is not stored: the run cannot be launched again",
+                change.key
+            );
+            return Err(AppError::new(ErrorKind::Usage, message).hint("run it again with its full command"));
+        }
+        let job = Self::read_file(&path, &patch, redactor)?;
         if job.config_sha256 == config_sha256 {
-            return Ok(job);
+            return Ok(restored(job));
         }
         let message = format!("`{}` is not the config of this run any more", path.display());
         Err(AppError::new(ErrorKind::Usage, message).hint("start a new run, or restore the run file"))
@@ -188,7 +218,6 @@ impl Job {
     /// The form that may be stored.
     #[must_use]
     pub fn stored(&self, run_id: RunId, data_sha256: Option<String>, redactor: &Redactor) -> StoredJob {
-        let overrides: Vec<String> = redactor.argv(&self.overrides);
         StoredJob {
             version: 1,
             run_id,
@@ -198,7 +227,9 @@ impl Job {
             data_sha256,
             base: self.base.clone(),
             run_file: self.run_file.clone(),
-            overrides,
+            patch: self.patch.with_values(|key, value| value_without_secrets(key, value, redactor)),
+            queue: self.queue.clone(),
+            group: self.group.clone(),
         }
     }
 
@@ -270,6 +301,41 @@ fn without_secrets(plan: &Plan, redactor: &Redactor) -> Result<Plan, AppError> {
     let mut value = serde_json::to_value(&clean).map_err(failed)?;
     redact_value("", &mut value, redactor);
     serde_json::from_value(value).map_err(failed)
+}
+
+/// The value of a change without secrets: by the name of its key, by its look, and as an argument of the command line.
+fn value_without_secrets(key: &KeyPath, value: &PatchValue, redactor: &Redactor) -> PatchValue {
+    let name = key.parts().last().map_or("", String::as_str);
+    let Ok(mut clean) = serde_json::to_value(value) else { return value.clone() };
+    redact_numbers(name, &mut clean, redactor);
+    redactor.json(&mut clean);
+    redact_value(name, &mut clean, redactor);
+    if let Value::String(text) = &clean {
+        let argument = format!("{key}={text}");
+        let kept = redactor.argv(std::slice::from_ref(&argument)).concat();
+        if kept != argument {
+            clean = kept.split_once('=').map_or(kept.as_str(), |(_, value)| value).into();
+        }
+    }
+    serde_json::from_value(clean).unwrap_or_else(|_| value.clone())
+}
+
+/// Replaces numbers that are secrets: what `--set` gives a variable is a number if it looks like one.
+fn redact_numbers(name: &str, value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::Number(number) => {
+            let text = number.to_string();
+            let clean = redactor.value(name, &text);
+            if clean != text {
+                *value = Value::String(clean.into_owned());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_numbers(name, item, redactor)),
+        Value::Object(members) => {
+            members.iter_mut().for_each(|(member, value)| redact_numbers(member, value, redactor));
+        }
+        _ => {}
+    }
 }
 
 fn redact_value(name: &str, value: &mut Value, redactor: &Redactor) {
@@ -344,6 +410,35 @@ mod tests {
         assert_eq!(first.plan.run.command[3], "sk-aaaaaaaaaaaaaaaaaaaaaaaa");
     }
 
+    /// Proves that of a change with a secret only its key is stored, with what made it, and of every other the value.
+    #[test]
+    fn the_changes_of_a_run_file_are_stored_without_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        std::fs::write(&path, "[run]\nname = \"a\"\ncommand = [\"true\"]\n").unwrap();
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        let secret = "sk-aaaaaaaaaaaaaaaaaaaaaaaa";
+        let given = [
+            "run.seed=7".to_owned(),
+            format!("run.environment.API_KEY={secret}"),
+            "run.environment.DB_PASSWORD=84736251".to_owned(),
+            format!("run.command=['python', 't.py', '--api-key', '{secret}']"),
+        ];
+        let patch = PlanPatch::of_command_line(&given).unwrap();
+        let job = Job::read(&RunSource::File { path, patch }, &redactor).unwrap();
+        let stored = job.stored(RunId::new(&trackway_core::SequentialIds::default()), None, &redactor);
+        let text = serde_json::to_string(&stored).unwrap();
+        assert!(stored.has_secrets && !text.contains("sk-a") && !text.contains("84736251"), "{text}");
+        let again: StoredJob = serde_json::from_str(&text).unwrap();
+        let keys: Vec<String> = again.patch.changes().iter().map(|change| change.key.to_string()).collect();
+        assert_eq!(
+            keys,
+            ["run.seed", "run.environment.API_KEY", "run.environment.DB_PASSWORD", "run.command"]
+        );
+        assert_eq!(again.patch.changes()[0].value, PatchValue::from(7_i64));
+        assert!(again.patch.contains_text("[redacted"), "{text}");
+    }
+
     /// Proves that a folder or run file whose name is not UTF-8 is refused before a launch, with where it is and what to do.
     #[test]
     fn a_folder_must_have_a_name_that_is_text() {
@@ -351,7 +446,7 @@ mod tests {
         let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
         let path = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
         let read = |base: PathBuf, file| {
-            Job::new(Plan::for_command(&["true".into()]), base, file, Vec::new(), &redactor)
+            Job::new(Plan::for_command(&["true".into()]), base, file, PlanPatch::default(), &redactor)
         };
         for (base, file) in [(path(b"/w\xe9"), None), (path(b"/w"), Some(path(b"/w/\xe9.toml")))] {
             let refused = read(base, file).unwrap_err();

@@ -33,6 +33,7 @@ use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
 use super::prepare::{Prepared, capture_surroundings, own_environment};
+use super::queue::hold_for;
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::replay::Replay;
@@ -179,6 +180,9 @@ pub fn launch_next(
         run.started_at = run.started_at.or(row.started_at);
     })?;
     let named = Ladder::of(&prepared.run)?.named;
+    // Before it begins: if this supervisor ends just after that, the place stays taken.
+    let files = context.home.layout.attempt(row.attempt_id);
+    hold_for(prepared, files.folder(), reporter);
     let placement = submit(context, &mut row, &spec)?;
     let copy = KeptRows::of_launch(&row, &data, &inputs.snapshots);
     context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &copy);
@@ -199,7 +203,6 @@ pub fn launch_next(
     if let Some(text) = steps_said(context, &launched.row, previous_here) {
         reporter.note(text);
     }
-    let files = context.home.layout.attempt(launched.row.attempt_id);
     if let Some(text) = previous.and_then(|previous| variables::changed_since(previous, &files)) {
         let kind = EventKind::VariablesChanged;
         let event = EventRow::of_attempt(&launched.row, kind, context.clock.now(), text.clone());

@@ -11,9 +11,9 @@ use trackway_formats::record::{
     NameTable, Origin, OriginOfEach, PROGRESSIVE_LOSS, RESIDENT_BYTES,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
-use trackway_tower::detect::{DataCursor, MemorySample};
-use trackway_tower::progressive::{Progressive, ProgressiveEstimate};
-use trackway_tower::trust::LossRecord;
+use trackway_rules::detect::{DataCursor, MemorySample};
+use trackway_rules::early_stop::progressive::{Progressive, ProgressiveEstimate};
+use trackway_rules::trust::LossRecord;
 
 use super::curves::{Curves, LiveCurve};
 use crate::reporter::Progress;

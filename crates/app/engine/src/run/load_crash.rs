@@ -8,7 +8,7 @@ use trackway_checkpoint::{CheckpointInfo, Housekeeper};
 use trackway_core::{Clock as _, LaunchKind, with_fields_of};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
-use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
+use trackway_rules::{LoadAttempt, LoadCrash, load_crash};
 
 use crate::Context;
 use crate::error::AppError;

@@ -1,11 +1,11 @@
 //! The largest class of the labels that an attempt was trained on, as far as pre-flight counted them.
 
-use trackway_data::ColumnType;
-use trackway_data::profile::ColumnProfile;
 use trackway_data::snapshot::SnapshotStore;
 use trackway_formats::runfile::{DataRole, Plan};
 use trackway_ledger::{AttemptRow, RunDataRow, RunRow};
-use trackway_tower::health::Majority;
+use trackway_rules::health::Majority;
+use trackway_tables::ColumnType;
+use trackway_tables::profile::ColumnProfile;
 
 use crate::Context;
 use crate::error::AppError;

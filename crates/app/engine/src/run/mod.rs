@@ -27,9 +27,11 @@ pub mod lock;
 mod majority;
 mod opened;
 mod outcome;
+mod places;
 mod policy;
 mod prepare;
 mod python_text;
+pub mod queue;
 pub mod remote;
 mod reopen;
 mod replay;
@@ -59,7 +61,9 @@ pub use ladder::rung_now;
 pub use launch::{has_ended, may_be_starting, note_placement, note_seen};
 pub use outcome::outcome;
 pub(crate) use policy::{Decided, decide};
-pub use prepare::{Prepared, Recheck, Start, begin, capture_surroundings, read, read_again, record_data};
+pub use prepare::{
+    Prepared, Recheck, Start, begin, capture_surroundings, project_of, read, read_again, record_data,
+};
 pub use reopen::{may_resume, reopen};
 pub use spent::refused_by_budget;
 pub use supervision::{supervise_with, try_supervise};

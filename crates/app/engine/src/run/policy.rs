@@ -1,13 +1,13 @@
-//! Between the ledger's rows and tower's decisions: builds the history and the policy, calls tower, and writes the
+//! Between the ledger's rows and the rules' decisions: builds the history and the policy, asks the rules, and writes the
 //! decision.
 
 use std::collections::BTreeMap;
 
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
-use trackway_tower::classify::{EvidenceItem, thrown};
-use trackway_tower::decide::{DecisionRule, FinalState, PlanEntry};
-use trackway_tower::{Decision, History, PastAttempt};
+use trackway_rules::classify::{EvidenceItem, thrown};
+use trackway_rules::decide::{DecisionRule, FinalState, PlanEntry};
+use trackway_rules::{Decision, History, PastAttempt};
 
 use super::changes::Changes;
 use super::job::data_sha256;
@@ -45,14 +45,14 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
     let jitter = SplitMix64::new(context.ids.next_ulid() as u64).next_unit();
     if !is_training {
         // The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
-        let decision = trackway_tower::decide(&history(context, row)?, &policy, jitter);
+        let decision = trackway_rules::decide(&history(context, row)?, &policy, jitter);
         return Ok(answer(context, row, decision, None));
     }
     let due = roll_back::due(context, row)?;
     let next_rung = judged.and_then(Judged::next_rung);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
     let history = History { next_rung, roll_back, ..history(context, row)? };
-    let decision = trackway_tower::decide(&history, &policy, jitter);
+    let decision = trackway_rules::decide(&history, &policy, jitter);
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(context, row, decision, due))
 }
@@ -236,7 +236,7 @@ fn once(decision: Decision) -> Decision {
 
 #[cfg(test)]
 mod tests {
-    use trackway_tower::decide::BudgetUse;
+    use trackway_rules::decide::BudgetUse;
 
     use super::*;
 

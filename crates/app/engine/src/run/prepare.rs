@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId};
-use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, canonical_json};
@@ -15,12 +14,14 @@ use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow};
 use trackway_redact::Redactor;
-use trackway_tower::worn::worn;
+use trackway_rules::gate::worn::worn;
+use trackway_tables::pass::{PassObserver, UNWATCHED};
 
 use super::blocked::{Next, evidence_of, is_of_data};
 use super::job::{Job, RunSource, data_sha256, must_be_text, planned_job, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
+use super::places::HeldPlace;
 use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
 use super::supervision::{Supervision, SupervisionClaim};
@@ -44,6 +45,8 @@ pub struct Prepared {
     pub remote: Option<RemotePlan>,
     /// Held until the run is left alone.
     pub supervision: Supervision,
+    /// Its place in its queue.
+    pub place: HeldPlace,
     /// What its launches wrote, where they are kept apart.
     pub(super) isolated: IsolatedChanges,
     /// What must hold before an attempt is launched on other data than the one before; none in a rehearsal.
@@ -176,7 +179,7 @@ pub fn begin(
     json_file::write(&files.plan_json(), &job.stored(run_id, data_sha256.clone(), &context.redactor))?;
     keep_states(&files.data_files_json(), states)?;
     start_from.iter().try_for_each(|chosen| chosen.keep_for(context, run_id))?;
-    let snapshots = record_data(context, manifests)?;
+    let snapshots = record_data(context, manifests, run.project.as_deref())?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, job, manifest)).collect();
     context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     let supervision = supervised(supervision::supervise_with(context, run_id, lock)?, &run)?;
@@ -193,7 +196,18 @@ pub fn begin(
     let isolated = IsolatedChanges::of(context, run_id);
     let (job, capture) = (job.clone(), capture.clone());
     let (recheck, checked_data_sha256, opened) = (None, None, None);
-    Ok(Prepared { run, job, capture, remote, supervision, isolated, recheck, checked_data_sha256, opened })
+    Ok(Prepared {
+        run,
+        job,
+        capture,
+        remote,
+        supervision,
+        place: HeldPlace::default(),
+        isolated,
+        recheck,
+        checked_data_sha256,
+        opened,
+    })
 }
 
 /// The process that seals an attempt compares them with the state of the files then.
@@ -367,12 +381,21 @@ fn run_row(
     let name = Name::renamed(Named::Run, &plan.run.name);
     let mut run = RunRow::planned(run_id, &name, &job.config_sha256, config, context.clock.now());
     run.model_family.clone_from(&plan.run.model_family);
+    run.project = plan.run.project.clone().or_else(|| project_of(&job.base));
+    run.criticality = plan.run.criticality;
     run.owner = plan.owner.name.clone().or_else(|| capture.owner_default.clone());
     run.team.clone_from(&plan.owner.team);
     run.seed = plan.run.seed;
     run.data_sha256 = data_sha256;
     run.run_file_path = job.run_file.as_ref().map(|path| path.to_string_lossy().into_owned());
     Ok(run)
+}
+
+/// The project of what is in a folder, where a run file names none: the name of the folder.
+#[must_use]
+pub fn project_of(folder: &Path) -> Option<String> {
+    let folder = std::path::absolute(folder).ok()?;
+    folder.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 /// A validation set that decided about very many configurations decides little. The run that is to be launched is one more.
@@ -404,8 +427,12 @@ pub(super) fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunD
     }
 }
 
-/// Records data sets in the ledger that are not in it yet.
-pub fn record_data(context: &Context, manifests: &[DataManifest]) -> Result<Vec<DataSnapshotRow>, AppError> {
+/// Records data sets in the ledger that are not in it yet, as first seen in this project.
+pub fn record_data(
+    context: &Context,
+    manifests: &[DataManifest],
+    project: Option<&str>,
+) -> Result<Vec<DataSnapshotRow>, AppError> {
     let mut snapshots = Vec::with_capacity(manifests.len());
     for manifest in manifests {
         let snapshot = DataSnapshotRow {
@@ -419,6 +446,7 @@ pub fn record_data(context: &Context, manifests: &[DataManifest]) -> Result<Vec<
             first_seen_at: context.clock.now(),
             schema_json: manifest.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
             notes_json: (!manifest.notes.is_empty()).then(|| json!(manifest.notes)),
+            project: project.map(str::to_owned),
         };
         let files: Vec<DataSnapshotFileRow> = manifest
             .files

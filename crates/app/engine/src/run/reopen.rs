@@ -8,6 +8,7 @@ use super::home_copy::refuse_in_a_copy;
 use super::isolated_changes::IsolatedChanges;
 use super::job::planned_job;
 use super::opened::{not_resumable, opened};
+use super::places::HeldPlace;
 use super::prepare::{Prepared, capture_surroundings, supervised};
 use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
@@ -38,7 +39,18 @@ pub fn reopen(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Resul
     let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
     let isolated = IsolatedChanges::of(context, run.run_id);
     let (recheck, checked_data_sha256) = (None, None);
-    Ok(Prepared { run, job, capture, remote, supervision, isolated, recheck, checked_data_sha256, opened })
+    Ok(Prepared {
+        run,
+        job,
+        capture,
+        remote,
+        supervision,
+        place: HeldPlace::default(),
+        isolated,
+        recheck,
+        checked_data_sha256,
+        opened,
+    })
 }
 
 /// # Errors

@@ -7,8 +7,8 @@ use trackway_core::detect::Firing;
 use trackway_core::{Rung, Step};
 use trackway_launch::FolderChannel;
 use trackway_ledger::{AttemptRow, RunRow};
-use trackway_tower::health::Curves;
-use trackway_tower::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
+use trackway_rules::health::Curves;
+use trackway_rules::trust::{CHANCE_LEVEL, LOSS_EXPLODED, LossRecord};
 
 use super::detect::Detecting;
 use super::live_record::{LiveRecord, RecordUpdate};

@@ -10,8 +10,10 @@ use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, S
 use trackway_formats::EventKind;
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
-use trackway_tower::decide::{self, DecisionRule};
-use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
+use trackway_rules::checkpoints::roll_back::{
+    Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked,
+};
+use trackway_rules::decide::{self, DecisionRule};
 
 use super::changes::{Asked, AskedBy, Changes, FaultRange, RollBackDecided};
 use super::remote::{Patience, RemotePlan};

@@ -11,6 +11,7 @@ use trackway_ledger::{RunFilter, RunRow, RunState};
 use super::adopt_patterns::patterns_of_job;
 use super::job::{Job, planned_job};
 use super::lock::RunLock;
+use super::places::at_most;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::Reporter;
@@ -47,11 +48,11 @@ pub(super) fn refuse_shared(
     let Some(patterns) = patterns_of_job(context, job)? else { return Ok(()) };
     for run in open_runs(context)?.into_iter().filter(|run| Some(run.run_id) != own) {
         // A plan that cannot be read names nothing.
-        let Some(others) =
-            planned_job(context, &run).ok().and_then(|job| patterns_of_job(context, &job).ok()?)
+        let Some(other) = planned_job(context, &run).ok().filter(|other| !take_turns(context, job, other))
         else {
             continue;
         };
+        let Some(others) = patterns_of_job(context, &other).ok().flatten() else { continue };
         let named = patterns.names_with(&others);
         if (named.is_some() || patterns.shares_folder_with(&others)) && is_live(context, &run)? {
             let Some(pattern) = named else {
@@ -62,6 +63,12 @@ pub(super) fn refuse_shared(
         }
     }
     Ok(())
+}
+
+/// Whether the queue of two jobs never lets both run at once.
+fn take_turns(context: &Context, one: &Job, other: &Job) -> bool {
+    let queue = one.queue.as_ref().filter(|queue| other.queue.as_ref() == Some(*queue));
+    queue.is_some_and(|queue| at_most(context, queue) == 1)
 }
 
 fn open_runs(context: &Context) -> Result<Vec<RunRow>, AppError> {

@@ -4,7 +4,7 @@ use trackway_core::text;
 use trackway_formats::runfile::{Plan, RetrySection};
 use trackway_formats::shell::quoted;
 use trackway_ledger::RunRow;
-use trackway_tower::decide::SpentBudget;
+use trackway_rules::decide::SpentBudget;
 
 use super::blocked::plan_now;
 use super::job::planned_job;
@@ -77,7 +77,7 @@ fn start_again(run: &RunRow, spent: &SpentBudget, is_raised: bool) -> String {
 mod tests {
     use trackway_core::name::{Name, Named};
     use trackway_core::{RunId, Timestamp};
-    use trackway_tower::decide::{BudgetUse, DecisionRule};
+    use trackway_rules::decide::{BudgetUse, DecisionRule};
 
     use super::*;
 

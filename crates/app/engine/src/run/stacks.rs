@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use trackway_core::Step;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
-use trackway_tower::diagnosis::{RankStack, missing_ranks};
+use trackway_rules::diagnosis::{RankStack, missing_ranks};
 
 use crate::json_file::read_if_sound;
 

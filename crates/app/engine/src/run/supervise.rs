@@ -14,8 +14,8 @@ use trackway_launch::{
     AttemptChannel, GrowingFile, LaunchError, Launcher, Observation, ObservedAttempt, Placement, Running,
     StopMode, Terminal,
 };
+use trackway_rules::trust::LossRecord;
 use trackway_system::Cancel;
-use trackway_tower::trust::LossRecord;
 
 use super::changes::{self, Asked, AskedBy};
 use super::detect::{Detecting, DetectionLog, DetectorFinding};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, TerminationReason};
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
+use trackway_formats::runfile::PlanPatch;
 use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{AttemptRow, RetryRow};
@@ -99,7 +100,7 @@ fn names_in(folder: &std::path::Path) -> Vec<String> {
 fn a_run_leaves_what_the_layout_names() {
     let world = Trial::new(SETTLES);
     let done = world.run("echo hello; exit 3", "");
-    let home = world.context().home.layout;
+    let home = world.context().home.layout.clone();
     let attempt = &done.attempts[0];
     let is_of = |entries: &[Entry], name: &str| entries.iter().any(|entry| entry.name == name);
     for name in names_in(home.folder()) {
@@ -247,7 +248,7 @@ fn an_entry_of_a_plan_changes_resources() {
     let more =
         "[retry]\nhost_oom = { plan = [{ set = { A = \"1\" } }, { resources = { memory = \"900TiB\" } }] }\n";
     let file = world.run_file("exit 0", more);
-    let source = RunSource::File { path: file, overrides: Vec::new() };
+    let source = RunSource::File { path: file, patch: PlanPatch::default() };
     let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
     assert!(refused.message.contains("entry 2 of `retry.host_oom`"), "{}", refused.message);
 }

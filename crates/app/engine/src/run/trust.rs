@@ -1,5 +1,5 @@
 //! Marks checkpoints unsafe while an attempt runs, and when it has ended: what they hold is most likely lost
-//! (`docs/checkpoints.md`). `trackway_tower::trust` decides; here the record and the checkpoints are read, and the marks are set.
+//! (`docs/checkpoints.md`). `trackway_rules::trust` decides; here the record and the checkpoints are read, and the marks are set.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 use trackway_formats::runfile::{CheckpointSection, Plan};
 use trackway_layouts::{Entry, Folder, NonFinite, tensors_of};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
-use trackway_tower::trust::{
+use trackway_rules::trust::{
     Judged, LossRecord, LostTensor, ReadCheckpoint, ReadTensors, SAFE_AFTER, judge, judge_values,
 };
 

@@ -4,7 +4,6 @@ use serde_json::json;
 use trackway_core::{CheckpointState, CheckpointUse, Clock as _, Step};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::person::person;
 use trackway_formats::EventKind;
 use trackway_ledger::EventRow;
 use trackway_redact::Redactor;
@@ -35,7 +34,8 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`] when none is unsafe; when the remote does not answer: then the mark stays.
     pub fn clear_unsafe(&self, context: &Context, step: Option<Step>, why: &str) -> Result<Step, AppError> {
         let why = Redactor::of_this_process().text(why).into_owned();
-        let by = person().map(|name| format!("{name}: ")).unwrap_or_default();
+        let actor = &context.request.actor;
+        let by = actor.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
         let placed = self.placed(self.view()?.list(), &remote, false);
         let is_meant = |one: &&Placed| {
@@ -67,8 +67,8 @@ impl Checkpoints {
     ) -> Result<(), AppError> {
         let Some(run) = &self.run else { return Ok(()) };
         let why = context.redactor.text(why);
-        let person = person();
-        let by = person.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
+        let person = context.request.actor.name.as_deref();
+        let by = person.map(|name| format!(" by {name}")).unwrap_or_default();
         let message = format!("unsafe checkpoint of step {step}, {what}{by}: {why}");
         let now = context.clock.now();
         let event = EventRow {

@@ -9,7 +9,7 @@ use trackway_formats::shell::quoted;
 use super::reading::BytesProgress;
 use super::remote_view::Remote;
 use super::{Checkpoints, environment};
-use crate::model_pin::model_of_pin;
+use crate::checkpoints::model_pin::model_of_pin;
 
 impl Checkpoints {
     /// Looks at every file of the root, at the disk it is on, and at the remote's log and what the remote can do. Changes

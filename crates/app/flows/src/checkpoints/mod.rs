@@ -12,6 +12,7 @@ mod fetch;
 mod hold;
 mod lines;
 mod loading;
+pub mod model_pin;
 mod now;
 mod policy;
 mod read_only;

@@ -93,6 +93,20 @@ impl Checkpoints {
         Ok(pinned(pin, step))
     }
 
+    /// Takes the pins away whose time is over, on this disk: those of the remote end there by themselves. With `dry_run` they stay.
+    ///
+    /// # Errors
+    /// When the log of the root cannot be read or written.
+    pub(crate) fn end_expired_pins(&self, dry_run: bool) -> Result<Vec<PinInfo>, AppError> {
+        let now = self.now();
+        let mut expired = self.view()?.pins();
+        expired.retain(|pin| pin.has_expired(now));
+        if dry_run || expired.is_empty() {
+            return Ok(expired);
+        }
+        self.housekeeper()?.unpin_expired(now).map_err(|error| self.error(&error))
+    }
+
     /// Deletes what retention does not keep, or returns what would be deleted: on this disk, then at the remote. If the
     /// remote does not answer, its part of the result contains that.
     ///

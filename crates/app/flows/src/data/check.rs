@@ -6,14 +6,14 @@ use trackway_api::data::CheckAnswer;
 use trackway_core::SignOff;
 use trackway_core::checks::overall;
 pub use trackway_core::checks::{CheckResult, Verdict};
-use trackway_data::DataError;
 pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::integrity::{
     TableEvidence, TableRoles, columns, label, label_noise, label_noise_from, personal, personal_columns,
     representation, rows, sign_offs_from_toml, unreadable, values,
 };
-use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_tables::DataError;
+use trackway_tables::read::Source;
 
 use super::table::{ReadObserver, TableRequest, data_error};
 

@@ -6,10 +6,10 @@ use trackway_api::data::{CleanAnswer, ProtectedColumn};
 use trackway_data::clean::{CleanError, CleanPlan, Cleaned, HashKey, clean as write};
 pub use trackway_data::clean::{Duplicates, Protection};
 use trackway_data::integrity::{TableEvidence, TableRoles, personal_columns};
-use trackway_data::read::{MixedColumn, Source, sentences};
 use trackway_data::schema::{Schema, SqlRule};
-use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_tables::read::{MixedColumn, Source, sentences};
+use trackway_tables::write::WriteError;
 
 use super::schema::{compile, read_schema};
 use super::table::{ReadObserver, TableRequest, data_error};

@@ -6,9 +6,9 @@ pub use trackway_data::drift::{
     ColumnDrift, ColumnImportance, DriftReport, DriftTest, JointDrift, Role, UNKNOWN_FRACTION_MIN,
 };
 use trackway_data::drift::{JointError, KnownColumns, SAMPLED_ROWS_MIN, compare_known, joint_drift};
-use trackway_data::profile::Profile;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
+use trackway_tables::profile::Profile;
 
 use super::snapshot::{self, aligned, kept_profile};
 use super::table::{ReadObserver, TableRequest, data_error};
@@ -120,7 +120,7 @@ fn kept(home: &Home, base: &Path, request: &TableRequest) -> Result<Option<Profi
         let path = base.join(only);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| AppError::file("read the profile in", &path, &error))?;
-        let usage = |error: trackway_data::profile::ProfileError| {
+        let usage = |error: trackway_tables::profile::ProfileError| {
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
         return Profile::from_json(&text).map(Some).map_err(usage);

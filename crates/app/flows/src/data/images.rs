@@ -4,10 +4,10 @@ use std::path::Path;
 
 use trackway_api::data::ImagesAnswer;
 use trackway_core::checks::{CheckResult, Finding, Verdict};
-use trackway_data::ReadContext;
 use trackway_data::media::{Content, are_images, check, find_image_overlap, look_at};
 pub use trackway_data::media::{MediaCount, MediaRequest};
 use trackway_engine::error::AppError;
+use trackway_tables::ReadContext;
 
 use super::table::{ReadObserver, TableRequest, data_error};
 

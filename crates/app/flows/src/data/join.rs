@@ -7,9 +7,9 @@ use trackway_data::join::JoinError;
 use trackway_data::join::as_of::{AsOfPlan, Tolerance, as_of as join};
 use trackway_data::join::skew::skew as compare;
 pub use trackway_data::join::skew::{SkewPlan, SkewReport};
-use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::parse_duration;
+use trackway_tables::write::WriteError;
 
 use super::table::{ReadObserver, TableRequest, data_error};
 

@@ -14,13 +14,13 @@ pub mod snapshot_remote;
 pub mod split;
 pub mod table;
 
-pub use trackway_data::limits::{
+pub use trackway_tables::limits::{
     COLUMNS_VARIABLE, DEFAULT as DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
 };
-pub use trackway_data::personal::{masked, masked_cut, masked_json};
+pub use trackway_tables::personal::{masked, masked_cut, masked_json};
 
 pub use remote::remote_files;
 pub use snapshot::snapshot_data;
 pub(crate) use table::data_error;
-pub use trackway_data::ReadContext;
-pub use trackway_data::read::{ReadNote, ReadNoteKind, sentences};
+pub use trackway_tables::ReadContext;
+pub use trackway_tables::read::{ReadNote, ReadNoteKind, sentences};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use trackway_api::data::{FileRead, ProfileAnswer};
-pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value, ValueCount};
-use trackway_data::profile::{PROFILE_VERSION, Profile};
-use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::AppError;
 use trackway_engine::home::Home;
+pub use trackway_tables::profile::{ColumnSummary, LengthSummary, Value, ValueCount};
+use trackway_tables::profile::{PROFILE_VERSION, Profile};
+use trackway_tables::read::{Coverage, Source};
 
 use super::snapshot::mask;
 use super::table::{ReadObserver, TableRequest, data_error};
@@ -39,7 +39,7 @@ pub fn profile(
     let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
     let (profile, coverage) = profiled.map_err(data_error)?;
     if let Some(path) = &request.save_to {
-        let kept = profile.clone().masked(&mask(home)?);
+        let kept = mask(home)?.masked(profile.clone());
         let text = serde_json::to_string(&kept).map_err(|error| AppError::fault("the profile", &error))?;
         let written = std::fs::write(path, text).and_then(|()| trackway_files::give_to_user(path));
         written.map_err(|error| AppError::file("save the profile in", path, &error))?;
@@ -48,7 +48,7 @@ pub fn profile(
 }
 
 fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnswer {
-    let file = |(index, file): (usize, &trackway_data::read::SourceFile)| FileRead {
+    let file = |(index, file): (usize, &trackway_tables::read::SourceFile)| FileRead {
         path: file.path.clone(),
         size_bytes: file.size_bytes,
         rows: coverage.file_rows.get(&index).copied().unwrap_or(0),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles};
+use trackway_tables::read::{ByteSource, RemoteFile, RemoteFiles};
+
 use trackway_store::{Object, Objects, RemoteBackend, RemoteOptions, StoreError};
 
 /// The size of a request. An answer takes about 30 ms and a connection carries 50 to 100 MB/s.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use trackway_api::data::{FindingsAnswer, InferredSchema};
-use trackway_data::profile::Profile;
-use trackway_data::read::Source;
 use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, check, infer as write};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_sql::RowPredicate;
+use trackway_tables::profile::Profile;
+use trackway_tables::read::Source;
 
 use super::table::{ReadObserver, TableRequest, data_error};
 

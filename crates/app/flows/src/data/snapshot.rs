@@ -9,7 +9,6 @@ use trackway_api::data::{
 use trackway_core::name::Name;
 use trackway_core::{Clock as _, with_fields_of};
 use trackway_data::drift::compare;
-use trackway_data::profile::Profile;
 pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
 use trackway_data::snapshot::{
     NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotError, SnapshotId, SnapshotStore,
@@ -18,6 +17,7 @@ use trackway_data::{DataManifest, HashCache, Mask, Resolver};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, run};
+use trackway_tables::profile::Profile;
 
 use super::table::{ReadObserver, TableRequest, data_error};
 
@@ -61,7 +61,7 @@ pub(crate) fn aligned(
     mut other: Profile,
 ) -> Result<(Profile, Profile), AppError> {
     if one.masked_with != other.masked_with {
-        one.align(&mut other, &mask(home)?);
+        mask(home)?.align(&mut one, &mut other);
     }
     Ok((one, other))
 }
@@ -158,7 +158,8 @@ pub fn snapshot_data(
         };
         store.point(name, &entry).map_err(|error| snapshot_error(&error))?;
     }
-    run::record_data(context, std::slice::from_ref(&taken.manifest))?;
+    let project = run::project_of(base);
+    run::record_data(context, std::slice::from_ref(&taken.manifest), project.as_deref())?;
     let reading = taken.manifest.files.iter().flat_map(|file| file.reading.clone()).collect();
     Ok(with_fields_of!(
         SnapshotAnswer,
@@ -267,7 +268,7 @@ impl SnapshotRead {
         let resolver = Resolver { base, context, cache: Some(&cache), clock: onlooker.clock, watch: &watch };
         let (kept, mask) = (store(home).profiles(), mask(home)?);
         let keeper = ProfileKeeper { folder: &kept, label, mask: &mask };
-        let spec = trackway_data::DataSpec {
+        let spec = trackway_tables::DataSpec {
             path: table.paths.join(" "),
             label: label.map(str::to_owned),
             ..table.spec()

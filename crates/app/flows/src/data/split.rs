@@ -8,8 +8,8 @@ use trackway_data::split::{
     write_parts_as,
 };
 pub use trackway_data::split::{SplitMethod, SplitProof};
-use trackway_data::write::TableFormat;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_tables::write::TableFormat;
 
 use super::table::{ReadObserver, TableRequest, data_error, write_error};
 

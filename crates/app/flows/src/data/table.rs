@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_core::Clock;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::pass::{PassObserver, default_units_in_flight};
-use trackway_data::read::Source;
-use trackway_data::write::WriteError;
-use trackway_data::{DataError, DataFormat, DataSpec, DecimalMark, ReadContext};
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_tables::pass::{PassObserver, default_units_in_flight};
+use trackway_tables::read::Source;
+use trackway_tables::write::WriteError;
+use trackway_tables::{DataError, DataFormat, DataSpec, DecimalMark, ReadContext};
 
 /// Files that are read as one table.
 #[derive(Debug, Clone, Default)]

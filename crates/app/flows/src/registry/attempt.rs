@@ -9,7 +9,7 @@ use trackway_engine::good_runs::blessed_because;
 use trackway_engine::rows::health_report;
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, ModelVersionRow, ProofVerdict};
-use trackway_tower::registry::AttemptFacts;
+use trackway_rules::registry::AttemptFacts;
 
 use super::artifact;
 

@@ -10,7 +10,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_formats::gate::{BLIND_SPOT, PROBE};
 use trackway_ledger::{ApprovalRow, EvaluationRow, GateReceiptRow, ModelVersionRow, RunRow};
-use trackway_tower::gate::{GateEvidence, JudgedGate, Measured};
+use trackway_rules::gate::{GateEvidence, JudgedGate, Measured};
 
 use super::Model;
 use super::evidence::judged;

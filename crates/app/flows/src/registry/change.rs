@@ -5,20 +5,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use trackway_api::registry::{Approved, ModelChanged};
+use trackway_api::models::registry::{Approved, ModelChanged};
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{CheckpointUse, Clock as _, Rung, Timestamp, Unfit};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::good_runs::decided_otherwise;
-use trackway_engine::person::person;
 use trackway_files::give_to_user;
 use trackway_formats::model_policy::{self, ModelPolicyFile};
 use trackway_formats::sha256_hex;
 use trackway_formats::shell::quoted;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelChangeRow, ModelVersionRow};
-use trackway_tower::registry::{Policy, Release, Version, folded, refusals};
+use trackway_rules::registry::{Policy, Release, Version, folded, refusals};
 
 use super::evidence::PromotionEvidence;
 use super::{Model, check_name};
@@ -78,14 +77,12 @@ pub struct PolicyRequest {
     pub own_approval: Option<bool>,
 }
 
-/// The approval of a version.
+/// The approval of a version by the actor of the request.
 #[derive(Debug, Clone)]
 pub struct Approve {
     pub model: String,
     /// Its number, an alias or a stage.
     pub version: String,
-    /// The approver; `None`: the user who is logged in.
-    pub by: Option<String>,
     /// How long it is valid; `None`: according to the policy.
     pub seconds: Option<f64>,
     pub why: Option<String>,
@@ -363,11 +360,11 @@ fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]: no such version, or it has no verdicts of gates yet, so that there is nothing to approve.
-/// [`ErrorKind::Usage`]: no approver is named.
+/// [`ErrorKind::Usage`]: the actor has no name.
 pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, AppError> {
     let model = registry::model(context, &request.model)?;
     let version = model.named(&request.version)?;
-    let named = request.by.clone().or_else(person).map(|name| name.trim().to_owned());
+    let named = context.request.actor.name.as_deref().map(|name| name.trim().to_owned());
     let approver = named.filter(|name| !folded(name).is_empty()).ok_or_else(|| {
         AppError::new(ErrorKind::Usage, "no approver given").hint("name one with --by NAME")
     })?;

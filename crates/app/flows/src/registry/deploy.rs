@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use trackway_api::registry::Deployed;
+use trackway_api::models::registry::Deployed;
 use trackway_core::Clock as _;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -14,7 +14,7 @@ use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_formats::path_text::path_of;
 use trackway_formats::shell::quoted;
 use trackway_ledger::ModelVersionRow;
-use trackway_tower::registry::Version;
+use trackway_rules::registry::Version;
 
 use super::artifact::{ModelFiles, own_name, sync_folder};
 use super::card::CardFacts;

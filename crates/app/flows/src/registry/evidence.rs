@@ -11,13 +11,13 @@ use trackway_formats::gate::{Gate, kinds};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, ModelVersionRow};
-use trackway_tower::gate::JudgedGate;
-use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts, TestSetFacts};
+use trackway_rules::gate::JudgedGate;
+use trackway_rules::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts, TestSetFacts};
 
 use super::attempt::attempt_facts;
 use super::{Model, artifact};
-use crate::baseline::{PROBES, section_of};
-use crate::gates::{self, is_verified};
+use crate::evaluation::baseline::{PROBES, section_of};
+use crate::evaluation::gates::{self, is_verified};
 
 /// The rows of [`PromotionFacts`].
 pub(super) struct PromotionEvidence {

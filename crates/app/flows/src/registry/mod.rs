@@ -1,6 +1,6 @@
 //! The registry: versions of models with their lineage, how far each has come, and going back.
 //!
-//! `trackway_tower::registry` decides; this gathers the evidence, and records the decision. A model changes by
+//! `trackway_rules::registry` decides; this gathers the evidence, and records the decision. A model changes by
 //! compare-and-swap: a process that read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
 
 mod artifact;
@@ -20,11 +20,10 @@ use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::person::person;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{KeptRows, ModelChangeRow, ModelRow, ModelVersionRow};
-pub use trackway_tower::registry::Policy;
-use trackway_tower::registry::{Change, ModelState, Version};
+pub use trackway_rules::registry::Policy;
+use trackway_rules::registry::{Change, ModelState, Version};
 
 pub use card::model_card;
 pub use change::{
@@ -137,7 +136,11 @@ fn change_model(
     let row = ModelChangeRow { why: row.why.map(|why| context.redactor.text(&why).into_owned()), ..row };
     let changes = model.changes.iter().cloned().chain([change_of(&row)?]);
     let standing = ModelState::after(&changes.collect::<Vec<_>>());
-    let standing = standing_row(model, &standing, row.at, version.is_some());
+    let project = match &model.row {
+        Some(row) => row.project.clone(),
+        None => project_of(context, version)?,
+    };
+    let standing = standing_row(model, &standing, row.at, version.is_some(), project);
     context.ledger_write(|ledger| ledger.change_model(&row, &standing, version))?;
     context.keep_in_registry(&kept_name(&row), &KeptRows::of_change(&row, &standing, version));
     keep_missing(context, model);
@@ -166,7 +169,9 @@ fn keep_missing(context: &Context, model: &Model) {
         past.changes.push(change);
         let registers = row.kind == ModelChange::Register;
         let version = model.versions.iter().find(|it| registers && Some(it.version) == row.version);
-        let standing = standing_row(&past, &ModelState::after(&past.changes), row.at, version.is_some());
+        let project = model.row.as_ref().and_then(|row| row.project.clone());
+        let standing =
+            standing_row(&past, &ModelState::after(&past.changes), row.at, version.is_some(), project);
         if !context.is_kept_in_registry(&kept_name(row)) {
             context.keep_in_registry(&kept_name(row), &KeptRows::of_change(row, &standing, version));
         }
@@ -189,7 +194,7 @@ fn new_change(context: &Context, model: &Model, kind: ModelChange) -> ModelChang
         gate_receipt_id: None,
         approvals_json: None,
         policy_json: None,
-        person: person(),
+        person: context.request.actor.name.clone(),
         why: None,
     }
 }
@@ -199,7 +204,20 @@ pub(crate) fn kept_name(row: &ModelChangeRow) -> String {
     format!("change-{}-{}", row.model, row.number)
 }
 
-fn standing_row(model: &Model, standing: &ModelState, at: Timestamp, registers: bool) -> ModelRow {
+/// The project of the run that trained a version.
+fn project_of(context: &Context, version: Option<&ModelVersionRow>) -> Result<Option<String>, AppError> {
+    let Some(version) = version else { return Ok(None) };
+    let run = context.ledger_read(|ledger| ledger.run(version.run_id))?;
+    Ok(run.and_then(|run| run.project))
+}
+
+fn standing_row(
+    model: &Model,
+    standing: &ModelState,
+    at: Timestamp,
+    registers: bool,
+    project: Option<String>,
+) -> ModelRow {
     let before = model.row.as_ref();
     let stays = before.is_some_and(|row| row.production_version == standing.production());
     let since = if stays { before.and_then(|row| row.production_since) } else { Some(at) };
@@ -213,6 +231,7 @@ fn standing_row(model: &Model, standing: &ModelState, at: Timestamp, registers: 
         stages_json: serde_json::json!(standing.stages),
         aliases_json: serde_json::json!(standing.aliases),
         policy_json: serde_json::json!(standing.policy),
+        project,
     }
 }
 

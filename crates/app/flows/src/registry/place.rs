@@ -22,7 +22,7 @@ use trackway_files::{
     FolderLock, OwnedFolder, TempFile, TempFolder, give_to_user, make_folders_of_user, open_own,
     open_regular, replace_link,
 };
-use trackway_tower::registry::Version;
+use trackway_rules::registry::Version;
 
 /// Marks a folder as Trackway's, and of which model.
 pub(super) const MARKER: &str = ".trackway-model.json";

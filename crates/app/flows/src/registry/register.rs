@@ -1,19 +1,18 @@
 //! A checkpoint becomes a version of a model.
 
 use serde_json::{Map, Value, json};
-use trackway_api::registry::Registration;
+use trackway_api::models::registry::Registration;
 use trackway_core::registry::ModelChange;
 use trackway_core::{CheckpointUse, Clock as _, RunId, Step};
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::person::person;
 use trackway_engine::{Context, run};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelChangeRow, ModelVersionRow, RunRow};
 
 use super::{artifact, views};
+use crate::checkpoints::model_pin::pin_name;
 use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, CheckpointRef, Which};
-use crate::model_pin::pin_name;
 use crate::registry;
 
 /// How often a version is numbered again because another process registered one at the same time.
@@ -136,7 +135,7 @@ fn version_row(
         signature_json: request.signature.clone(),
         description: text(&request.description),
         registered_at: context.clock.now(),
-        registered_by: person(),
+        registered_by: context.request.actor.name.clone(),
         duplicate_of: None,
     }
 }

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use trackway_api::registry::{Approval, Model, ModelAt, ModelChangeEntry, ModelDetails, ModelVersion};
+use trackway_api::models::registry::{
+    Approval, Model, ModelAt, ModelChangeEntry, ModelDetails, ModelVersion,
+};
 use trackway_core::registry::ModelStage;
 use trackway_core::{Clock as _, RunId, Timestamp, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
+use trackway_engine::page::{Page, Paged};
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
-use trackway_tower::registry::{ModelState, refusals};
+use trackway_rules::registry::{ModelState, Version, refusals};
 
-use crate::model_pin::pin_name;
+use crate::checkpoints::model_pin::pin_name;
 use crate::registry::{self, evidence};
 
 /// All models, by name.
@@ -33,14 +36,16 @@ fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
     ))
 }
 
-/// A model with its versions.
+/// A model with a page of its versions, newest first.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].
-pub fn model_view(context: &Context, name: &str) -> Result<ModelDetails, AppError> {
+pub fn model_view(context: &Context, name: &str, page: &Page<Version>) -> Result<ModelDetails, AppError> {
     let model = registry::model(context, name)?;
-    let newest_first = model.versions.iter().rev();
-    let versions = newest_first.map(|row| version_of(context, &model, row)).collect::<Result<_, _>>()?;
+    let left = model.versions.iter().rev().filter(|row| page.after.is_none_or(|after| row.version < after));
+    let Paged { entries, next, .. } = Paged::of_all(left.collect(), page.rows(), |row| row.version);
+    let versions =
+        entries.into_iter().map(|row| version_of(context, &model, row)).collect::<Result<_, _>>()?;
     let standing = model.standing;
     Ok(ModelDetails {
         model: model.name,
@@ -48,6 +53,7 @@ pub fn model_view(context: &Context, name: &str) -> Result<ModelDetails, AppErro
         aliases: standing.aliases,
         policy: standing.policy,
         versions,
+        next,
     })
 }
 
@@ -107,12 +113,20 @@ pub fn versions_of_run(context: &Context, run_id: RunId) -> Result<Vec<ModelVers
     rows.iter().filter_map(version).collect()
 }
 
-/// What happened to a model, oldest first.
+/// A page of what happened to a model, oldest first.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].
-pub fn model_history(context: &Context, name: &str) -> Result<Vec<ModelChangeEntry>, AppError> {
-    registry::model(context, name)?.rows.into_iter().map(entry_of).collect()
+pub fn model_history(
+    context: &Context,
+    name: &str,
+    page: &Page<u64>,
+) -> Result<Paged<ModelChangeEntry, u64>, AppError> {
+    let rows = registry::model(context, name)?.rows.into_iter();
+    let left = rows.filter(|row| page.after.is_none_or(|after| row.number > after));
+    let Paged { entries, more_count, .. } = Paged::of_all(left.collect(), page.rows(), |row| row.number);
+    let entries = entries.into_iter().map(entry_of).collect::<Result<_, _>>()?;
+    Ok(Paged::new(entries, more_count, |entry: &ModelChangeEntry| entry.number))
 }
 
 fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
@@ -125,6 +139,7 @@ fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
         row,
         [model, number, at, kind, version, stage, alias, was_version, gate_receipt_id, person, why],
         summary: summary(&row),
+        next: None,
         approvals: approvals.transpose()?.unwrap_or_default(),
         policy: policy.transpose()?,
     ))

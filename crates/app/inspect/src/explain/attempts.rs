@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trackway_api::checkpoints::CheckpointStanding;
-use trackway_api::explain::{AttemptSummary, Diff};
+use trackway_api::runs::explain::{AttemptSummary, Diff};
 use trackway_core::{AttemptId, LaunchKind, Step, with_fields_of};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;

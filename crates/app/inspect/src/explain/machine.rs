@@ -1,6 +1,6 @@
 //! What the machine did during an attempt, and how much of the loop's time was work: from the receipt alone.
 
-use trackway_api::explain::{LoopTime, MachineSummary, MachineValue, MetricSummary};
+use trackway_api::runs::explain::{LoopTime, MachineSummary, MachineValue, MetricSummary};
 use trackway_formats::record::{is_fingerprint, is_machine_metric};
 use trackway_ledger::MetricSummaryRow;
 use trackway_recorder::cost::STALL_SECONDS;

@@ -20,10 +20,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_api::checkpoints::{Checkpoint, CheckpointStanding, CheckpointState};
-use trackway_api::detections::Detection;
-use trackway_api::diagnosis::AttemptDiagnosis;
-use trackway_api::evaluations::{EvaluationReceipt, EvaluationState};
-use trackway_api::explain::{
+use trackway_api::models::evaluations::{EvaluationReceipt, EvaluationState};
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::diagnosis::AttemptDiagnosis;
+use trackway_api::runs::explain::{
     AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, CostBeside,
     Diff, ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedHealth, ExplainedRun, Explanation,
     MachineSummary, RecordedCheck, ResumeProofSummary, RetryDecision,
@@ -37,21 +37,22 @@ use trackway_engine::attempt_data::SetsRead;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::good_runs::{blessed_because, good_runs};
 use trackway_engine::json_file::read_if_sound;
-use trackway_engine::reporter::Stream;
+use trackway_engine::reporter::{QueueWait, Stream};
 use trackway_engine::rows::{health_report, rung_of};
 use trackway_engine::run::detect::detections_of;
+use trackway_engine::run::queue::waits;
 use trackway_engine::run::remote::read_status;
 use trackway_engine::run::{StoredJob, refused_by_budget};
 use trackway_engine::stored::stored_plan;
-use trackway_flows::amend::amendments_of;
-use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::data::ReadNote;
-use trackway_flows::diagnose;
-use trackway_flows::evaluate;
-use trackway_flows::init::{resume_arguments_of, what_had_secret};
-use trackway_flows::preflight::recorded;
+use trackway_flows::evaluation::evaluate;
 use trackway_flows::registry;
+use trackway_flows::runs::amend::amendments_of;
+use trackway_flows::runs::diagnose;
+use trackway_flows::training::cadence::cadence_advice;
+use trackway_flows::training::init::{resume_arguments_of, what_had_secret};
+use trackway_flows::training::preflight::recorded;
 use trackway_formats::EventKind;
 use trackway_formats::runfile::Plan;
 use trackway_formats::shell::quoted;
@@ -59,7 +60,7 @@ use trackway_launch::shim::steps_are;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, RetryRow, RunCostRow,
-    RunDataRow, RunFilter, RunRow,
+    RunDataRow, RunFilter, RunRow, RunState,
 };
 
 use self::attempts::{attempt_line, parent_diffs};
@@ -111,14 +112,15 @@ pub fn explain_with_curves(context: &Context, subject: Found) -> Result<Explanat
     Ok(page)
 }
 
-/// A run that was never launched: pre-flight forbade it, or a user stopped it before.
+/// A run that was never launched: it waits for a place in its queue, pre-flight forbade it, or a user stopped it before.
 fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
     let preflight = recorded(context, run.run_id)?;
-    if preflight.is_empty() {
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+    let wait = if run.state == RunState::Waiting { waits(context, &events) } else { None };
+    if preflight.is_empty() && wait.is_none() {
         let message = format!("run `{}` has no attempt to explain", run.name);
         return Err(AppError::new(ErrorKind::NotFound, message));
     }
-    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     Ok(Explanation {
         run: run_card(context, run)?,
         short: Vec::new(),
@@ -128,7 +130,10 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         rungs: Vec::new(),
         parent_diff: None,
         data: data_card(context, run, None)?,
-        next_actions: unlaunched_actions(run, &preflight),
+        next_actions: match &wait {
+            Some(wait) => waiting_actions(run, wait),
+            None => unlaunched_actions(run, &preflight),
+        },
         preflight,
         detections: Vec::new(),
         diagnoses: Vec::new(),
@@ -596,6 +601,16 @@ fn cost(
 fn running_seconds(context: &Context, attempt: &AttemptRow) -> Option<f64> {
     let started = attempt.started_at.filter(|_| attempt.ended_at.is_none())?;
     Some(context.clock.now().seconds_since(started).max(0.0))
+}
+
+/// What a person does about a run that waits in a queue.
+fn waiting_actions(run: &RunRow, wait: &QueueWait) -> Vec<String> {
+    let run_id = run.run_id;
+    vec![
+        format!("{wait}; follow it: trackway watch {run_id}"),
+        format!("if no process of it lives, let it wait again: trackway resume {run_id}"),
+        format!("end it: trackway stop {run_id}"),
+    ]
 }
 
 /// What to do about each finding that forbade the launch, worst first.

@@ -1,13 +1,13 @@
 //! What to do next, as sentences with commands. Pure: facts in, only commands that work in that state out.
 
 use trackway_api::checkpoints::CheckpointStanding;
-use trackway_api::explain::ExplainedHealth;
+use trackway_api::runs::explain::ExplainedHealth;
 use trackway_core::{AttemptId, DiagnosisKind, Health, LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::run::may_resume;
-use trackway_flows::diagnose::promise;
+use trackway_flows::runs::diagnose::promise;
 use trackway_ledger::RunState;
-use trackway_tower::health::advice;
-use trackway_tower::{Line, Need, Ranked, Sign, before_resume, next_actions, option_to_continue, ranked};
+use trackway_rules::health::advice;
+use trackway_rules::{Line, Need, Ranked, Sign, before_resume, next_actions, option_to_continue, ranked};
 
 /// Findings about which advice is given.
 const DOUBTS_MAX: usize = 2;

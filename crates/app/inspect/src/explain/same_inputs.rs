@@ -1,6 +1,6 @@
 //! Other runs with the same config, data and seed: whether their results are the same, and where nothing can be compared.
 
-use trackway_api::explain::{InputKind, SameInputsRun};
+use trackway_api::runs::explain::{InputKind, SameInputsRun};
 use trackway_core::{AttemptId, RunId, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;

@@ -1,7 +1,7 @@
 //! How often a script asked whether to save. Pure: events in, counts out.
 
 use serde_json::Value as Json;
-use trackway_api::explain::SaveRequests;
+use trackway_api::runs::explain::SaveRequests;
 use trackway_core::AttemptId;
 use trackway_formats::EventKind;
 use trackway_ledger::EventRow;

@@ -1,14 +1,14 @@
 //! The explanation in ten lines, for a person who is woken at night. Pure.
 
 use trackway_api::checkpoints::CheckpointStanding;
-use trackway_api::explain::{
+use trackway_api::runs::explain::{
     Change, Diff, ExplainedHealth, Explanation, RecordedCheck, ShortLine, Termination,
 };
 use trackway_core::checks::Severity;
 use trackway_core::text::{counted, duration};
 use trackway_core::{Health, Step, TerminationReason};
 use trackway_ledger::RunState;
-use trackway_tower::trust::TENSORS;
+use trackway_rules::trust::TENSORS;
 
 use super::next::AGAIN;
 use super::signs::{is_said_by_files, with_places};
@@ -249,7 +249,7 @@ fn cost(page: &Explanation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trackway_api::explain::{InputKind, TerminationEvidence, UnknownChange};
+    use trackway_api::runs::explain::{InputKind, TerminationEvidence, UnknownChange};
     use trackway_core::{HealthFinding, HealthReport};
 
     use super::*;

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::changes::{Change, Diff, InputKind};
-use trackway_api::detections::Detection;
-use trackway_api::explain::{AttemptParameter, RecordedCheck};
+use trackway_api::runs::changes::{Change, Diff, InputKind};
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::explain::{AttemptParameter, RecordedCheck};
 use trackway_core::checks::Finding;
 use trackway_core::detect::Detector;
-use trackway_tower::trust::SAFE_AFTER;
-use trackway_tower::{Need, Sign, joined, likely, ranked, symptom_of_detector};
+use trackway_rules::trust::SAFE_AFTER;
+use trackway_rules::{Need, Sign, joined, likely, ranked, symptom_of_detector};
 
 /// Findings of data checks about values that are not finite.
 const NOT_FINITE: [&str; 3] = ["values.nan", "values.infinite", "label.nan"];

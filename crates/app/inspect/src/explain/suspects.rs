@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trackway_api::changes::{Change, Diff, InputKind};
-use trackway_api::explain::{ExplainedHealth, Termination};
+use trackway_api::runs::changes::{Change, Diff, InputKind};
+use trackway_api::runs::explain::{ExplainedHealth, Termination};
 use trackway_core::{Health, TerminationReason as Reason};
 use trackway_engine::capture::{Capture, extension_is, is_plain, is_python, plain_settings};
 use trackway_engine::json_file;

@@ -1,10 +1,10 @@
 //! Why an attempt ended, from its receipt.
 
 use serde_json::Value;
-use trackway_api::explain::{SecondaryReason, Termination, TerminationEvidence};
+use trackway_api::runs::explain::{SecondaryReason, Termination, TerminationEvidence};
 use trackway_core::{LaunchKind, TerminationReason};
 use trackway_ledger::AttemptRow;
-use trackway_tower::{meaning, runbook_section};
+use trackway_rules::{meaning, runbook_section};
 
 pub(crate) fn termination(attempt: &AttemptRow) -> Option<Termination> {
     let stored = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();

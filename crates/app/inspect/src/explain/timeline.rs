@@ -1,4 +1,4 @@
-use trackway_api::explain::TimelineEvent;
+use trackway_api::runs::explain::TimelineEvent;
 use trackway_core::text::counted;
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::save_reason::save_reason;

@@ -1,14 +1,14 @@
 //! How a run that diverged continues from a checkpoint before it did, as the command to type.
 
-use trackway_api::detections::Detection;
+use trackway_api::runs::detections::Detection;
 use trackway_core::detect::{DetectionPolicy, Detector};
 use trackway_core::{DiagnosisKind, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::roll_back::{FaultRange, WayBack, way_back};
 use trackway_ledger::{AttemptRow, RunRow};
-use trackway_tower::diagnosis::kind_of_detector;
-use trackway_tower::trust::SAFE_AFTER;
+use trackway_rules::diagnosis::kind_of_detector;
+use trackway_rules::trust::SAFE_AFTER;
 
 /// The command, where the last attempt of a run that has ended diverged and a checkpoint from before is left.
 pub fn way_back_action(

@@ -1,7 +1,7 @@
 //! By which lines two texts differ.
 
 use similar::{Algorithm, ChangeTag, capture_diff_slices};
-use trackway_api::explain::LineCount;
+use trackway_api::runs::explain::LineCount;
 
 /// The most comparisons of lines: beyond it the texts are too different to be counted.
 const COMPARISONS_MAX: usize = 4 << 20;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use trackway_api::explain::{Diff, LineCount};
+use trackway_api::runs::explain::{Diff, LineCount};
 use trackway_core::text::counted;
 use trackway_engine::Context;
 use trackway_engine::capture::sources::{PATCH_FILE, UNTRACKED_FOLDER};

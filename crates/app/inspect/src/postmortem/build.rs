@@ -1,9 +1,9 @@
 //! From evidence to the document: nothing is read here, and what evidence does not show stays unknown.
 
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
-use trackway_api::detections::Detection;
-use trackway_api::explain::{Amendment, AttemptSummary, Explanation, TimelineEvent};
-use trackway_api::postmortem::{
+use trackway_api::runs::detections::Detection;
+use trackway_api::runs::explain::{Amendment, AttemptSummary, Explanation, TimelineEvent};
+use trackway_api::runs::postmortem::{
     FailedAttempt, Impact, InputVersions, Postmortem, PostmortemAction, Spent, StoredIntegrity,
 };
 use trackway_core::checks::{Finding, Severity};
@@ -11,7 +11,7 @@ use trackway_core::text::{counted, duration};
 use trackway_core::{TerminationReason, with_fields_of};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, RunState};
-use trackway_tower::{next_actions, runbook_section};
+use trackway_rules::{next_actions, runbook_section};
 
 use super::Evidence;
 use super::inputs::inputs;

@@ -1,6 +1,6 @@
 //! What the attempts of a run started from, and whether it changed between them.
 
-use trackway_api::postmortem::{InputVersion, VersionOfAttempts};
+use trackway_api::runs::postmortem::{InputVersion, VersionOfAttempts};
 use trackway_ledger::AttemptRow;
 
 /// A kind of input, and where a receipt has it.

@@ -3,12 +3,12 @@
 use std::fmt::{Formatter, Result as Written};
 
 use trackway_api::checkpoints::Checkpoint;
-use trackway_api::explain::{Diff, ExplainedDataSet, RetryDecision, TimelineEvent, exit_status};
-use trackway_api::postmortem::{
+use trackway_api::home::verify::SealedKind;
+use trackway_api::runs::explain::{Diff, ExplainedDataSet, RetryDecision, TimelineEvent, exit_status};
+use trackway_api::runs::postmortem::{
     FailedAttempt, InputVersion, InputVersions, Postmortem, PostmortemAction, Spent, StoredIntegrity,
     VersionOfAttempts,
 };
-use trackway_api::verify::SealedKind;
 use trackway_core::text::{bytes, counted, duration, metric, short_digest, timestamp};
 use trackway_flows::markdown::{Code, Markdown, Put, md};
 

@@ -4,14 +4,14 @@ mod build;
 mod inputs;
 mod markdown;
 
-use trackway_api::explain::{Amendment, Explanation};
-use trackway_api::postmortem::Postmortem;
-use trackway_api::verify::VerifyReport;
+use trackway_api::home::verify::VerifyReport;
+use trackway_api::runs::explain::{Amendment, Explanation};
+use trackway_api::runs::postmortem::Postmortem;
 use trackway_core::{Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_flows::amend::amendments_of;
-use trackway_flows::verify::{Depth, Watching, verify};
+use trackway_flows::home::verify::{Depth, Watching, verify};
+use trackway_flows::runs::amend::amendments_of;
 use trackway_ledger::{AttemptRow, Found};
 
 pub use self::build::build;

@@ -1,6 +1,6 @@
 //! The text of a post-mortem, from a fixed document.
 
-use trackway_api::postmortem::Postmortem;
+use trackway_api::runs::postmortem::Postmortem;
 use trackway_inspect::postmortem::markdown;
 
 fn fixed() -> Postmortem {
@@ -22,7 +22,7 @@ fn nothing_known_is_not_known() {
     found.impact.lost_steps = None;
     found.impact.recovery_seconds = None;
     for spent in [&mut found.impact.run, &mut found.impact.failed, &mut found.impact.lost] {
-        *spent = trackway_api::postmortem::Spent::default();
+        *spent = trackway_api::runs::postmortem::Spent::default();
     }
     let failure = &mut found.failures[0];
     (failure.hosts, failure.started_at, failure.ended_at) = (None, None, None);

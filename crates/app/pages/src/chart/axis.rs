@@ -1,8 +1,7 @@
 //! Axes: from values to places, with ticks at round numbers.
 
 use trackway_core::text::{bytes, metric};
-
-use trackway_data::personal::masked_cut;
+use trackway_tables::personal::masked_cut;
 
 /// Ticks that are aimed at.
 const TICKS: f64 = 5.0;

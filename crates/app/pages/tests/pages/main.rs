@@ -6,13 +6,13 @@ mod run_samples;
 mod samples;
 
 use serde_json::json;
-use trackway_api::evaluations::EvaluationState;
 use trackway_api::models::ProbeReport;
+use trackway_api::models::evaluations::EvaluationState;
 use trackway_core::checks::Verdict;
 use trackway_core::visible::steers_display;
 use trackway_evaluate::Assessment;
 use trackway_evaluate::debug::ProbeAnswer;
-use trackway_tower::memory::{Architecture, Device, MemoryReport, MemorySpec, report};
+use trackway_rules::preflight::memory::{Architecture, Device, MemoryReport, MemorySpec, report};
 
 use self::samples::{about, assessment, comparison, evaluation, pages, preflight, probe};
 use trackway_pages::Page;
@@ -149,8 +149,8 @@ fn empty_answers_make_pages() {
     let mut explained = run_samples::explanation("plain");
     (explained.attempt, explained.termination, explained.placement) = (None, None, None);
     (explained.since_last_good, explained.fall_back, explained.resume_step) = (None, None, None);
-    explained.machine = trackway_api::explain::MachineSummary::default();
-    explained.cost = trackway_api::explain::AttemptCost::default();
+    explained.machine = trackway_api::runs::explain::MachineSummary::default();
+    explained.cost = trackway_api::runs::explain::AttemptCost::default();
     explained.data.sets.clear();
     explained.attempts.clear();
     explained.rungs.clear();

@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use trackway_api::explain::Explanation;
-use trackway_api::postmortem::Postmortem;
+use trackway_api::runs::explain::Explanation;
+use trackway_api::runs::postmortem::Postmortem;
 
 use crate::samples;
 
@@ -40,7 +40,7 @@ fn diff(text: &str) -> Value {
 }
 
 /// With a change of each form.
-pub fn difference(text: &str) -> trackway_api::explain::Diff {
+pub fn difference(text: &str) -> trackway_api::runs::explain::Diff {
     parsed(diff(text))
 }
 

@@ -1,16 +1,16 @@
 //! Small answers whose every text is the same, so that each page can be made of harmless and of hostile texts.
 
 use serde_json::{Value, json};
-use trackway_api::compare::{
-    ComparedCurve, ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
-};
-use trackway_api::evaluations::{
+use trackway_api::models::ProbeReport;
+use trackway_api::models::evaluations::{
     CodeFile, EvaluationReceipt, EvaluationState, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
     TestSetResult,
 };
-use trackway_api::models::ProbeReport;
-use trackway_api::preflight::{ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped};
 use trackway_api::runs::RunState;
+use trackway_api::runs::compare::{
+    ComparedCurve, ComparedMetric, ComparedNumber, ComparedRun, ComparedValue, CurveSummary, RunComparison,
+};
+use trackway_api::runs::preflight::{ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped};
 use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity, Verdict};
 use trackway_core::registry::GateVerdict;
 use trackway_core::{TerminationReason, Timestamp};
@@ -19,8 +19,8 @@ use trackway_evaluate::debug::{
     Slope, SmallStep,
 };
 use trackway_evaluate::{Assessment, Estimate};
-use trackway_tower::cost::CostPlan;
-use trackway_tower::imbalance::imbalance;
+use trackway_rules::preflight::cost::CostPlan;
+use trackway_rules::preflight::imbalance::imbalance;
 
 use crate::run_samples;
 use trackway_pages::{About, Page};

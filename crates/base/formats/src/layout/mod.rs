@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
 
+use crate::queue::QueueName;
 use crate::settings::SETTINGS_FILE;
 use crate::sha256_hex;
 
@@ -72,7 +73,7 @@ macro_rules! layout {
 layout!(
     /// The paths of a home.
     HomeLayout, {
-        /// The ledger, where it is a SQLite file in its usual place; beside it SQLite's own files.
+        /// The ledger, where it is a SQLite file in its usual place; beside it SQLite's own files, and as `ledger.db.version-N` the copy from before it was migrated from version N.
         ledger_db = "ledger.db",
         /// The folders of attempts, by their ids.
         attempts = "attempts",
@@ -88,6 +89,8 @@ layout!(
         data = "data",
         /// Copies of the ledger's rows about models, gates and approvals (`*.json`), and the folders that each model was deployed to (`deployed-*.txt`).
         registry = "registry",
+        /// The places of queues and who waits for one, by host and queue.
+        queues = "queues",
         /// Attempts and evaluations that could not be sealed, with the reason.
         set_aside = "set-aside",
         /// What attempts were made from beside their commit, by its hash: differences, scripts, packages. `trackway gc` keeps it.
@@ -229,6 +232,12 @@ impl HomeLayout {
     #[must_use]
     pub fn evaluation(&self, evaluation_id: &str) -> EvaluationLayout {
         EvaluationLayout::new(self.evaluations().join(evaluation_id))
+    }
+
+    /// The places of a queue on a host.
+    #[must_use]
+    pub fn queue(&self, host: &str, queue: &QueueName) -> PathBuf {
+        self.queues().join(host).join(queue.as_str())
     }
 
     /// What an attempt was made from, as the other files of `sources` have it.

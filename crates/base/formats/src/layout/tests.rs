@@ -39,6 +39,7 @@ fn paths_of_a_home() {
         home.deployed_folders("model/income"),
         home.checkpoint_root(run_id, LaunchKind::Train, "100%"),
         home.evaluation_outputs(),
+        home.queue("host-1", &"gpu".parse().unwrap()),
         evaluation.launch(1),
         evaluation.checkpoint(),
         evaluation.as_written(),

@@ -48,6 +48,8 @@ pub(super) struct Bar {
     pub epoch: Option<(u64, bool)>,
     pub done: u64,
     pub total: Option<u64>,
+    /// The step of the whole training that it shows beside its values: `env_step=2500`.
+    pub step: Option<u64>,
     pub values: Vec<(String, f64)>,
     /// Keras draws bars of the same form for training and evaluation.
     pub is_keras: bool,
@@ -99,9 +101,13 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         }
     };
     let description = description.trim().trim_end_matches(':');
-    let mut values = Vec::new();
+    let (mut values, mut step) = (Vec::new(), None);
     for part in parts.take(VALUES_MAX) {
         match part.split_once('=').or_else(|| part.split_once(" - ")) {
+            // Of large numbers, `1.23e+7`, only some digits are drawn.
+            Some((name, value)) if names::is_step_of_training(name.trim()) => {
+                step.get_or_insert(value.trim().parse().ok());
+            }
             Some((name, value)) => values.extend(named_number(name, value)),
             // `set_postfix_str` may hold any text.
             None => values.extend(text::read_text(part, None).into_iter().flat_map(|named| named.values)),
@@ -127,6 +133,7 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         epoch: epoch_of(description),
         done,
         total,
+        step: step.flatten(),
         values,
         is_keras: false,
         is_cut,
@@ -236,6 +243,7 @@ fn read_keras(line: &str) -> Option<Bar> {
         epoch: None,
         done,
         total,
+        step: None,
         values,
         is_keras: true,
         is_cut: false,

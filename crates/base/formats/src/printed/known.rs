@@ -5,11 +5,11 @@
 
 use super::bar::{self, Bar};
 use super::commas;
-use super::named::Named;
+use super::named::{Beside, Named};
 use super::quiet::{self, Form};
 use super::tables::{Tables, Taken};
-use super::tokens::{share_of, value_of};
-use super::{REPEATING, lines, objects, prefix, python, read_logged, read_message};
+use super::tokens::{exact_value, share_of, value_of};
+use super::{REPEATING, lines, objects, prefix, python, read_logged, read_message, text};
 
 /// So many forms are remembered; a new one replaces another.
 const FORMS_MAX: usize = 4096;
@@ -59,6 +59,8 @@ struct Place {
 #[derive(Debug, Default)]
 pub(super) struct KnownForms {
     forms: Vec<(u64, Known)>,
+    /// The last line that was read. It is large: it is given by reference.
+    reading: Option<Reading>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -79,8 +81,8 @@ impl KnownForms {
         self.forms.iter().filter(|(_, known)| matches!(known, Known::Numbers(_))).count()
     }
 
-    /// What a line says; nothing if it has to be read in full.
-    pub fn read(&mut self, form: Form, line: &[u8]) -> Option<Reading> {
+    /// What a line says; nothing if it has to be read in full. `is_row`: it is below a heading that says where the script is.
+    pub fn read(&mut self, form: Form, line: &[u8], is_row: bool) -> Option<&mut Reading> {
         self.forms.resize(FORMS_MAX, (0, Known::Once));
         let (hash, known) = &mut self.forms[form.hash as usize % FORMS_MAX];
         if *hash != form.hash {
@@ -88,10 +90,11 @@ impl KnownForms {
             return None;
         }
         if matches!(known, Known::Once) {
-            *known = learn(form, line).map_or(Known::InFull, |numbers| Known::Numbers(numbers.into()));
+            *known =
+                learn(form, line, is_row).map_or(Known::InFull, |numbers| Known::Numbers(numbers.into()));
         }
         let Known::Numbers(numbers) = known else { return None };
-        let mut reading = numbers.0.clone();
+        let reading = self.reading.insert(copy_of(&numbers.0));
         let mut places = numbers.1.iter();
         let mut is_whole = true;
         reading.each_number(&mut |number| {
@@ -103,7 +106,8 @@ impl KnownForms {
 
 impl Reading {
     /// Reads a line in full.
-    fn of(line: &[u8]) -> Option<Self> {
+    fn of(line: &[u8], is_row: bool) -> Option<Self> {
+        let is_item = lines::indent_of_item(line).is_some();
         let line = lines::readable(line)?;
         if line.starts_with('{') {
             let dict = || python::read_dict(&line).map(objects::numbers_of);
@@ -121,10 +125,10 @@ impl Reading {
         {
             return None;
         }
-        let message = prefix::message_of(&line);
-        Some(message)
-            .filter(|message| !commas::depends_on_others(message))
-            .and_then(|message| read_message(message, None))
+        let message = Some(prefix::message_of(&line)).filter(|text| !commas::depends_on_others(text))?;
+        let row = Some(message).filter(|_| is_row);
+        row.and_then(|row| text::read_below_heading(row, is_item, None))
+            .or_else(|| read_message(message, None))
             .map(Self::Values)
     }
 
@@ -147,7 +151,15 @@ impl Reading {
     fn each_number(&mut self, visit: &mut dyn FnMut(Slot<'_>)) {
         let (wholes, part, values) = match self {
             Self::Values(named) => {
-                let Named { step, epoch, position, total, .. } = named;
+                let Named { step, epoch, position, total, beside, .. } = named;
+                match beside.as_deref_mut() {
+                    Some(Beside::Head { number, .. }) => visit(Slot::Whole(number)),
+                    Some(Beside::Means { done, total, values }) => {
+                        [done, total].into_iter().for_each(|number| visit(Slot::Whole(number)));
+                        values.iter_mut().for_each(|(_, mean)| visit(Slot::Value(mean)));
+                    }
+                    None => {}
+                }
                 (
                     [step.as_mut(), epoch.as_mut(), position.as_mut(), total.as_mut()],
                     &mut named.part_of_epoch,
@@ -156,7 +168,11 @@ impl Reading {
             }
             Self::Bar(bar) => {
                 let epoch = bar.epoch.as_mut().map(|(epoch, _)| epoch);
-                ([Some(&mut bar.done), epoch, bar.total.as_mut(), None], &mut None, &mut bar.values)
+                (
+                    [Some(&mut bar.done), epoch, bar.total.as_mut(), bar.step.as_mut()],
+                    &mut None,
+                    &mut bar.values,
+                )
             }
         };
         wholes.into_iter().flatten().for_each(|number| visit(Slot::Whole(number)));
@@ -200,15 +216,19 @@ impl Place {
     }
 
     fn whole_in(self, line: &[u8]) -> Option<u64> {
-        self.text_in(line).filter(|_| self.written == Written::Whole)?.parse().ok()
+        let digits = line.get(self.begin..self.end).filter(|_| self.written == Written::Whole)?;
+        digits.iter().try_fold(0_u64, |whole, digit| {
+            let digit = u64::from(digit.wrapping_sub(b'0'));
+            whole.checked_mul(10)?.checked_add(digit).filter(|_| digit < 10)
+        })
     }
 
     fn value_in(self, line: &[u8]) -> Option<f64> {
-        let text = self.text_in(line)?;
+        let decimal = || exact_value(line.get(self.begin..self.end)?).filter(|value| *value != 0.0);
         match self.written {
             Written::Whole => None,
-            Written::Decimal => value_of(text),
-            Written::Share => share_of(text),
+            Written::Decimal => decimal().or_else(|| value_of(self.text_in(line)?)),
+            Written::Share => share_of(self.text_in(line)?),
         }
     }
 
@@ -220,13 +240,19 @@ impl Place {
     }
 }
 
+/// A copy. Inlined it takes three times as long: the compiler packs the fields in registers first.
+#[inline(never)]
+fn copy_of(reading: &Reading) -> Reading {
+    reading.clone()
+}
+
 /// Reads a line in full, and again with other digits: what it says without its numbers, and where they are.
-fn learn(form: Form, line: &[u8]) -> Option<(Reading, Vec<Place>)> {
+fn learn(form: Form, line: &[u8], is_row: bool) -> Option<(Reading, Vec<Place>)> {
     let runs = quiet::runs_of(line);
     if line.len() > LINE_BYTES_MAX || runs.len() > RUNS_MAX || may_be_too_large(line) {
         return None;
     }
-    let mut reading = Reading::of(line).filter(|reading| reading.is_plain(form))?;
+    let mut reading = Reading::of(line, is_row).filter(|reading| reading.is_plain(form))?;
     let numbers = reading.take_numbers();
     let places: Vec<(Place, Option<u64>)> =
         places_in(line, &runs).into_iter().map(|place| (place, place.bits_in(line))).collect();
@@ -238,7 +264,7 @@ fn learn(form: Form, line: &[u8]) -> Option<(Reading, Vec<Place>)> {
     let mut found: Vec<Vec<Place>> = numbers.iter().map(places_of).collect();
     for probe in 0..PROBES {
         let line = with_other_digits(line, &runs, probe);
-        let mut other = Reading::of(&line).filter(|other| other.is_plain(form))?;
+        let mut other = Reading::of(&line, is_row).filter(|other| other.is_plain(form))?;
         let numbers = other.take_numbers();
         if other != reading {
             return None;

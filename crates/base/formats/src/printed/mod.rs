@@ -148,7 +148,7 @@ impl List {
     }
 
     fn see(&mut self, named: &Named) {
-        if named.meaning() == Some(names::Meaning::Measure) {
+        if self.item.is_some() && named.meaning() == Some(Meaning::Measure) {
             self.measured = self.item;
         }
     }
@@ -169,6 +169,7 @@ impl Evaluated {
     /// the data where the training has values of the same names: `Averaged stats: loss: 0.5`. So has one below `Evaluating top_k_accuracy ...`.
     fn see(&mut self, named: &mut Named) {
         if named.counts_evaluation {
+            named.take_results();
             return remember_names(&mut self.names, named);
         }
         if named.has_place() {
@@ -251,8 +252,8 @@ impl PrintedReader {
         for (place, lines) in self.outputs.iter_mut().enumerate() {
             let output = if place == 0 { Printed::Stdout } else { Printed::Stderr };
             lines.finish(|number, line| reading.numbered((output, number), line, &mut found));
-            if let Some(named) = reading.tables[place].finish().filter(|_| !reading.only_json) {
-                reading.steps.line(named, &mut found);
+            if let Some(mut named) = reading.tables[place].finish().filter(|_| !reading.only_json) {
+                reading.steps.line(&mut named, &mut found);
             }
         }
         reading.steps.finish(&mut found);
@@ -294,35 +295,39 @@ impl Reading {
         self.continued[output as usize] = continued;
         let has_digit = lines::has_digit(line);
         let part = &mut self.part[output as usize];
-        if !has_digit && let Some(prefix) = text::part_heading(line) {
-            *part = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line) });
-        } else if let Some(part) = text::evaluation_heading(line) {
-            self.evaluated[output as usize].heading = Some(part);
-        } else if text::heads_best_values(line) {
+        if text::heads_best_values(line) {
             *part = Some(Part { prefix: names::BEST, indent: lines::indent_of(line) });
         } else if part.as_ref().is_some_and(|part| part.ends_at(line)) {
             *part = None;
         }
         let is_at_rest = !self.only_json && self.is_at_rest(output);
+        let is_row = self.is_below_heading[output as usize];
         let form = Some(line).filter(|_| is_at_rest && has_digit).and_then(quiet::form_of);
+        let form = form.map(|form| if is_row { form.of_row() } else { form });
         let quiet = form.filter(|form| form.may_be_quiet).map(|form| form.hash);
         if is_at_rest && (line.len() < LINE_BYTES_MIN || quiet.is_some_and(|form| self.quiet.has(form))) {
             return self.settings.interrupt();
         }
         let may_be_known = self.steps.has_begun() && continued.is_none();
-        let known = form.filter(|_| may_be_known).and_then(|form| self.known.read(form, line));
+        let known = form.filter(|_| may_be_known).and_then(|form| self.known.read(form, line, is_row));
         match known {
-            Some(known::Reading::Values(mut named)) => {
-                self.is_below_drawing[output as usize] = named.is_drawn;
-                self.evaluated[output as usize].see(&mut named);
-                self.continue_below(output, &named, lines::indent_of(line));
-                self.lists[output as usize].see(&named);
-                self.leave_out(LeftOutKind::SurplusValues, named.surplus);
+            Some(known::Reading::Values(named)) => {
+                let at = output as usize;
+                self.is_below_drawing[at] = named.is_drawn;
+                self.evaluated[at].see(named);
+                continue_below(&mut self.continued[at], named, lines::indent_of(line));
+                self.lists[at].see(named);
+                if named.surplus > 0
+                    && let Some(place) = self.place
+                {
+                    self.left_out.add(LeftOutKind::SurplusValues, named.surplus, place);
+                }
                 return self.steps.line(named, found);
             }
             Some(known::Reading::Bar(bar)) => return self.steps.bar(bar, found),
             None => {}
         }
+        let is_heading = self.heads(output, line, has_digit);
         let may_be_setting = !self.only_json && !self.steps.has_begun();
         if may_be_setting && self.calls[output as usize].has(line) {
             let settings = lines::readable(line).and_then(|line| text::read_text(&line, None));
@@ -334,30 +339,44 @@ impl Reading {
         self.indent = lines::indent_of(line);
         let Some(line) = lines::readable(line) else { return };
         if self.line(output, &line, found) == Said::Nothing
-            && let Some(form) = quiet.filter(|_| self.is_at_rest(output))
+            && let Some(form) = quiet.filter(|_| !is_heading && self.is_at_rest(output))
             && !commas::depends_on_others(prefix::message_of(&line))
         {
             self.quiet.add(form);
         }
     }
 
+    /// Whether a line heads the lines of a part of the data, or says that an evaluation begins.
+    fn heads(&mut self, output: Printed, line: &[u8], has_digit: bool) -> bool {
+        if !has_digit && let Some(prefix) = text::part_heading(line) {
+            self.part[output as usize] = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line) });
+            return true;
+        }
+        let evaluated = text::evaluation_heading(line);
+        if evaluated.is_some() {
+            self.evaluated[output as usize].heading = evaluated;
+        }
+        evaluated.is_some()
+    }
+
     /// A line of the other output that has no end yet: a bar is drawn before what is printed beside it, and its line ends with the next drawing.
     fn look_at(&mut self, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
         let line = lines::readable(line).unwrap_or_default();
         let bar = bar::read_bar(&line).filter(|(bar, rest)| rest.is_empty() && !bar.is_keras);
-        if let Some((bar, _)) =
+        if let Some((mut bar, _)) =
             bar.filter(|(bar, _)| bar.purpose == Purpose::Training && bar.values.is_empty())
         {
-            self.steps.bar(bar, found);
+            self.steps.bar(&mut bar, found);
         }
     }
 
-    /// Nothing is open that the next line may belong to.
+    /// Nothing is open that the next line may belong to, but for a heading that says where the script is.
     fn is_at_rest(&self, output: Printed) -> bool {
         let at = output as usize;
-        let is_below = self.is_below_heading[at] || self.is_below_drawing[at];
+        let is_below = self.is_below_drawing[at];
         let is_of_part = self.part[at].is_some() || self.lists[at].measured.is_some();
-        let is_closed = self.yaml[at].is_at_rest() && self.calls[at].is_closed();
+        // Neither is read any more once the training has begun.
+        let is_closed = self.steps.has_begun() || (self.yaml[at].is_at_rest() && self.calls[at].is_closed());
         self.tables[at].is_at_rest() && is_closed && !is_below && !is_of_part && self.continued[at].is_none()
     }
 
@@ -388,8 +407,8 @@ impl Reading {
 
     fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
         let tables = &mut self.tables[output as usize];
-        if let Some(ended) = tables.ended_box(line) {
-            self.steps.line(ended, found);
+        if let Some(mut ended) = tables.ended_box(line) {
+            self.steps.line(&mut ended, found);
         }
         if let Some((bar, rest)) = bar::read_bar(line) {
             self.bar(output, bar, found);
@@ -440,7 +459,7 @@ impl Reading {
         self.part[at] = self.part[at].take().filter(|_| !named.has_place());
         named.take_part(self.part[at].as_ref().map(|part| part.prefix));
         self.evaluated[at].see(&mut named);
-        self.continue_below(output, &named, self.indent);
+        continue_below(&mut self.continued[at], &named, self.indent);
         self.is_below_drawing[at] |= named.is_drawn;
         named.is_drawn = self.is_below_drawing[at];
         if let Some(comma) = named.comma.filter(|_| !named.values.is_empty()) {
@@ -454,14 +473,8 @@ impl Reading {
         Said::Something
     }
 
-    /// Lines that are indented below one with a place and measures continue it.
-    fn continue_below(&mut self, output: Printed, named: &Named, indent: usize) {
-        let continued = &mut self.continued[output as usize];
-        *continued = continued.or(Some(indent).filter(|_| named.may_be_continued));
-    }
-
     /// Values, unless they are settings that are shown before the training begins.
-    fn values(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn values(&mut self, mut named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
         self.leave_out(LeftOutKind::SurplusValues, named.surplus);
         if let Some(total) = named.total_steps {
             self.settings.take_total(total);
@@ -470,7 +483,7 @@ impl Reading {
         if !self.steps.has_begun() && named.is_echo() {
             self.settings.take_values(&named.values);
         } else if named.has_place() || !named.values.is_empty() {
-            self.steps.line(named, found);
+            self.steps.line(&mut named, found);
         }
     }
 
@@ -486,8 +499,13 @@ impl Reading {
                 bar.name = "table".into();
             }
         }
-        self.steps.bar(bar, found);
+        self.steps.bar(&mut bar, found);
     }
+}
+
+/// Lines that are indented below one with a place and measures continue it.
+fn continue_below(continued: &mut Option<usize>, named: &Named, indent: usize) {
+    *continued = continued.or(Some(indent).filter(|_| named.may_be_continued));
 }
 
 /// An object with its numbers, and with what the text of a logger in it says.

@@ -47,6 +47,17 @@ pub(super) struct Named {
     pub total_steps: Option<u64>,
     /// A step of several words or in the plural, which alone may as well be a number of steps.
     pub plural_step: bool,
+    /// What few lines have.
+    pub beside: Option<Box<Beside>>,
+}
+
+/// What few lines have beside their values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Beside {
+    /// A name in brackets and a number in brackets behind it, which is the step or that of a process: `[lfw][2000]XNorm: 21.5`.
+    Head { name: String, number: u64 },
+    /// Means of an evaluation so far, in brackets behind values, which have these places; and how far it is: `Test: [39/39] Loss: 6.0 (5.5)`.
+    Means { done: u64, total: u64, values: Vec<(usize, f64)> },
 }
 
 impl Named {
@@ -100,6 +111,37 @@ impl Named {
     pub fn take_phrase(&mut self, name: String, value: f64) {
         self.phrases.push(self.values.len());
         self.take_value(name, value, "");
+    }
+
+    /// The mean so far, in brackets behind the last value.
+    pub fn take_mean(&mut self, mean: f64) {
+        let Some(at) = self.values.len().checked_sub(1) else { return };
+        match self.beside.as_deref_mut() {
+            Some(Beside::Means { values, .. }) => values.push((at, mean)),
+            Some(Beside::Head { .. }) => {}
+            None => {
+                self.beside = Some(Box::new(Beside::Means { done: 0, total: 0, values: vec![(at, mean)] }))
+            }
+        }
+    }
+
+    /// How far the evaluation is that the line counts; means of anything else say nothing.
+    pub fn place_means(&mut self, place: Option<(u64, u64)>) {
+        match (self.beside.as_deref_mut(), place) {
+            (Some(Beside::Means { done, total, .. }), Some(place)) => (*done, *total) = place,
+            (Some(Beside::Means { .. }), None) => self.beside = None,
+            _ => {}
+        }
+    }
+
+    /// At the end of an evaluation the means are its results.
+    pub fn take_results(&mut self) {
+        let Some(Beside::Means { done, total, values }) = self.beside.as_deref() else { return };
+        for (at, mean) in values.iter().filter(|_| done >= total) {
+            if let Some((_, value)) = self.values.get_mut(*at) {
+                *value = *mean;
+            }
+        }
     }
 
     /// Leaves values whose names are phrases out, unless the line says where the script is.

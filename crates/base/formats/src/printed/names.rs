@@ -55,6 +55,9 @@ static STATISTICS: Words<15> = Words::new([
     "average", "avg", "deviation", "highest", "lowest", "max", "maximum", "mean", "median", "min", "minimum",
     "std", "stddev", "sum", "variance",
 ]);
+/// Words in parentheses behind a measure for one of several ways to take it.
+const VARIANTS: [&str; 9] =
+    ["macro", "micro", "weighted", "samples", "small", "medium", "large", "strict", "relaxed"];
 /// Measures that say nothing without the word before them: `feature norm`, `reward score`.
 const OF_ANYTHING: [&str; 2] = ["norm", "score"];
 /// Parts of a model that have a loss each; they join the word `loss` behind them.
@@ -90,7 +93,12 @@ static OF_COUNTS: Words<20> = Words::new([
 const OF_COUNTS_IN_PLURAL: [&str; 9] =
     ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n", "episode"];
 /// Words that `_step` may follow.
-const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
+const OF_STEPS: [&str; 7] = ["train", "training", "global", "optimizer", "current", "cur", "env"];
+/// Names that the step of the whole training has among the values of a bar.
+const STEPS_OF_TRAINING: [&str; 8] = [
+    "env_step", "env_steps", "global_step", "global_steps", "gradient_step", "gradient_steps",
+    "num_timesteps", "num_updates",
+];
 /// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
 static NO_METRICS: Words<33> = Words::new([
     "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "job_id",
@@ -308,6 +316,13 @@ pub(super) fn joined_names(word: &str) -> Option<(&str, &str)> {
     word.split_once('/').filter(|(first, second)| says(first) && says(second))
 }
 
+/// Whether a value of a bar with this name is the step of the whole training.
+pub(super) fn is_step_of_training(name: &str) -> bool {
+    let first = name.as_bytes().first().map(u8::to_ascii_lowercase);
+    matches!(first, Some(b'e' | b'g' | b'n'))
+        && STEPS_OF_TRAINING.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// Whether a word in the plural is the number of the step all the same.
 pub(super) fn is_number_of_step(word: &str) -> bool {
     matches!(word, "num_updates" | "num_timesteps")
@@ -366,6 +381,15 @@ pub(super) fn may_begin_name(word: &str) -> bool {
         && !matches!(word, "current" | "cur" | "this" | "new" | "last" | "final")
 }
 
+/// Whether the word before `loss` in a field may be of its name: `lm loss`, not `batch loss`.
+pub(super) fn may_name_loss(word: &str) -> bool {
+    may_begin_name(word)
+        && !is_training(word)
+        && whose_line(word).is_none()
+        && place_of(&[word], word).is_none()
+        && !word.ends_with("batch")
+}
+
 /// Whether a value is of the optimizer, which a training alone has.
 pub(super) fn is_of_optimizer(name: &str) -> bool {
     matches!(name, "learning_rate" | "grad_norm")
@@ -379,6 +403,19 @@ pub(super) fn is_of_mean(word: &str) -> bool {
 /// Whether a word is the part of a model whose loss has this name.
 pub(super) fn is_part_of(word: &str, name: &str) -> bool {
     name == "loss" && HAVE_LOSSES.contains(&word)
+}
+
+/// Whether a word in parentheses behind a measure says how it was taken: `F-score (micro)`.
+pub(super) fn is_variant(word: &str) -> bool {
+    VARIANTS.contains(&word)
+}
+
+/// A name with the way in which its measure was taken, behind whose it is: `test_micro_f1`.
+pub(super) fn with_variant(variant: &str, name: &str) -> String {
+    match name.split_once('_').filter(|(first, _)| says_whose(first)) {
+        Some((whose, measure)) => format!("{whose}_{variant}_{measure}"),
+        None => format!("{variant}_{name}"),
+    }
 }
 
 /// The prefix of values that were best at another place.

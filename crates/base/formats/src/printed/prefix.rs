@@ -6,6 +6,8 @@ use super::tokens::clock_at;
 const LEVELS: [&str; 8] = ["INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE", "I"];
 /// So many parts are taken off at most.
 const PARTS_MAX: usize = 8;
+/// So many fields between tabs or blanks are before the level at most.
+const FIELDS_MAX: usize = 4;
 
 /// The message of a line of a log; any other line as it is.
 pub(super) fn message_of(line: &str) -> &str {
@@ -17,6 +19,7 @@ pub(super) fn message_of(line: &str) -> &str {
         let Some(next) = without_glog(rest)
             .or_else(|| without_brackets(rest))
             .or_else(|| Some(rest).filter(|rest| rest.len() < line.len()).and_then(without_place))
+            .or_else(|| Some(rest).filter(|rest| rest.len() == line.len()).and_then(without_logger))
             .or_else(|| without_date(rest))
             .or_else(|| without_level(rest))
         else {
@@ -70,7 +73,39 @@ fn without_brackets(line: &str) -> Option<&str> {
 
 /// What only follows another part.
 fn without_place(line: &str) -> Option<&str> {
-    without_parentheses(line).or_else(|| without_named_level(line))
+    without_parentheses(line).or_else(|| without_named_level(line)).or_else(|| without_fields(line))
+}
+
+/// The name of a logger or a host before a date: `Training: 2026-01-02 10:02:03,123-message`, `node-3 2026-01-02 10:02:03 message`. One that names another
+/// part of the data than the training is of the message.
+fn without_logger(line: &str) -> Option<&str> {
+    let begins_with_letter = line.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+    let (name, behind) = Some(line).filter(|_| begins_with_letter)?.split_once(' ')?;
+    let begins_with_date = matches!(behind.as_bytes(), [b'0'..=b'9', b'0'..=b'9', ..]);
+    let name = Some(name).filter(|_| begins_with_date)?.trim_end_matches(':');
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || "_.-/".contains(letter));
+    let is_measured = names::meaning_of(&name.to_lowercase()) != Meaning::Any;
+    without_date(behind).filter(|_| is_name && !is_measured && names::whose_line(name).is_none())
+}
+
+/// Fields before a level: `node01:0\tolmo.train:908\tINFO\tmessage`, `node01:0 olmo.train:908 INFO message`. Between blanks they have a sign in their names.
+fn without_fields(line: &str) -> Option<&str> {
+    // Most messages begin with a word.
+    let first = line.split([' ', '\t']).next()?;
+    let is_tabbed = line.as_bytes().get(first.len()) == Some(&b'\t');
+    let mut rest = line;
+    for _ in 0..=FIELDS_MAX {
+        let (field, behind) = if is_tabbed { rest.split_once('\t')? } else { rest.split_once(' ')? };
+        if rest.len() < line.len() && field.len() > 1 && LEVELS.contains(&field.trim_end()) {
+            return Some(behind);
+        }
+        let is_named = |field: &str| field.contains([':', '.', '-']) && !field.contains(['=', '{', '[']);
+        if !is_tabbed && !is_named(field.trim_end_matches(':')) {
+            return None;
+        }
+        rest = behind.trim_start_matches(' ');
+    }
+    None
 }
 
 /// `ppdet.engine INFO: message`
@@ -180,13 +215,27 @@ mod tests {
             "[2026-01-02 10:02:03 swin](main.py 191): INFO m 1",
             "[2026/01/02 10:02:03] ppocr INFO: m 1",
             "2026-01-02,10:02:03 | INFO | m 1",
+            "2026-01-02 10:02:03.123\tnode01:0\tolmo.train:967\tINFO\tm 1",
+            "2026-01-02 10:02:03.123 node01:0 olmo.train:967 INFO m 1",
+            "2026-01-02 10:02:03,123\tMainThread\tWARNING\tm 1",
+            "Training: 2026-01-02 10:02:03,123-m 1",
+            "node-3 2026-01-02 10:02:03,123 - INFO - m 1",
             "m 1",
         ] {
             assert_eq!(message_of(line).trim(), "m 1", "{line}");
         }
         for line in [
-            "[100] a=1", "[1/5] loss 2", "Iter 3: loss 1", "12:30 loss 1", "1-2 - x", "I am 1", "(2/10) a 1",
+            "[100] a=1",
+            "[1/5] loss 2",
+            "Iter 3: loss 1",
+            "12:30 loss 1",
+            "1-2 - x",
+            "I am 1",
+            "(2/10) a 1",
             "(trainer:5) a 1",
+            "Test: 2026-01-02 10:02:03 m 1",
+            "loss 2026-01-02 10:02:03 m 1",
+            "node01:0\tINFO\tm 1",
         ] {
             assert_eq!(message_of(line), line);
         }

@@ -297,7 +297,7 @@ const PROGRAMS: &[Program] = &[
                  \x20[2026-01-02 10:02:03] iteration      100/  500000 | consumed samples:        25600 | elapsed time per iteration (ms): 532.1 | learning rate: 1.500000E-05 | global batch size:   256 | lm loss: 6.9E+00 | loss scale: 65536.0 | grad norm: 1.234 | number of skipped iterations:   0 | number of nan iterations:   0 |\n\
                  validation loss at iteration 100 | lm loss value: 6.8E+00 | lm loss PPL: 8.9E+02 |\n",
         metrics: &[
-            "100: learning_rate=0.000015 loss=6.9 loss_scale=65536 grad_norm=1.234",
+            "100: learning_rate=0.000015 lm_loss=6.9 loss_scale=65536 grad_norm=1.234",
             "100: val_loss_value=6.8 val_ppl=890",
         ],
         settings: NONE,
@@ -690,7 +690,7 @@ const PROGRAMS: &[Program] = &[
         name: "Gaussian splatting",
         prints: "[ITER 7000] Evaluating test: L1 0.0625 PSNR 23.125 [31/08 22:43:31]\n\
                  [ITER 7000] Evaluating train: L1 0.03125 PSNR 24.25 [31/08 22:43:33]\n",
-        metrics: &["7000: test_l1=0.0625 test_psnr=23.125", "7000: l1=0.03125 psnr=24.25"],
+        metrics: &["7000: test_l1=0.0625 test_psnr=23.125", "7000: train_l1=0.03125 train_psnr=24.25"],
         settings: NONE,
     },
     Program {
@@ -1371,6 +1371,149 @@ const PROGRAMS: &[Program] = &[
         metrics: &[
             "4000: episodes_total=177 sampler/episode_len_mean=22.5 episode_reward_mean=21.5",
             "8000: sampler/episode_len_mean=44.5 episode_reward_mean=41.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "OLMo-core, with the step behind fields between tabs, and with names of several words behind a slash",
+        prints: "2026-01-02 10:02:03.123\thost:0\tolmo_core.train.callbacks.console_logger:87\tINFO\t[step=1/1000,epoch=1,eta=2 hours34 min]\n\
+                 \u{20}   train/CE loss=9.5\n    train/PPL=13,000\n    optim/total grad norm=1.5\n\
+                 2026-01-02 10:02:04.123\thost:0\tolmo_core.train.callbacks.console_logger:91\tINFO\t[step=2/1000,epoch=1]\n\
+                 2026-01-02 10:02:05.123\thost:0\tolmo_core.train.callbacks.console_logger:87\tINFO\t[step=501/1000,epoch=2,eta=1 hour(hard stop)]\n\
+                 \u{20}   train/CE loss=7.5\n\
+                 2026-01-02 10:02:06.123\thost:0\tolmo_core.train.callbacks.evaluator_callback:87\tINFO\tEval metrics\n\
+                 \u{20}   lm/c4-validation/CE loss=7.25\n",
+        metrics: &[
+            "1: train/ce_loss=9.5",
+            "1: train/ppl=13000",
+            "1: optim/total_grad_norm=1.5",
+            "501: train/ce_loss=7.5",
+            "501: lm/c4-validation/ce_loss=7.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "an evaluation whose last line has its means in brackets",
+        prints: "Train: 0 [ 195/196 (100%)]  Loss: 6.5 (6.75)  LR: 1.000e-04\n\
+                 Test: [   0/39]  Loss:  5.5000 (5.5000)  Acc@1:  4.5000 ( 4.5000)\n\
+                 Test: [  20/39]  Loss:  5.7500 (5.6250)  Acc@1:  3.5000 ( 4.0000)\n\
+                 Test: [  39/39]  Loss:  6.2500 (5.8750)  Acc@1:  2.5000 ( 3.7500)\n\
+                 Train: 1 [ 195/196 (100%)]  Loss: 5.5 (5.75)  LR: 1.000e-04\n\
+                 Test: [  21/39]  Loss:  4.7500 (4.6250)  Acc@1:  5.5000 ( 6.0000)\n\
+                 Test: [  39/39]  Loss:  5.2500 (4.8750)  Acc@1:  4.5000 ( 5.7500)\n",
+        metrics: &[
+            "195: loss=6.5 learning_rate=0.0001",
+            "195: test_loss=5.5 test_acc@1=4.5",
+            "195: test_loss=5.75 test_acc@1=3.5",
+            "195: test_loss=5.875 test_acc@1=3.75",
+            "391: loss=5.5 learning_rate=0.0001",
+            "391: test_loss=4.75 test_acc@1=5.5",
+            "391: test_loss=4.875 test_acc@1=5.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Tianshou, whose bar names the step of the training and goes beyond its total",
+        prints: "\rEpoch #1:  50%|#####     | 500/1000 [00:01<00:01, 500.0it/s, env_step=500, loss=0.750, rew=20.50]\
+                 \rEpoch #1: 1001it [00:02, 500.0it/s, env_step=1000, loss=0.500, rew=21.50]\n\
+                 Epoch #1: test_reward: 142.500000 \u{b1} 21.250000, best_reward: 142.500000 \u{b1} 21.250000 in #1\n\
+                 \rEpoch #2:   0%|          | 0/1000 [00:00<?, ?it/s]\
+                 \rEpoch #2: 881it [00:02, 500.0it/s, env_step=1880, loss=0.250, rew=22.50]\n\
+                 Epoch #2: test_reward: 150.500000 \u{b1} 3.250000, best_reward: 150.500000 \u{b1} 3.250000 in #2\n",
+        metrics: &[
+            "500: loss=0.75 rew=20.5",
+            "1000: test_reward=142.5 best_reward=142.5",
+            "1000: loss=0.5 rew=21.5",
+            "1880: loss=0.25 rew=22.5",
+            "1880: test_reward=150.5 best_reward=150.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a bar that draws the step of the training again and again, and of a large one only some digits",
+        prints: "\r 10%|#         | 100/1000 [00:10<01:30, 10.0it/s, global_step=40, loss=1.5]\
+                 \r 15%|#5        | 150/1000 [00:15<01:25, 10.0it/s, global_step=40, loss=1.5]\
+                 \r 20%|##        | 200/1000 [00:20<01:20, 10.0it/s, global_step=1e+4, loss=0.5]\n",
+        metrics: &["40: loss=1.5", "140: loss=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "InsightFace, which verifies on several sets at a step",
+        prints: "Training: 2026-01-02 10:02:03,123-Speed 2837.12 samples/sec   Loss 45.5000   LearningRate 0.100000   Epoch: 0   Global Step: 2000   Required: 23 hours\n\
+                 Training: 2026-01-02 10:02:04,123-[lfw][2000]XNorm: 21.500000\n\
+                 Training: 2026-01-02 10:02:04,123-[lfw][2000]Accuracy-Flip: 0.98500+-0.00531\n\
+                 Training: 2026-01-02 10:02:05,123-[cfp_fp][2000]XNorm: 18.500000\n\
+                 Training: 2026-01-02 10:02:05,123-[cfp_fp][2000]Accuracy-Flip: 0.90500+-0.01107\n\
+                 [worker][12345]queue: 3.5\n[worker][12345]accuracy: 0.5\n",
+        metrics: &[
+            "2000: loss=45.5 learning_rate=0.1",
+            "2000: lfw/xnorm=21.5",
+            "2000: lfw/accuracy-flip=0.985",
+            "2000: cfp_fp/xnorm=18.5",
+            "2000: cfp_fp/accuracy-flip=0.905",
+            "2000: accuracy=0.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's DCGAN, with names that are calls",
+        prints: "Generator(\n  (main): Sequential(\n    (1): BatchNorm2d(512, eps=1e-05, momentum=0.1)\n  )\n)\n\
+                 [0/25][0/782] Loss_D: 1.75 Loss_G: 4.75 D(x): 0.4750 D(G(z)): 0.4875 / 0.0125\n\
+                 [0/25][1/782] Loss_D: 1.25 Loss_G: 5.75 D(x): 0.6500 D(G(z)): 0.4625/0.0625\n\
+                 [1/25][0/782] Loss_D: 0.75 Loss_G: 2.25 D(x): 0.8125 D(G(z)): 0.2500 / 0.0625\n",
+        metrics: &[
+            "0: loss_d=1.75 loss_g=4.75 d_x=0.475 d_g_z=0.4875",
+            "1: loss_d=1.25 loss_g=5.75 d_x=0.65 d_g_z=0.4625",
+            "782: loss_d=0.75 loss_g=2.25 d_x=0.8125 d_g_z=0.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "llm.c, with a result as a fraction and what it is",
+        prints: "step   10/30 | loss 10.500000 (+nanz)| norm 8.5000 (+nanz)| lr 8.50e-06 | 2800.41 ms\n\
+                 evaluating HellaSwag: 0/79\revaluating HellaSwag: 70/79\rHellaSwag: 2461/10042 = 0.245071\n",
+        metrics: &["10: loss=10.5 norm=8.5 learning_rate=0.0000085", "10: hellaswag=0.245071"],
+        settings: NONE,
+    },
+    Program {
+        name: "Megatron-LM's evaluation on two sets",
+        prints: " iteration      100/     200 | lm loss: 7.500000E+00 | loss scale: 32768.0 | grad norm: 3.125 |\n\
+                 \u{20}validation loss at iteration 100 on validation set | lm loss value: 7.250000E+00 | lm loss PPL: 1.250000E+03 | \n\
+                 \u{20}validation loss at iteration 100 on test set | lm loss value: 7.125000E+00 | lm loss PPL: 1.125000E+03 | \n",
+        metrics: &[
+            "100: lm_loss=7.5 loss_scale=32768 grad_norm=3.125",
+            "100: val_loss_value=7.25 val_ppl=1250",
+            "100: test_loss_value=7.125 test_ppl=1125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a measure that is taken in several ways",
+        prints: "epoch 3 loss 0.5\nResults:\n- F-score (micro) 0.875\n- F-score (macro) 0.75\n- Accuracy 0.8125\n\
+                 Precision (Macro): 0.625\ntest F1 (weighted):   0.5625\nprecision (BF16): 5.5\n",
+        metrics: &[
+            "3: loss=0.5",
+            "3: micro_f-score=0.875",
+            "3: macro_f-score=0.75",
+            "3: accuracy=0.8125",
+            "3: macro_precision=0.625",
+            "3: test_weighted_f1=0.5625",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Darknet, which repeats the last result beside the next step",
+        prints: " 1000: 3.875, 4.375 avg loss, 0.001 rate, 5.5 seconds, 64000 images, 9.5 hours left\n\
+                 \u{20}mean_average_precision (mAP@0.5) = 0.578125 \n\
+                 \u{20}Last accuracy mAP@0.5 = 57.81 %, best = 57.81 % \n\
+                 \u{20}1001: 3.75, 4.25 avg loss, 0.001 rate, 5.5 seconds, 64064 images, 9.5 hours left\n\
+                 -> last accuracy mAP@0.50=57.81%, best=58.25% at iteration #900\n",
+        metrics: &[
+            "1000: loss=3.875 avg_loss=4.375 rate=0.001",
+            "1000: mean_average_precision=0.578125",
+            "1000: last_map@0.5=0.5781 best_map@0.5=0.5781",
+            "1001: loss=3.75 avg_loss=4.25 rate=0.001",
+            "1001: last_map@0.50=0.5781 best_map@0.50=0.5825",
         ],
         settings: NONE,
     },

@@ -10,6 +10,8 @@ const FORMS_MAX: usize = 4096;
 const DIGITS_MAX: usize = 15;
 /// The same, behind a point.
 const FRACTION_DIGITS_MAX: usize = 24;
+/// The form of a line that is no longer is made without memory for it.
+const SHORT_BYTES: usize = 128;
 /// 2⁶⁴ divided by the golden ratio: odd, and its bits are spread.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -42,54 +44,84 @@ pub(super) struct Form {
     pub may_be_quiet: bool,
 }
 
+impl Form {
+    /// The form of the same line below a heading that says where the script is.
+    pub fn of_row(self) -> Self {
+        Self { hash: (self.hash ^ MULTIPLIER).max(1), ..self }
+    }
+}
+
 /// A line's form; `None` for a line that is read in any case: one without a number, a comment, one with a number too long.
 pub(super) fn form_of(line: &[u8]) -> Option<Form> {
     if matches!(line.first(), None | Some(b'#')) {
         return None;
     }
-    let (mut hash, mut eight, mut count) = (line.len() as u64, 0u64, 0u32);
-    let mut mix = |byte: u8| {
-        eight = eight << 8 | u64::from(byte);
-        count += 1;
-        if count.is_multiple_of(8) {
-            hash = spread(hash, eight);
+    let has_object = memchr::memchr(b'{', line).is_some();
+    let (mut short, mut long) = ([0; SHORT_BYTES], Vec::new());
+    let same = match short.get_mut(..line.len()) {
+        Some(same) => same,
+        None => {
+            long.resize(line.len(), 0);
+            &mut long[..]
         }
     };
-    let has_object = memchr::memchr(b'{', line).is_some();
+    same.copy_from_slice(line);
     let (mut in_word, mut has_number, mut has_long, mut at) = (false, false, false, 0);
-    while at < line.len() {
-        let byte = line[at];
-        if byte.is_ascii_digit() && !in_word {
-            let (mut end, mut or) = (at, 0);
-            while end < line.len() && line[end].is_ascii_digit() {
-                or |= line[end] - b'0';
-                end += 1;
-            }
-            let is_fraction = at > 0 && line[at - 1] == b'.';
-            let is_long = end - at > DIGITS_MAX;
-            if end - at > FRACTION_DIGITS_MAX || (is_long && !is_fraction) {
-                return None;
-            }
-            has_long |= is_long;
-            // JSON has no number that begins so.
-            let is_led_by_zero = has_object && byte == b'0' && !is_fraction;
-            mix(match (or, is_led_by_zero) {
-                (0, _) => b'0',
-                (_, true) => b'1',
-                _ => b'9',
-            });
-            mix((end - at) as u8);
-            has_number = true;
-            at = end;
+    while let Some(begin) = next_digit(line, at) {
+        in_word = goes_on_as_word(&line[at..begin], in_word);
+        let digits = digits_at(line, begin);
+        at = begin + digits.len();
+        if in_word {
             continue;
         }
-        in_word = goes_on_as_word(byte, in_word);
-        mix(byte);
-        at += 1;
+        let is_fraction = begin > 0 && line[begin - 1] == b'.';
+        let is_long = digits.len() > DIGITS_MAX;
+        if digits.len() > FRACTION_DIGITS_MAX || (is_long && !is_fraction) {
+            return None;
+        }
+        has_long |= is_long;
+        has_number = true;
+        // JSON has no number that begins so.
+        let is_led_by_zero = has_object && digits[0] == b'0' && !is_fraction;
+        same[begin..at].fill(match digits.iter().all(|digit| *digit == b'0') {
+            true => b'0',
+            false if is_led_by_zero => b'1',
+            false => b'9',
+        });
     }
     let may_be_quiet = !has_long && line.first() != Some(&b'{');
-    let hash = spread(spread(hash, eight), u64::from(count)).max(1);
-    has_number.then_some(Form { hash, has_long, may_be_quiet })
+    has_number.then(|| Form { hash: hash_of(same), has_long, may_be_quiet })
+}
+
+/// Where the next digit is.
+fn next_digit(line: &[u8], from: usize) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let mut at = from;
+    // Eight at once: the highest bit of each byte that is none of the ten digits is set.
+    while let Some(eight) = line.get(at..).and_then(<[u8]>::first_chunk) {
+        let beyond = u64::from_le_bytes(*eight) ^ (EACH * u64::from(b'0'));
+        let others = ((beyond & (EACH * 0x7f)) + EACH * (0x80 - 10)) | beyond;
+        let digits = !others & (EACH * 0x80);
+        if digits != 0 {
+            return Some(at + digits.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    line.get(at..)?.iter().position(u8::is_ascii_digit).map(|digit| at + digit)
+}
+
+/// The digits that begin here.
+fn digits_at(line: &[u8], begin: usize) -> &[u8] {
+    let count = line[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &line[begin..begin + count]
+}
+
+/// Never 0.
+fn hash_of(text: &[u8]) -> u64 {
+    let (eights, rest) = text.as_chunks();
+    let length = text.len() as u64;
+    let hash = eights.iter().fold(length, |hash, eight| spread(hash, u64::from_le_bytes(*eight)));
+    spread(hash, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))).max(1)
 }
 
 fn spread(hash: u64, eight: u64) -> u64 {
@@ -100,26 +132,50 @@ fn spread(hash: u64, eight: u64) -> u64 {
 /// Where the digits are that lines of one form may differ in.
 pub(super) fn runs_of(line: &[u8]) -> Vec<(usize, usize)> {
     let (mut runs, mut in_word, mut at) = (Vec::new(), false, 0);
-    while at < line.len() {
-        let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if digits > 0 && !in_word {
-            runs.push((at, at + digits));
-            at += digits;
-            continue;
+    while let Some(begin) = next_digit(line, at) {
+        in_word = goes_on_as_word(&line[at..begin], in_word);
+        at = begin + digits_at(line, begin).len();
+        if !in_word {
+            runs.push((begin, at));
         }
-        in_word = goes_on_as_word(line[at], in_word);
-        at += 1;
     }
     runs
 }
 
-fn goes_on_as_word(byte: u8, in_word: bool) -> bool {
-    match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => true,
-        b'0'..=b'9' | b'/' | b'.' | b'-' | b'@' | b'\'' => in_word,
-        _ => false,
+/// Whether digits behind this text are those of a word; `in_word`: it begins in one.
+fn goes_on_as_word(text: &[u8], in_word: bool) -> bool {
+    for byte in text.iter().rev() {
+        match IN_WORDS[*byte as usize] {
+            InWord::Begins => return true,
+            InWord::Ends => return false,
+            InWord::Continues => {}
+        }
     }
+    in_word
 }
+
+/// What a byte does to a word.
+#[derive(Clone, Copy)]
+enum InWord {
+    Ends,
+    Continues,
+    Begins,
+}
+
+/// By byte.
+static IN_WORDS: [InWord; 256] = {
+    let mut table = [InWord::Ends; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => InWord::Begins,
+            b'0'..=b'9' | b'/' | b'.' | b'-' | b'@' | b'\'' => InWord::Continues,
+            _ => InWord::Ends,
+        };
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

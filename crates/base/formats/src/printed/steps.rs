@@ -6,9 +6,11 @@
 //! A line that names none has the last known step of the script. While a bar is drawn such a line waits for the next
 //! drawing, which shows where it was printed: bars are drawn ten times a second at most. Behind a drawing, on its line, it has the step of that one.
 
+use std::mem::take;
+
 use super::bar::{Bar, Purpose};
 use super::course::{Counted, Counts, PrintedCourse};
-use super::named::Named;
+use super::named::{Beside, Named};
 use super::names::{self, Meaning};
 use super::{PrintedMetrics, VALUES_MAX};
 
@@ -97,6 +99,8 @@ struct Track {
     pending: Option<PrintedMetrics>,
     /// The width of the terminal cuts it: it may lack values that are shown at other places.
     pending_is_cut: bool,
+    /// The last step that a drawing named, and the growing step of its place.
+    named: Option<(u64, u64)>,
     /// The values reported last, with those before them that a cut drawing may lack.
     reported: Vec<(String, f64)>,
     reported_step: Option<u64>,
@@ -179,9 +183,23 @@ impl Steps {
         }
     }
 
+    /// Values behind `[lfw][2000]` are of that part of the data if the number is the step. A process may write its number there: then only measures count.
+    fn name_by_head(&self, named: &mut Named) {
+        let Some(Beside::Head { name: head, number }) = named.beside.as_deref() else { return };
+        if self.at == Some(*number) {
+            let head = format!("{head}/");
+            named.values.iter_mut().for_each(|(name, _)| name.insert_str(0, &head));
+        } else if named.meaning() != Some(Meaning::Measure) {
+            named.values.clear();
+        }
+    }
+
     /// A line with values.
-    pub fn line(&mut self, mut named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
-        self.part_batches(&mut named);
+    pub fn line(&mut self, named: &mut Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        self.part_batches(named);
+        if named.beside.is_some() {
+            self.name_by_head(named);
+        }
         if let Some(round) = named.step.filter(|_| named.is_done_round) {
             named.is_done_round = *self.first_round.get_or_insert(round) != 1;
         }
@@ -202,9 +220,9 @@ impl Steps {
             found(said);
         }
         if named.step.is_none() && named.position.is_none() {
-            self.find_training_bar(&named);
+            self.find_training_bar(named);
         }
-        match self.step_of(&named) {
+        match self.step_of(named) {
             Some(step) => {
                 self.release(step, found);
                 self.at = Some(step);
@@ -212,33 +230,33 @@ impl Steps {
                 self.has_finer_values = true;
                 if !named.values.is_empty() {
                     self.naming_lines = NAMING_LINES.min(self.naming_lines + 1);
-                    found(PrintedMetrics { step, values: named.values });
+                    found(PrintedMetrics { step, values: take(&mut named.values) });
                 }
             }
             None if named.values.is_empty() => {}
-            None if self.counts_by_epoch(&named) => {
+            None if self.counts_by_epoch(named) => {
                 self.leave_bar(found);
                 self.leads_by_epochs = true;
                 let step = self.epoch_as_step(named.epoch.unwrap_or(0));
                 self.at = Some(step);
-                found(PrintedMetrics { step, values: named.values });
+                found(PrintedMetrics { step, values: take(&mut named.values) });
             }
             None if self.waits_for_drawing() => {
                 self.has_finer_values = true;
                 if let Some(said) = self.held.last_mut() {
                     take_same_report(said, &mut named.values);
                 }
-                self.held.push(named.values);
+                self.held.push(take(&mut named.values));
             }
-            None if self.may_leave_bar(&named) && self.held.len() < HELD_MAX => {
-                self.held.push(named.values);
+            None if self.may_leave_bar(named) && self.held.len() < HELD_MAX => {
+                self.held.push(take(&mut named.values));
                 if self.repeats() {
                     self.leave_bar(found);
                 }
             }
             None => {
                 // Without anything finer the epoch is the step; a closing summary belongs to the last step.
-                let step = match (self.record_of(&named), self.at, self.epoch) {
+                let step = match (self.record_of(named), self.at, self.epoch) {
                     (Some(record), ..) => record,
                     (None, Some(at), _) if self.is_finer_than_epochs || self.counts_records => {
                         self.has_finer_values = true;
@@ -249,7 +267,7 @@ impl Steps {
                 };
                 self.at = self.at.max(Some(step));
                 self.release(step, found);
-                let metrics = PrintedMetrics { step, values: named.values };
+                let metrics = PrintedMetrics { step, values: take(&mut named.values) };
                 match self.is_behind_drawing {
                     true => self.behind = Some(metrics),
                     false => found(metrics),
@@ -379,18 +397,19 @@ impl Steps {
     }
 
     /// A drawing of a bar.
-    pub fn bar(&mut self, mut bar: Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn bar(&mut self, bar: &mut Bar, found: &mut dyn FnMut(PrintedMetrics)) {
         let epoch = bar.epoch.map(|(epoch, _)| epoch);
-        if [Some(bar.done), bar.total, epoch].into_iter().flatten().any(|number| number > STEP_MAX) {
+        if [Some(bar.done), bar.total, epoch, bar.step].into_iter().flatten().any(|number| number > STEP_MAX)
+        {
             return;
         }
         if bar.is_keras {
-            bar.purpose = self.purpose_of_keras(&bar);
+            bar.purpose = self.purpose_of_keras(bar);
         }
         if let Some(said) = self.behind.take() {
             found(said);
         }
-        if bar.purpose == Purpose::Training && self.is_beside_lines(&bar) {
+        if bar.purpose == Purpose::Training && self.is_beside_lines(bar) {
             bar.purpose = Purpose::Other;
         }
         if let Purpose::Judging(whose) = bar.purpose {
@@ -408,7 +427,7 @@ impl Steps {
             self.course.see_epoch(epoch, counted_from_one);
         }
         if bar.total.is_none() && bar.purpose == Purpose::Training {
-            bar.total = self.total_before(&bar);
+            bar.total = self.total_before(bar);
         }
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
@@ -416,7 +435,7 @@ impl Steps {
         // A bar over epochs with values of each.
         let counts_epochs =
             bar.purpose == Purpose::Epochs && !self.is_finer_than_epochs && !bar.values.is_empty();
-        let origin = self.origin_of(&bar);
+        let origin = self.origin_of(bar);
         let track = self.track(&bar.name, bar.total);
         track.origin = origin.or(track.origin);
         let restarted = track.begins_again_at(bar.done);
@@ -425,6 +444,7 @@ impl Steps {
             bar.values.clear();
         }
         let own_step = track.advance(bar.done, bar.epoch);
+        let own_step = track.named_step(bar.step, own_step);
         let has_own = bar.purpose == Purpose::Training || counts_epochs;
         let step = if has_own { own_step } else { at };
         track.has_values |= !bar.values.is_empty();
@@ -435,7 +455,7 @@ impl Steps {
             found(metrics);
         }
         if !bar.values.is_empty() {
-            track.draw(PrintedMetrics { step, values: bar.values }, bar.is_cut);
+            track.draw(PrintedMetrics { step, values: take(&mut bar.values) }, bar.is_cut);
         }
         let (has_values, counted) = (track.has_values, track.counted);
         // What was counted through is not known to the next attempt.
@@ -478,7 +498,7 @@ impl Steps {
     /// The total of a bar that is drawn without one because it is beyond it.
     fn total_before(&self, bar: &Bar) -> Option<u64> {
         let last = self.tracks.last().filter(|track| track.name == bar.name)?;
-        last.total.filter(|total| bar.done >= (*total).max(last.done))
+        last.total.filter(|total| bar.step.is_some() || bar.done >= (*total).max(last.done))
     }
 
     /// Where the epoch of a bar begins if the one before had another length, as the last one has that a limit of steps cuts.
@@ -536,11 +556,11 @@ impl Steps {
     /// A bar over something else may have come first, such as one of an evaluation before the training: it was at its end before measures of a training
     /// were printed. The bar that is drawn when they are leads from then on.
     fn find_training_bar(&mut self, named: &Named) {
+        let Some(drawn) = self.tracks.iter().rposition(|track| track.may_train) else { return };
         let is_judged = |name: &str| name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
         let names = || named.values.iter().map(|(name, _)| name.to_lowercase());
         let of_training =
             names().any(|name| !is_judged(&name) && names::meaning_of(&name) == Meaning::Measure);
-        let Some(drawn) = self.tracks.iter().rposition(|track| track.may_train) else { return };
         if !of_training {
             self.tracks[drawn].evaluates |= names().any(|name| is_judged(&name));
             return;
@@ -690,6 +710,17 @@ impl Track {
         }
         self.done = done;
         self.before.saturating_add(done)
+    }
+
+    /// The step that a drawing names, `env_step=2500`; of one that names none, as many steps behind the last one that did as the bar moved.
+    fn named_step(&mut self, named: Option<u64>, counted: u64) -> u64 {
+        // The values of a bar are repeated until others are set.
+        let is_same = self.named.is_some_and(|(step, _)| named == Some(step));
+        if let Some(step) = named {
+            self.named = self.named.filter(|_| is_same).or(Some((step, counted)));
+            return step;
+        }
+        self.named.map_or(counted, |(step, at)| step.saturating_add(counted.saturating_sub(at)))
     }
 
     /// A bar that falls back by less than half of its way is another one's, of a rank beside it, or an old drawing.

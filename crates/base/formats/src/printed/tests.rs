@@ -280,6 +280,16 @@ fn piece() -> impl Strategy<Value = String> {
             " [0.75, 0.5]",
             "... ",
             "Epoch: [0] [ 20/100] ",
+            "[lfw][5]XNorm: 0.5 ",
+            "\nTest: [39/39] loss 0.5 ",
+            " (0.25) ",
+            "D(G(z)): 0.5 / 0.25 ",
+            "A: 5/10 = 0.5 ",
+            "[00:01<00:02, 1it/s, env_step=5, loss=1]",
+            "\nTraining: 2026-01-02 10:02:03,123-",
+            "LearningRate 0.5 ",
+            "F1 (micro): 0.5 ",
+            "[step=5/10,epoch=1]",
             "average  since  example\nloss  last  counter\n0.5 0.25 8\n",
             "%",
         ])
@@ -325,6 +335,24 @@ fn programs_are_read_alike_again() {
         remembered += reader.reading.known.count();
     }
     assert!(remembered >= 40, "{remembered}");
+}
+
+/// Proves that rows below headings, bars that name their step, counts of an evaluation with means, and values of a set at a step have forms that are
+/// remembered: only their numbers are read from the second line on.
+#[test]
+fn forms_with_more_than_values_are_remembered() {
+    for (lines, count) in [
+        ("[step=12/999]\n    train/CE loss=9.5\n    train/PPL=13.25\n", 2),
+        ("Epoch #1:  50%|#| 5/9 [00:01<00:01, 5.0it/s, env_step=5, loss=0.75]\r", 1),
+        ("Test: [15/39]  Loss: 5.5 (5.25)  Acc@1: 4.5 (4.75)\n", 1),
+        ("step 77 loss 0.5\n[lfw][77]XNorm: 21.5\n", 2),
+        ("[2/25][3/782] Loss_D: 1.75 D(x): 0.475 D(G(z)): 0.4875 / 0.0125\n", 1),
+    ] {
+        let mut reader = PrintedReader::default();
+        let text = format!("step 1 loss 0.5\n{}", lines.repeat(4));
+        reader.push(Printed::Stdout, text.as_bytes(), |_| {});
+        assert_eq!(reader.reading.known.count(), count, "{lines}");
+    }
 }
 
 /// Proves that the numbers of a known form are those in the line: one digit, a sign, a power, a percentage, NaN, many digits, a leading zero.

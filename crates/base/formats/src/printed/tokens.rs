@@ -156,11 +156,59 @@ pub(super) fn number_of(text: &str) -> Option<f64> {
 
 /// The value of a number. A zero with two decimals or more was rounded, unless a power follows them.
 pub(super) fn value_of(text: &str) -> Option<f64> {
-    let value: f64 = text.parse().ok().or_else(|| single_precision(text))?;
+    let value =
+        exact_value(text.as_bytes()).or_else(|| text.parse().ok()).or_else(|| single_precision(text))?;
     let is_decimal = |decimals: &str| decimals.len() > 1 && decimals.bytes().all(|byte| byte == b'0');
     let is_rounded = value == 0.0 && text.split_once('.').is_some_and(|(_, decimals)| is_decimal(decimals));
     Some(if is_rounded { ROUNDED_ZERO } else { value })
 }
+
+/// The value of up to 15 digits and a small power of ten, of which most numbers are: as a double has both exactly, their quotient or product is
+/// rounded once, to what the digits mean (Clinger, *How to read floating point numbers accurately*, 1990).
+pub(super) fn exact_value(text: &[u8]) -> Option<f64> {
+    let (is_negative, unsigned) = text.strip_prefix(b"-").map_or((false, text), |unsigned| (true, unsigned));
+    let (mut digits, mut count, mut power, mut is_behind_point) = (0_u64, 0, 0_i32, false);
+    for (at, byte) in unsigned.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits * 10 + u64::from(byte - b'0');
+                count += 1;
+                power -= i32::from(is_behind_point);
+            }
+            b'.' if !is_behind_point => is_behind_point = true,
+            b'e' | b'E' => {
+                power += power_of(&unsigned[at + 1..])?;
+                break;
+            }
+            _ => return None,
+        }
+        if count > EXACT_DIGITS_MAX {
+            return None;
+        }
+    }
+    let ten = EXACT_POWERS.get(power.unsigned_abs() as usize).filter(|_| count > 0)?;
+    let value = if power < 0 { digits as f64 / ten } else { digits as f64 * ten };
+    Some(if is_negative { -value } else { value })
+}
+
+/// A power of up to two digits, with or without a sign.
+fn power_of(text: &[u8]) -> Option<i32> {
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    let is_short = matches!(digits.len(), 1 | 2) && digits.iter().all(u8::is_ascii_digit);
+    is_short.then(|| sign * digits.iter().fold(0, |power, digit| power * 10 + i32::from(digit - b'0')))
+}
+
+/// A double has all whole numbers of so many digits.
+const EXACT_DIGITS_MAX: u32 = 15;
+/// The powers of ten that a double has exactly.
+const EXACT_POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
 
 /// A number of single precision as Julia writes it, with `f` before the power of ten: `0.25f0`, `1.5f-5`.
 fn single_precision(text: &str) -> Option<f64> {
@@ -334,5 +382,15 @@ mod tests {
         }
         assert_eq!(share_of("97.20%"), Some(0.972));
         assert_eq!(share_of("97.2"), None);
+    }
+
+    proptest::proptest! {
+        /// Proves that a number that is read from its digits has the same bits as the one that the standard library reads, and that none is read of other text.
+        #[test]
+        fn exact_values_are_those_of_the_standard_library(text in r"[-+]?[0-9]{0,9}[.]?[0-9]{0,9}([eE][-+]?[0-9]{0,3})?|[0-9.eE+ -]{0,6}") {
+            if let Some(value) = exact_value(text.as_bytes()) {
+                proptest::prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits));
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One mistake in a run file, in an override or in a settings file. [`super::parse`] returns all of them, in file
+/// One mistake in a run file, in a change of it or in a settings file. [`super::parse`] returns all of them, in file
 /// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFileError {
@@ -15,9 +15,9 @@ pub struct RunFileError {
     pub column: usize,
     /// What to do about it.
     pub hint: Option<String>,
-    /// The file's name, or `--set KEY=VALUE` for a mistake in an override.
+    /// The file's name; for a mistake in a change of it what made the change, and its text: `--set KEY=VALUE`.
     pub source_name: String,
-    /// The override at fault; `None` for a mistake in the file itself.
+    /// The text of the change at fault; `None` for a mistake in the file itself.
     pub override_text: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl RunFileError {
 
     /// The error as plain text: message, place, the line with a caret under the fault, hint.
     ///
-    /// `source` is the text of the file; an error of an override shows the override instead.
+    /// `source` is the text of the file; an error of a change shows that instead.
     #[must_use]
     pub fn render_plain(&self, source: &str) -> String {
         let text = self.override_text.as_deref().unwrap_or(source);

@@ -1,8 +1,8 @@
 //! The run file: TOML text to typed [`RunFile`] to immutable [`Plan`].
 //!
 //! Reading is pure: text in, values or *all* mistakes out, each with its place and a hint. Every key is in
-//! [`SCHEMA`]; `docs/run-file.md` describes each. Overrides (`--set key.path=value`) change the document before it
-//! is read. There is no interpolation: `${…}` is plain text.
+//! [`SCHEMA`]; `docs/run-file.md` describes each. Changes ([`PlanPatch`], such as those of `--set key.path=value`) are made in the
+//! document before it is read. There is no interpolation: `${…}` is plain text.
 
 mod checks;
 mod detect;
@@ -11,7 +11,7 @@ mod early_stop;
 mod error;
 mod evaluate;
 mod notify;
-mod overrides;
+mod patch;
 mod plan;
 mod read;
 mod read_checks;
@@ -39,6 +39,7 @@ pub use evaluate::{
     SliceSection, TestSetSection,
 };
 pub use notify::{NotifyOn, NotifySection};
+pub use patch::{ChangeOrigin, KeyPath, PatchValue, PlanChange, PlanPatch};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
 pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
@@ -59,18 +60,17 @@ pub const MAX_RUN_FILE_BYTES: usize = 1 << 20;
 
 /// Reads a run file.
 ///
-/// `source_name` is the file's name in messages; `overrides` are the values of `--set`, applied in order.
+/// `source_name` is the file's name in messages; `changes` are made in the document in their order.
 ///
 /// # Errors
-/// Every mistake of the file and the overrides, in order, at most [`MAX_ERRORS`]. A syntax error hides the rest,
+/// Every mistake of the file and the changes, in order, at most [`MAX_ERRORS`]. A syntax error hides the rest,
 /// so it comes alone.
-pub fn parse(source: &str, source_name: &str, overrides: &[String]) -> Result<RunFile, Vec<RunFileError>> {
-    let texts = std::iter::once(source.to_owned()).chain(overrides.iter().cloned()).collect();
-    let sources = Sources { name: source_name.to_owned(), texts };
+pub fn parse(source: &str, source_name: &str, changes: &[PlanChange]) -> Result<RunFile, Vec<RunFileError>> {
+    let sources = Sources::of(source_name, source.to_owned(), changes);
     let mut root = parse_toml(source, &sources)?;
     let mut problems = Problems::new(&sources);
-    for source_index in 1..sources.texts.len() {
-        overrides::apply(&mut root, &sources, source_index, &mut problems);
+    for (source_index, change) in (1..).zip(changes) {
+        change.apply(&mut root, source_index, &mut problems);
     }
     let file = document::read(&root, &mut problems);
     match (file, problems.into_errors()) {
@@ -86,15 +86,14 @@ pub fn parse(source: &str, source_name: &str, overrides: &[String]) -> Result<Ru
 pub fn parse_bytes(
     source: &[u8],
     source_name: &str,
-    overrides: &[String],
+    changes: &[PlanChange],
 ) -> Result<RunFile, Vec<RunFileError>> {
     let error = match std::str::from_utf8(source) {
-        Ok(source) => return parse(source, source_name, overrides),
+        Ok(source) => return parse(source, source_name, changes),
         Err(error) => error,
     };
     let at = error.valid_up_to();
-    let sources =
-        Sources { name: source_name.to_owned(), texts: vec![String::from_utf8_lossy(source).into_owned()] };
+    let sources = Sources::of(source_name, String::from_utf8_lossy(source).into_owned(), &[]);
     let message = format!("the file is not valid UTF-8: byte 0x{:02X}", source.get(at).copied().unwrap_or(0));
     let hint = "save it as UTF-8".to_owned();
     Err(vec![sources.error(&Place { source_index: 0, span: at..at }, message, Some(hint))])

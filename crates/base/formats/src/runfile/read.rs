@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::text::quoted_list;
-use trackway_core::{Rung, TerminationReason};
+use trackway_core::{Criticality, Rung, TerminationReason};
 
 use super::checks::DataRole;
 use super::read_checks::tables;
@@ -43,6 +43,8 @@ pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
     RunSection {
         name: scope.read("name", problems, run_name).unwrap_or_default(),
         model_family: scope.read("model_family", problems, text),
+        project: scope.read("project", problems, text),
+        criticality: scope.read("criticality", problems, one_of(Criticality::WORDS)),
         command: scope.read("command", problems, command).unwrap_or_default(),
         seed: scope.read("seed", problems, whole(0, u64::MAX)),
         working_directory: scope.read("working_directory", problems, text),

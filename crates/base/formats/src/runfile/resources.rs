@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
+use super::patch::{ChangeOrigin, KeyPath, PatchValue, PlanChange, PlanPatch};
+
 /// What the run is given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResourcesSection {
@@ -69,6 +71,29 @@ impl PlanEntry {
             }
         }
         self.launcher = entry.launcher.or(self.launcher);
+    }
+
+    /// The same as changes of the run file. Machines that are excluded are left out: no key of it names them.
+    #[must_use]
+    pub fn patch(&self) -> PlanPatch {
+        let ResourcesChange { gpus, gpu, cpus, memory_bytes } = &self.resources;
+        let resource =
+            |key: &str, value: Option<PatchValue>| Some((KeyPath::from(["resources", key]), value?));
+        let memory = memory_bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        let resources = [
+            resource("gpus", gpus.map(Into::into)),
+            resource("gpu", gpu.as_deref().map(Into::into)),
+            resource("cpus", cpus.map(Into::into)),
+            resource("memory", memory.map(Into::into)),
+        ];
+        let variables = self.set.iter().map(|(name, value)| {
+            (KeyPath::from(["run", "environment", name]), PatchValue::from(value.as_str()))
+        });
+        let launcher = self
+            .launcher
+            .map(|launcher| (KeyPath::from(["launch", "on"]), PatchValue::from(launcher.as_str())));
+        let all = variables.chain(resources.into_iter().flatten()).chain(launcher);
+        all.map(|(key, value)| PlanChange::new(key, value, ChangeOrigin::RetryPlan)).collect()
     }
 }
 

@@ -35,8 +35,8 @@ pub const SCHEMA: &[SectionSchema] = &[
     section(
         "run",
         &[
-            "name", "model_family", "command", "seed", "working_directory", "environment",
-            "pass_environment", "start_from", "parameters", "tags",
+            "name", "model_family", "project", "criticality", "command", "seed", "working_directory",
+            "environment", "pass_environment", "start_from", "parameters", "tags",
         ],
     ),
     free("run.environment"),

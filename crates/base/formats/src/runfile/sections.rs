@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
+use trackway_core::{Criticality, closed_list};
 
 use super::checks::DataRole;
 use super::resources::{LaunchOn, PlanEntry};
@@ -17,6 +17,12 @@ pub struct RunSection {
     pub name: String,
     /// The family under which runs are counted together.
     pub model_family: Option<String>,
+    /// The project it belongs to; else the name of the folder of the run file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criticality: Option<Criticality>,
     /// The argument vector; never empty, never read by a shell.
     pub command: Vec<String>,
     /// The seed handed to the script as `TRACKWAY_SEED`.

@@ -130,7 +130,9 @@ fn read(text: &str) -> Result<Plan, String> {
 
 fn read_with(text: &str, overrides: &[&str]) -> Result<Plan, String> {
     let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    parse(text, "trackway.toml", &overrides).map(|file| file.plan).map_err(|errors| {
+    let file = PlanPatch::of_command_line(&overrides)
+        .and_then(|patch| parse(text, "trackway.toml", patch.changes()));
+    file.map(|file| file.plan).map_err(|errors| {
         let rendered: Vec<_> = errors.iter().map(|error| error.render_plain(text)).collect();
         rendered.join("\n\n")
     })
@@ -143,6 +145,22 @@ fn check_errors(text: &str, overrides: &[&str], expected: &str) {
 }
 
 const MINIMAL: &str = "[run]\nname = \"a\"\ncommand = [\"true\"]\n";
+
+/// Proves that a run names its project and what depends on it, that the config is the same with them, and that another word is named
+/// with those that there are.
+#[test]
+fn a_run_has_a_project_and_a_criticality() {
+    let file = read(&format!("{MINIMAL}project = \"fraud\"\ncriticality = \"release\"\n")).unwrap();
+    assert_eq!(
+        (file.run.project.as_deref(), file.run.criticality),
+        (Some("fraud"), Some(trackway_core::Criticality::Release))
+    );
+    let plain = read(MINIMAL).unwrap();
+    assert_eq!((&plain.run.project, plain.run.criticality), (&None, None));
+    assert_eq!(plain.config_sha256(), file.config_sha256());
+    let refused = read(&format!("{MINIMAL}criticality = \"high\"\n")).unwrap_err();
+    assert!(refused.contains("experiment") && refused.contains("release"), "{refused}");
+}
 
 /// Proves that every key of the file reaches its typed value, in the documented unit.
 #[test]
@@ -231,8 +249,8 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     assert_eq!(marked("\"loss < 5%\""), "%");
     assert_eq!(marked("'é < 1 and loss'"), "loss");
     assert_eq!(marked("\"\\u0061 < \""), "\"\\u0061 < \"");
-    let set = ["ladder.promote=a < previous + b".to_owned()];
-    let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
+    let set = PlanPatch::of_command_line(&["ladder.promote=a < previous + b".to_owned()]).unwrap();
+    let error = parse(&file("\"a < 1\""), "trackway.toml", set.changes()).unwrap_err().remove(0);
     assert_eq!(&error.override_text.unwrap()[error.span], "previous");
     assert_eq!(error.message, "`ladder.promote` does not name the metric of `previous`");
     let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
@@ -508,7 +526,7 @@ fn overrides_obey_the_rules_and_name_themselves() {
     assert_eq!((file.checkpoint.every_steps, file.data["a.b"].path.as_str()), (Some(50), "x=y"));
     check_errors(
         MINIMAL,
-        &["run.seed=abc", "run.nmae=1", "nothing", "run.name.x=1"],
+        &["run.seed=abc", "run.nmae=1", "run.name.x=1"],
         r#"
 error: `run.seed` must be a whole number, 0 or more, not a string
  --> --set run.seed=abc:1:10
@@ -523,13 +541,6 @@ error: unknown key `nmae` in `run`
   | ^^^^^^^^
 hint: did you mean `name`?
 
-error: an override has the form `key.path=value`
- --> --set nothing:1:1
-  |
-1 | nothing
-  | ^^^^^^^
-hint: such as `--set run.seed=7`
-
 error: `run.name` is a string, so nothing can be set inside it
  --> --set run.name.x=1:1:1
   |
@@ -537,6 +548,42 @@ error: `run.name` is a string, so nothing can be set inside it
   | ^^^^^^^^^^
 "#,
     );
+    check_errors(
+        MINIMAL,
+        &["nothing", "run.[x]=1"],
+        r#"
+error: an override has the form `key.path=value`
+ --> --set nothing:1:1
+  |
+1 | nothing
+  | ^^^^^^^
+hint: such as `--set run.seed=7`
+
+error: invalid key path `run.[x]`
+ --> --set run.[x]=1:1:1
+  |
+1 | run.[x]=1
+  | ^^^^^^^
+hint: write keys joined by dots, such as `run.seed`
+"#,
+    );
+}
+
+/// Proves that a change which no person wrote obeys the same rules, and that its mistakes name what made it.
+#[test]
+fn a_typed_change_names_its_origin() {
+    let origin = ChangeOrigin::CrossValidation { fold: 2 };
+    let change = |key: [&str; 2], value: PatchValue| PlanChange::new(key.into(), value, origin);
+    let seed = change(["run", "seed"], 7_i64.into());
+    assert_eq!(parse(MINIMAL, "f", &[seed]).unwrap().plan.run.seed, Some(7));
+    let wrong = [change(["run", "nmae"], "x".into()), change(["run", "seed"], "x=\"1\"".into())];
+    let errors = parse(MINIMAL, "f", &wrong).unwrap_err();
+    assert_eq!(
+        errors[0].render_plain(MINIMAL),
+        "error: unknown key `nmae` in `run`\n --> fold 2 of the cross-validation: run.nmae=\"x\":1:1\n  |\n\
+         1 | run.nmae=\"x\"\n  | ^^^^^^^^\nhint: did you mean `name`?"
+    );
+    assert!(errors[1].render_plain(MINIMAL).ends_with("  |          ^^^^^^^^^"), "{}", errors[1]);
 }
 
 /// Proves that the caret is under the fault after tabs and after letters of several bytes.
@@ -779,7 +826,8 @@ proptest! {
 }
 
 fn check_spans(text: &str, overrides: &[String]) {
-    let Err(errors) = parse(text, "f", overrides) else { return };
+    let patch = PlanPatch::of_command_line(overrides);
+    let Err(errors) = patch.and_then(|patch| parse(text, "f", patch.changes())) else { return };
     assert!(!errors.is_empty() && errors.len() <= MAX_ERRORS);
     for error in errors {
         let source = error.override_text.as_deref().unwrap_or(text);

@@ -1,4 +1,4 @@
-//! The TOML document as a tree whose every key and value has its place: in the file or in an override.
+//! The TOML document as a tree whose every key and value has its place: in the file or in a change of it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -72,9 +72,10 @@ impl Value {
     }
 }
 
-/// The texts that spans point into: the run file first, then one per override.
+/// The texts that spans point into: the run file first, then one per change.
 pub(super) struct Sources {
-    pub(super) name: String,
+    /// What each text is called in messages.
+    pub(super) names: Vec<String>,
     pub(super) texts: Vec<String>,
 }
 
@@ -83,8 +84,8 @@ impl Sources {
     pub(super) fn error(&self, place: &Place, message: String, hint: Option<String>) -> RunFileError {
         let text = self.texts.get(place.source_index).map_or("", String::as_str);
         let in_override = place.source_index > 0;
-        let name = if in_override { format!("--set {text}") } else { self.name.clone() };
-        let error = RunFileError::at(&name, text, place.span.clone(), message, hint);
+        let name = self.names.get(place.source_index).map_or("", String::as_str);
+        let error = RunFileError::at(name, text, place.span.clone(), message, hint);
         RunFileError { override_text: in_override.then(|| text.to_owned()), ..error }
     }
 }

@@ -26,7 +26,7 @@ impl<'s> Problems<'s> {
         }
     }
 
-    /// The errors in the order of their places: the file's first, then the overrides'.
+    /// The errors in the order of their places: the file's first, then those of its changes.
     pub(super) fn into_errors(mut self) -> Vec<RunFileError> {
         self.errors.sort_by_key(|(source_index, error)| (*source_index, error.span.start));
         self.errors.into_iter().map(|(_, error)| error).collect()

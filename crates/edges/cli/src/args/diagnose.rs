@@ -1,6 +1,6 @@
 use clap::Args;
 use trackway_core::DiagnosisKind;
-use trackway_flows::diagnose;
+use trackway_flows::runs::diagnose;
 
 use super::values::Seconds;
 use super::{Word, one_of};

@@ -13,7 +13,7 @@ pub const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Data and models", &["data", "checkpoint", "eval", "gates", "registry"]),
-    ("Housekeeping", &["config", "gc", "doctor", "import", "schema"]),
+    ("Housekeeping", &["config", "gc", "doctor", "tick", "import", "schema"]),
 ];
 
 /// `command` with the groups in its help, wrapped to `width` columns; to those of the terminal where none is given.

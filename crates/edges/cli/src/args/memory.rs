@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser as _;
-use trackway_tower::memory::{
+use trackway_rules::preflight::memory::{
     Attention, Base, Counter, Loss, Master, Offload, Optimizer, Precision, Recompute, Step, Targets,
 };
 

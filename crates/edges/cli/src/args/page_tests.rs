@@ -77,6 +77,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("config man", "building.md#binary-without-python"),
     ("gc", "tracking.md#retention"),
     ("doctor", "ledger.md#when-the-ledger-is-lost"),
+    ("tick", "unattended.md#tick"),
     ("import", "tracking.md#import"),
     ("schema", "json.md"),
 ];

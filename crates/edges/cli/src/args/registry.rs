@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use trackway_core::registry::ModelStage;
 
 use super::UnsafeArgs;
-use super::values::Seconds;
+use super::values::{PageArgs, Seconds};
 
 const VERSION_HELP: &str = "Version: number, alias, `latest`, or a stage with a single version";
 
@@ -91,10 +91,7 @@ pub enum RegistryCommand {
     /// List models and their production versions
     Ls,
     /// Show a model: versions, stages, and what blocks each promotion
-    Show {
-        /// Model name
-        model: String,
-    },
+    Show(ShowArgs),
     /// Register a committed checkpoint as the next version of a model
     Register(RegisterArgs),
     /// Move a version to another stage if evaluation, gates and approvals allow it
@@ -231,8 +228,21 @@ pub struct HistoryArgs {
     /// Model name
     pub model: String,
     /// Time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "after")]
     pub at: Option<String>,
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway registry show income
+  trackway registry show income --limit 50 --after 120     versions before 120")]
+pub struct ShowArgs {
+    /// Model name
+    pub model: String,
+    #[command(flatten)]
+    pub page: PageArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trackway_flows::rehearsal;
+use trackway_flows::training::rehearsal;
 
 use super::values::Seconds;
 

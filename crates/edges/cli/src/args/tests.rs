@@ -47,7 +47,7 @@ fn the_command_line_is_consistent() {
 fn the_built_in_evaluator_is_a_command() {
     use super::{Command, EvalCommand};
     use trackway_flows::data::table::TableRequest;
-    use trackway_flows::score::{BatchFormat, ScoreRequest};
+    use trackway_flows::evaluation::score::{BatchFormat, ScoreRequest};
     use trackway_formats::runfile::{DataFormat, DecimalMark};
 
     let words = |list: &[&str]| -> Vec<String> { list.iter().map(|word| (*word).to_owned()).collect() };
@@ -200,12 +200,12 @@ fn every_proposed_command_works_in_its_state() {
 }
 
 /// The health of a run in which something was found.
-fn suspect() -> trackway_api::explain::ExplainedHealth {
+fn suspect() -> trackway_api::runs::explain::ExplainedHealth {
     use trackway_core::{Health, HealthFinding, HealthReport};
     let evidence = "`loss` began at 2.3 and is 2.3 at the end".to_owned();
     let finding =
         HealthFinding { found_by: "plateau".into(), health: Health::Suspect, first_step: Some(1), evidence };
-    trackway_api::explain::ExplainedHealth {
+    trackway_api::runs::explain::ExplainedHealth {
         health: Some(Health::Suspect),
         report: HealthReport { findings: vec![finding], ..HealthReport::default() },
         blessed_because: None,

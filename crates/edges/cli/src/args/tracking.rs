@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
-use trackway_api::export::ExportFormat;
+use trackway_api::runs::export::ExportFormat;
 use trackway_ledger::ForeignTool;
 
-use super::values::{DeletionArgs, Seconds};
+use super::values::{DeletionArgs, PageArgs, Seconds};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -38,12 +38,8 @@ pub struct RunsArgs {
     /// Columns to show
     #[arg(long, value_name = "NAMES")]
     pub columns: Vec<String>,
-    /// Maximum number of rows
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    pub limit: u32,
-    /// Only runs that come after this one in the order: the last run of the previous page
-    #[arg(long, value_name = "RUN")]
-    pub after: Option<String>,
+    #[command(flatten)]
+    pub page: PageArgs,
     /// Include hidden runs
     #[arg(long)]
     pub all: bool,

@@ -1,9 +1,10 @@
-//! Values that several commands take: a duration, a number of bytes, the consent to a deletion.
+//! Values that several commands take: a duration, a number of bytes, a page of a list, the consent to a deletion.
 
 use std::fmt;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, value_parser};
+use trackway_engine::page::{PAGE_ROWS, PAGE_ROWS_MAX};
 use trackway_formats::runfile::{parse_byte_size, parse_duration};
 
 /// A duration in seconds, typed as `90s`, `24h` or `30d`; a plain number is in seconds.
@@ -46,6 +47,17 @@ impl FromStr for Bytes {
             .map(Self)
             .ok_or_else(|| "expected a size such as `512MiB` or `16GB`, or a number of bytes".into())
     }
+}
+
+/// Which part of a list is shown.
+#[derive(Debug, Args)]
+pub struct PageArgs {
+    /// Maximum number of rows
+    #[arg(long, default_value_t = PAGE_ROWS, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
+    pub limit: u32,
+    /// Only what comes after this one in the list: the last of the previous page
+    #[arg(long, value_name = "LAST")]
+    pub after: Option<String>,
 }
 
 /// Whether a command that deletes only shows what it would delete.

@@ -1,9 +1,14 @@
 //! Verdicts and findings of checks, as every command prints them.
 
+use trackway_api::runs::preflight::PreflightReport;
 use trackway_core::registry::GateVerdict;
-use trackway_flows::preflight::{Finding, Severity, Verdict};
+use trackway_flows::training::preflight::{Finding, Severity, Verdict};
 
 use crate::printer::{Printer, Shown, Tone};
+use crate::units::duration;
+
+/// Findings of a check that are shown; `--json` has all of them.
+pub const FINDINGS_SHOWN: usize = 10;
 
 pub fn verdict(printer: Printer, verdict: Verdict) -> Shown {
     let tone = match verdict {
@@ -50,4 +55,52 @@ pub fn print_finding(printer: Printer, finding: &Finding, examples_max: usize) {
         printer.line(Shown::from(format!("      {}  ", place.join(":"))) + value);
     }
     print_action(printer, finding);
+}
+
+/// How many checks of a pre-flight have each verdict.
+pub fn verdict_counts(report: &PreflightReport) -> String {
+    let verdicts: Vec<Verdict> = report.checks.iter().map(|check| check.verdict).collect();
+    counted_verdicts(&verdicts, report.skipped.len())
+}
+
+/// `1 with warnings, 12 passed, 3 not applicable`. `skipped`: how many of those that were not run were skipped on request.
+pub fn counted_verdicts(verdicts: &[Verdict], skipped: usize) -> String {
+    let count = |verdict: Verdict| verdicts.iter().filter(|one| **one == verdict).count();
+    let parts = [
+        (count(Verdict::Block), "blocked"),
+        (count(Verdict::NotRun) - skipped.min(count(Verdict::NotRun)), "not run"),
+        (skipped, "skipped"),
+        (count(Verdict::Warn), "with warnings"),
+        (count(Verdict::Pass), "passed"),
+        (count(Verdict::NotApplicable), "not applicable"),
+    ];
+    let names: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    names.join(", ")
+}
+
+/// The message of `trackway run` about its pre-flight: a line when all is well, else the findings too.
+pub fn preflight_summary(report: &PreflightReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for severity in [Severity::Block, Severity::Warn] {
+        for check in &report.checks {
+            let findings = check.findings.iter().filter(|finding| finding.severity == severity);
+            for finding in findings.take(FINDINGS_SHOWN) {
+                let action = finding.action.as_deref().map(|action| format!(" → {action}"));
+                let action = action.filter(|_| severity == Severity::Block).unwrap_or_default();
+                lines.push(format!("{severity} {}: {}{action}", finding.check, finding.message));
+            }
+        }
+    }
+    for check in report.checks.iter().filter(|check| check.verdict == Verdict::NotRun) {
+        let word = if report.blocks(check) { "block" } else { "not run" };
+        lines.push(format!("{word} {}: {}", check.name, check.why.as_deref().unwrap_or_default()));
+    }
+    lines.push(format!(
+        "pre-flight: {} ({}, {})",
+        report.verdict,
+        verdict_counts(report),
+        duration(report.seconds)
+    ));
+    lines
 }

@@ -1,17 +1,18 @@
 //! Shows a running run: the script's output as it is, Trackway's messages and a status line on stderr.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use trackway_engine::Context;
+use trackway_engine::notices::{Listener, Notices};
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream, TerminalStreams};
 use trackway_flows::checkpoints::BytesProgress;
-use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
-use trackway_tower::decide::DecisionRule;
+use trackway_flows::training::preflight::{PreflightEvent, PreflightReporter};
+use trackway_rules::decide::DecisionRule;
 
-use super::preflight::summary;
+use super::checks::preflight_summary;
 use crate::printer::{Printer, say, stderr_is_terminal, style};
 use crate::signals;
 use crate::units::{counted, duration, metric};
@@ -139,6 +140,15 @@ impl CountSpinner {
     }
 }
 
+/// When a wait of so many seconds is said again: after ten seconds, a minute, and every ten minutes.
+fn next_line_of_wait(seconds: u64) -> u64 {
+    match seconds {
+        0..10 => 10,
+        10..60 => 60,
+        _ => seconds + 600,
+    }
+}
+
 /// A line without anything in it is not drawn.
 fn show_status(status: &ProgressBar, is_shown: bool) {
     status.set_style(style(if is_shown { "{spinner} {msg}" } else { "" }));
@@ -156,6 +166,8 @@ pub struct Live {
     mid_line: AtomicBool,
     /// Which streams of the script are terminals.
     terminal: TerminalStreams,
+    /// From how many seconds of a wait on it is said again.
+    next_wait_seconds: AtomicU64,
 }
 
 impl Live {
@@ -175,7 +187,19 @@ impl Live {
             searching: CandidatesBar::default(),
             mid_line: AtomicBool::new(false),
             terminal: TerminalStreams::default(),
+            next_wait_seconds: AtomicU64::new(0),
         }
+    }
+
+    /// Whether a notice is worth a line now: a wait is said again at growing intervals.
+    pub(super) fn is_due(&self, notice: &Notice) -> bool {
+        let Notice::Queued(wait) = notice else { return true };
+        let seconds = wait.seconds as u64;
+        let is_due = seconds >= self.next_wait_seconds.load(Ordering::Relaxed);
+        if is_due {
+            self.next_wait_seconds.store(next_line_of_wait(seconds), Ordering::Relaxed);
+        }
+        is_due
     }
 
     /// Takes the status line away.
@@ -204,8 +228,80 @@ impl Live {
     }
 }
 
+/// Prints the notices of a request as notes.
+pub fn printed_by(printer: Printer) -> Listener {
+    Arc::new(move |notice: &Notice| {
+        if !matches!(notice, Notice::Progress(_) | Notice::Queued(_)) {
+            printer.note(sentence(notice));
+        }
+    })
+}
+
+/// Publishes what a use case reports as notices of its request; what is only for a terminal goes to it directly.
+pub struct Published<R> {
+    notices: Notices,
+    terminal: Arc<R>,
+}
+
+/// Does work whose reports are notices of the request, and shows them on a terminal while it lasts.
+pub fn published<R: PreflightReporter + Send + Sync + 'static, T>(
+    context: &Context,
+    terminal: &Arc<R>,
+    work: impl FnOnce(&Published<R>) -> T,
+) -> T {
+    let notices = context.request.notices.clone();
+    let shown = Arc::clone(terminal);
+    let before = notices.listen(Some(Arc::new(move |notice: &Notice| match notice {
+        Notice::Progress(progress) => shown.progress(progress),
+        other => shown.notice(other),
+    })));
+    let done = work(&Published { notices: notices.clone(), terminal: Arc::clone(terminal) });
+    notices.listen(before);
+    done
+}
+
+impl<R: Reporter + Send> Reporter for Published<R> {
+    fn notice(&self, notice: &Notice) {
+        self.notices.notice(notice);
+    }
+
+    fn terminal(&self) -> TerminalStreams {
+        self.terminal.terminal()
+    }
+
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        self.terminal.output(stream, bytes);
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.notices.progress(progress);
+    }
+
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
+        self.terminal.reading_data(done_bytes, total_bytes);
+    }
+
+    fn searching(&self, predicates: usize, done: u64, total: u64) {
+        self.terminal.searching(predicates, done, total);
+    }
+
+    fn uploading(&self, done_bytes: u64, total_bytes: u64) {
+        self.terminal.uploading(done_bytes, total_bytes);
+    }
+
+    fn fetching(&self, done_bytes: u64, total_bytes: u64) {
+        self.terminal.fetching(done_bytes, total_bytes);
+    }
+}
+
+impl<R: PreflightReporter + Send> PreflightReporter for Published<R> {
+    fn preflight(&self, event: &PreflightEvent<'_>) {
+        self.terminal.preflight(event);
+    }
+}
+
 /// Does what launches a script: signals end it, and it is shown while it lasts.
-pub fn supervised<T>(context: &Context, printer: Printer, work: impl FnOnce(&Live) -> T) -> T {
+pub fn supervised<T>(context: &Context, printer: Printer, work: impl FnOnce(&Published<Live>) -> T) -> T {
     supervised_in(TerminalStreams::default(), context, printer, work)
 }
 
@@ -214,11 +310,11 @@ pub fn supervised_in<T>(
     terminal: TerminalStreams,
     context: &Context,
     printer: Printer,
-    work: impl FnOnce(&Live) -> T,
+    work: impl FnOnce(&Published<Live>) -> T,
 ) -> T {
-    signals::supervise(&context.cancel);
-    let live = Live { terminal, ..Live::new(printer) };
-    let done = work(&live);
+    signals::supervise(&context.request.cancel);
+    let live = Arc::new(Live { terminal, ..Live::new(printer) });
+    let done = published(context, &live, work);
     live.finish();
     done
 }
@@ -230,7 +326,10 @@ pub fn note_launches(printer: Printer, count: usize, seconds: f64) {
 
 impl Reporter for Live {
     fn notice(&self, notice: &Notice) {
-        if is_said(notice) {
+        if let (Notice::Queued(wait), Some(status)) = (notice, &self.status) {
+            return say(status, wait.to_string());
+        }
+        if is_said(notice) || !self.is_due(notice) {
             return;
         }
         let text = sentence(notice);
@@ -312,7 +411,9 @@ pub(super) fn sentence(notice: &Notice) -> String {
             Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`); launches in {}", duration(*delay)),
             _ => format!("{why} (rule `{rule}`)"),
         },
-        Notice::Note { text } | Notice::Detected { text, .. } => text.clone(),
+        Notice::Note { text } | Notice::Warning { text } | Notice::Detected { text, .. } => text.clone(),
+        Notice::Progress(progress) => status_line(progress),
+        Notice::Queued(wait) => wait.to_string(),
     }
 }
 
@@ -331,7 +432,7 @@ impl PreflightReporter for Live {
         match event {
             PreflightEvent::Began { title } => self.status.iter().for_each(|status| say(status, *title)),
             PreflightEvent::Judged(report) => {
-                self.aside(|| summary(report).iter().for_each(|line| self.printer.note(line)));
+                self.aside(|| preflight_summary(report).iter().for_each(|line| self.printer.note(line)));
             }
             PreflightEvent::Quote(_) | PreflightEvent::Reading { .. } | PreflightEvent::Ended { .. } => {}
         }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::printer::{Printer, Shown, Tone};
+use crate::units::counted;
 
 pub(super) fn section(printer: Printer, title: &str) {
     printer.line("");
@@ -56,5 +57,13 @@ pub(super) fn more(printer: Printer, left_out: usize) {
 pub(super) fn optional(printer: Printer, name: &str, value: Option<String>) {
     if let Some(value) = value {
         fact(printer, name, value);
+    }
+}
+
+/// How many entries of a list come after those that are shown, and how they are listed.
+pub(super) fn note_more(printer: Printer, count: u64, what: &str, next: Option<impl Display>) {
+    if let Some(next) = next {
+        let more = counted(count, what);
+        printer.note(format!("{more} after these; list them with the same options and --after {next}"));
     }
 }

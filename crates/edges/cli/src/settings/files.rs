@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use trackway_api::settings::SettingsFileKind;
+use trackway_api::home::settings::SettingsFileKind;
 use trackway_engine::error::AppError;
 use trackway_formats::layout::{HomeLayout, PROJECT_FOLDER};
 use trackway_formats::settings::{SETTINGS_BYTES_MAX, SETTINGS_FILE, SettingsFile, parse};

@@ -105,6 +105,20 @@ fn a_webhook_is_set() {
     assert_eq!((failure.code, failure.message.contains("s3cret")), (2, false), "{}", failure.message);
 }
 
+/// Proves that of a queue the bound of the stronger file counts, and that of the others each file's.
+#[test]
+fn queues_of_both_files_count() {
+    let project = "[queues.gpu]\nat_most = 1\n";
+    let user = "[queues.gpu]\nat_most = 4\n[queues.night]\nat_most = 2\n";
+    let queues = resolved((None, None), &[], project, user).unwrap().queues;
+    let bound = |name: &str| {
+        let queue: QueueName = name.parse().unwrap();
+        queues[&queue].clone()
+    };
+    assert_eq!(bound("gpu"), Setting { value: 1, origin: in_file(PROJECT, 2) });
+    assert_eq!(bound("night"), Setting { value: 2, origin: in_file(USER, 4) });
+}
+
 /// Proves that a variable with a wrong value is an error that names it.
 #[test]
 fn a_wrong_variable_is_named() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use trackway_api::catalogue::{DOCUMENTS, Entry, Shape};
+use trackway_api::contract::catalogue::{DOCUMENTS, Entry, Shape};
 
 use crate::harness::Home;
 use crate::validate;

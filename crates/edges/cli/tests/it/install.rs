@@ -1,4 +1,4 @@
-//! `scripts/install.sh`, and the container recipe beside it.
+//! `scripts/package/install.sh`, and the container recipe beside it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,10 @@ impl Person {
 
     fn install(&self, arguments: &[&str]) -> Answer {
         let mut command = Command::new("sh");
-        command.arg(root().join("scripts/install.sh")).args(arguments).current_dir(self.downloads.path());
+        command
+            .arg(root().join("scripts/package/install.sh"))
+            .args(arguments)
+            .current_dir(self.downloads.path());
         command.env("HOME", self.home.path()).env("SHELL", "/bin/zsh").env_remove("XDG_CONFIG_HOME");
         answer(command.output().unwrap())
     }
@@ -145,7 +148,7 @@ fn the_binary_installs_from_an_archive() {
 /// that its home is a volume.
 #[test]
 fn the_container_recipe_names_what_exists() {
-    let recipe = std::fs::read_to_string(root().join("scripts/Containerfile")).unwrap();
+    let recipe = std::fs::read_to_string(root().join("scripts/package/Containerfile")).unwrap();
     let lines = || recipe.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let copied: Vec<&str> = lines()
         .filter_map(|line| line.strip_prefix("COPY "))

@@ -1,6 +1,5 @@
 //! What is committed of what a script writes, and when.
 
-use trackway_core::Clock as _;
 use trackway_layouts::Because;
 
 use super::*;

@@ -102,3 +102,18 @@ fn without_patterns_only_states_of_trainings_are_found() {
         "{look:?}"
     );
 }
+
+/// Proves that what is left alone is what was there at the look before the start, and that a checkpoint which came since is one of the attempt.
+#[test]
+fn only_what_was_there_at_the_look_is_left_alone() {
+    let mut world = World::new();
+    let patterns = world.patterns(&["out/*"]);
+    write(&world.work("out/step-10.safetensors"), &tensors(100, 10));
+    let (places, since_ns) = (patterns.places(), world.clock.now().as_nanos());
+    write(&world.work("out/step-20.safetensors"), &tensors(100, 20));
+    let spec = world.spec(1, AttemptId::new(world.ids.as_ref()), patterns);
+    let mut adopter = Adopter::new(spec, (&places, since_ns), world.clock.clone(), world.ids.clone());
+    let look = world.follow(&mut adopter, 9);
+    let paths: Vec<&str> = look.adopted.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(paths, ["out/step-20.safetensors"]);
+}

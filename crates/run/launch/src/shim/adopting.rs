@@ -8,13 +8,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use nix::unistd::Pid;
 use trackway_adopt::{
-    Adopted, Adopter, AdopterSpec, DECIDED_NS, Facts, Look, NotAdopted, NotOwn, Steps, processor_time,
-    yield_to_others,
+    Adopted, Adopter, AdopterSpec, DECIDED_NS, Facts, Look, NotAdopted, NotOwn, Patterns, Place, Steps,
+    processor_time, yield_to_others,
 };
 use trackway_core::boundary::contained;
 use trackway_core::{Clock, Step, Timestamp};
@@ -65,10 +65,21 @@ impl ReachedSteps {
 
 /// The thread that looks. It is stopped once every process of the attempt has ended, and leaves what looked, to look once more.
 pub(super) struct Adopting {
-    thread: SideThread<Follower>,
+    thread: SideThread,
+    follower: Held,
     main: MainProcess,
     ended: EndedProcesses,
     sight: WriterView,
+    there: There,
+}
+
+/// What looks, until the end of the attempt takes it. The thread holds it only while it looks.
+type Held = Arc<Mutex<Option<Follower>>>;
+
+/// Where checkpoints are looked for, and what was there before the script started.
+pub(super) struct There {
+    pub patterns: Patterns,
+    pub places: Vec<Place>,
 }
 
 impl Adopting {
@@ -95,9 +106,12 @@ impl Adopting {
         let processes = (Arc::clone(&main), ended.clone());
         let writers = Writers::begin(launch, patterns.region(), processes, Arc::clone(&records.clock));
         let sight = writers.sight();
+        // After the first look at the writers: what they had open then is of what is found here, or older. The folder is searched once for all that need
+        // to know what is there.
+        let (since_ns, places) = (records.clock.now().as_nanos(), patterns.places());
         let record = files.writers_json();
         let spec = AdopterSpec {
-            patterns,
+            patterns: patterns.clone(),
             checkpoint_root: launch.checkpoint_root.clone(),
             run_id: launch.run_id,
             attempt_id: launch.attempt_id,
@@ -105,27 +119,36 @@ impl Adopting {
             parent: launch.continues_from.as_ref().map(|from| from.number),
             quiet_ns: QUIET_NS,
         };
-        let adopter = Adopter::new(spec, Arc::clone(&records.clock), Arc::new(SystemIds));
+        let (clock, ids) = (Arc::clone(&records.clock), Arc::new(SystemIds));
+        let adopter = Adopter::new(spec, (&places, since_ns), clock, ids);
         let mut saves = FinishedSaves::new(records.folder.clone());
         saves.watch(adopter.folders());
+        let writer = records.writer(Origin::Telemetry);
+        let recorded = RefCell::new(RecordedSteps::new(records.folder));
+        let clock = records.clock;
+        let (own, others) = (Vec::new(), Vec::new());
+        let follower =
+            Follower { adopter, writer, steps, recorded, saves, writers, clock, record, own, others };
+        let follower: Held = Arc::new(Mutex::new(Some(follower)));
+        let held = Arc::clone(&follower);
         let work = move |stopped: &Receiver<()>| {
             yield_to_others();
-            let writer = records.writer(Origin::Telemetry);
-            let recorded = RefCell::new(RecordedSteps::new(records.folder));
-            let clock = records.clock;
-            let (own, others) = (Vec::new(), Vec::new());
-            let mut follower =
-                Follower { adopter, writer, steps, recorded, saves, writers, clock, record, own, others };
             // The last look begins again where a file made this one fail.
-            contained(|| follower.follow(stopped)).ok();
-            follower
+            contained(|| follow(&held, stopped)).ok();
         };
-        SideThread::begin("adopting", LAST_LOOK, work).map(|thread| Self { thread, main, ended, sight })
+        let there = There { patterns, places };
+        let begun = SideThread::begin("adopting", LAST_LOOK, work);
+        begun.map(|thread| Self { thread, follower, main, ended, sight, there })
     }
 
     /// What is seen of writers.
     pub fn sight(&self) -> WriterView {
         self.sight.clone()
+    }
+
+    /// Where checkpoints are looked for, and what was there before.
+    pub fn there(&self) -> &There {
+        &self.there
     }
 
     /// The script has started.
@@ -141,11 +164,43 @@ impl Adopting {
     /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
     /// does it.
     pub fn finish(self) {
-        let Some(follower) = self.thread.finish() else { return };
+        let Self { mut thread, follower, .. } = self;
+        thread.end();
+        // Only a look that has begun is waited for: where every processor is in use, what yields hardly wakes.
+        let follower = taken(&follower).or_else(|| {
+            thread.finish();
+            taken(&follower)
+        });
+        let Some(follower) = follower else { return };
         let finish = |_: &Receiver<()>| {
             contained(|| follower.finish()).ok();
         };
         SideThread::begin("adopting-last", LAST_LOOK, finish).and_then(SideThread::finish);
+    }
+}
+
+/// What is held, unless it is in use just now.
+fn taken<T>(held: &Mutex<Option<T>>) -> Option<T> {
+    match held.try_lock() {
+        Ok(mut free) => free.take(),
+        Err(TryLockError::Poisoned(free)) => free.into_inner().take(),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Looks until every process of the attempt has ended. A copy that is then being made is interrupted where this thread, which yields, would
+/// hardly run: the last look makes it without yielding.
+fn follow(held: &Held, stop: &Receiver<()>) {
+    let mut rest = LOOK_EVERY;
+    while stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
+        let started = processor_time();
+        let has_ended = || stop.try_recv() == Err(TryRecvError::Disconnected);
+        let mut free = held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(follower) = free.as_mut() else { break };
+        if follower.look(false, &|| has_ended() && processors_are_taken()).is_fenced {
+            break;
+        }
+        rest = LOOK_EVERY.max(processor_time().saturating_sub(started) * REST_PER_LOOK);
     }
 }
 
@@ -165,20 +220,6 @@ struct Follower {
 }
 
 impl Follower {
-    /// Looks until every process of the attempt has ended. A copy that is then being made is interrupted where this thread, which yields, would
-    /// hardly run: the last look makes it without yielding.
-    fn follow(&mut self, stop: &Receiver<()>) {
-        let mut rest = LOOK_EVERY;
-        while stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
-            let started = processor_time();
-            let has_ended = || stop.try_recv() == Err(TryRecvError::Disconnected);
-            if self.look(false, &|| has_ended() && processors_are_taken()).is_fenced {
-                break;
-            }
-            rest = LOOK_EVERY.max(processor_time().saturating_sub(started) * REST_PER_LOOK);
-        }
-    }
-
     /// Looks until nothing can become complete any more.
     fn finish(mut self) {
         self.writers.finish();
@@ -308,6 +349,23 @@ fn writes_to(link: &Path, files: &[(u64, u64)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that the end of an attempt takes what is free at once, waits for nothing that is in use, and takes it also where a look broke.
+    #[test]
+    fn what_is_in_use_is_not_taken() {
+        let held = Arc::new(Mutex::new(Some(1)));
+        let used = held.lock().unwrap();
+        assert_eq!(taken(&held), None);
+        drop(used);
+        let other = Arc::clone(&held);
+        let broken = std::thread::spawn(move || {
+            let _used = other.lock().unwrap();
+            panic!("a look breaks");
+        });
+        broken.join().unwrap_err();
+        assert_eq!(taken(&held), Some(1));
+        assert_eq!(taken(&held), None);
+    }
 
     /// Proves that the kernel's count of what wants a processor is found, here with this thread at least, and that it is none where it is missing.
     #[test]

@@ -27,13 +27,13 @@ use super::course::KeptCourse;
 use super::ending::{Ending, Step, Tree};
 use super::left::{Done, Work, recorded_bytes};
 use super::left_out;
-use super::metric_files::MetricFiles;
+use super::metric_files::{MetricFiles, WhatWasThere};
 use super::metrics::{OutputMetrics, PrintedCounts};
 use super::opened::Watch;
 use super::output::Output;
 use super::reading::Reading;
 use super::reserve::Reserved;
-use super::side::{Records, SideThread, WaitingThread};
+use super::side::{Records, SideThread, WaitingThread, side_by_side};
 use super::signals::{Request, next};
 use super::waking::Waking;
 use super::writers::Io;
@@ -149,12 +149,17 @@ impl<'a> Attempt<'a> {
 
     /// Starts the script, in the terminals that there are for it. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[OsString], terminal: ShimSide) {
-        // First, since it reads what is there: what is read from then on is read by the script.
-        self.adopting = Adopting::begin(&self.launch, &self.files, self.steps.clone(), self.records.clone());
+        // First, since they read what is there: what is read from then on is read by the script.
+        let (adopting, logs) = side_by_side(
+            || Adopting::begin(&self.launch, &self.files, self.steps.clone(), self.records.clone()),
+            || WhatWasThere::of(&self.launch),
+        );
+        self.adopting = adopting;
         let since = (self.shim.started_at, self.adopting.as_ref().map(Adopting::sight));
         self.metric_files =
-            MetricFiles::begin(&self.launch, since, self.printed.clone(), self.records.clone());
-        let watch = contained(|| Watch::of(&self.launch)).ok().flatten();
+            MetricFiles::begin(&self.launch, logs, since, self.printed.clone(), self.records.clone());
+        let there = self.adopting.as_ref().map(Adopting::there);
+        let watch = contained(|| Watch::of(&self.launch, there)).ok().flatten();
         let code = contained(|| CodeWatch::of(&self.launch)).ok().flatten();
         let [stdout, stderr] = &mut self.outputs;
         let outputs =
@@ -222,7 +227,9 @@ impl<'a> Attempt<'a> {
     }
 
     fn tree(&mut self) -> Tree {
-        let (apart, worked_at) = if self.main_succeeded == Some(true) { self.left() } else { (false, None) };
+        // Who has no child has no descendant either: then there is nothing to look for among the processes of the machine.
+        let looks = self.main_succeeded == Some(true) && self.any_left;
+        let (apart, worked_at) = if looks { self.left() } else { (false, None) };
         Tree {
             main_succeeded: self.main_succeeded,
             any_left: self.any_left,
@@ -378,6 +385,9 @@ impl<'a> Attempt<'a> {
 
     /// Closes the logs and writes the exit record.
     pub fn finish(mut self) -> Result<(), ShimError> {
+        // Their last looks are taken beside those of the others.
+        self.event_files.iter_mut().for_each(SideThread::end);
+        self.telemetry.iter_mut().for_each(SideThread::end);
         self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
         let printed = self.reading.take().map(Reading::finish).unwrap_or_default();
         let outputs = self.outputs.iter().zip([Printed::Stdout, Printed::Stderr]);

@@ -1,11 +1,12 @@
 //! The flight record of a script that writes none: metrics and settings that it prints, in segments with origin `stdout`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use trackway_core::Timestamp;
 use trackway_formats::metric_files::{EPOCH, Point};
 use trackway_formats::printed::{LeftOut, LeftOutKind, Printed, PrintedMetrics, PrintedReader};
@@ -149,7 +150,7 @@ impl OutputMetrics {
         reader.count_on(kept.course());
         Self {
             redactor,
-            suspicious: HashMap::new(),
+            suspicious: HashMap::default(),
             steps,
             printed,
             kept,

@@ -26,6 +26,7 @@ use trackway_core::closed_list;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentWriter};
 
+use super::adopting::There;
 use super::readers::{By, Counts, Readers};
 use super::side::{Records, WaitingThread};
 use crate::StoredLaunch;
@@ -136,17 +137,17 @@ struct Watched {
 }
 
 impl Watch {
-    /// Watches the files of each data set and of each checkpoint; to be called before the script starts. `None`: there are
+    /// Watches the files of each data set and of each checkpoint that is there; to be called before the script starts. `None`: there are
     /// none, or the kernel refuses, and nothing is known then. Files of an overlay are not those below it.
-    pub fn of(launch: &StoredLaunch) -> Option<Self> {
+    pub fn of(launch: &StoredLaunch, there: Option<&There>) -> Option<Self> {
         if launch.isolation.is_some() {
             return None;
         }
         let data = launch.data_files.iter().filter(|(_, files)| !files.is_empty());
         let data = data.map(|(name, files)| (Subject::Data { name: name.clone() }, files.clone()));
-        let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok().flatten();
-        let known = patterns.map(|patterns| (Commits::of(&launch.checkpoint_root), patterns));
-        let checkpoints = known.iter().flat_map(|(commits, patterns)| checkpoints(launch, commits, patterns));
+        let known = there.map(|there| (Commits::of(&launch.checkpoint_root), there.patterns.clone()));
+        let of_log = known.iter().zip(there);
+        let checkpoints = of_log.flat_map(|((commits, _), there)| checkpoints(launch, commits, there));
         let watched: Vec<(Subject, Vec<PathBuf>)> = data.chain(checkpoints).collect();
         if watched.is_empty() {
             return None;
@@ -416,9 +417,9 @@ fn opener_of(by: By) -> Opener {
 fn checkpoints(
     launch: &StoredLaunch,
     commits: &Commits,
-    patterns: &Patterns,
+    There { patterns, places }: &There,
 ) -> Vec<(Subject, Vec<PathBuf>)> {
-    let candidates = patterns.places().into_iter().filter_map(|place| Candidate::of(&place).ok()?);
+    let candidates = places.iter().filter_map(|place| Candidate::of(place).ok()?);
     let mut candidates: Vec<Candidate> = candidates.filter(|candidate| !is_source(&candidate.path)).collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
     let watched = candidates.into_iter().take(CHECKPOINTS_MAX).map(|candidate| {

@@ -30,7 +30,7 @@ impl Records {
 #[derive(Debug)]
 pub(super) struct SideThread<T = ()> {
     /// Closed to end the work.
-    stop: Sender<()>,
+    stop: Option<Sender<()>>,
     done: Receiver<T>,
     wait_max: Duration,
 }
@@ -50,14 +50,30 @@ impl<T: Send + 'static> SideThread<T> {
             tell.send(work(&stopped)).ok();
         };
         std::thread::Builder::new().name(name.into()).spawn(work).ok()?;
-        Some(Self { stop, done, wait_max })
+        Some(Self { stop: Some(stop), done, wait_max })
+    }
+
+    /// Lets the work end, and does not wait for that.
+    pub fn end(&mut self) {
+        self.stop = None;
     }
 
     /// Ends the work, and gives back what it left. Work that does not end in time is left behind.
-    pub fn finish(self) -> Option<T> {
-        drop(self.stop);
+    pub fn finish(mut self) -> Option<T> {
+        self.end();
         self.done.recv_timeout(self.wait_max).ok()
     }
+}
+
+/// What both find. The second one works in another thread meanwhile, where one can be had.
+pub(super) fn side_by_side<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
+    std::thread::scope(|scope| {
+        let beside = std::thread::Builder::new().name("beside".into()).spawn_scoped(scope, &second);
+        let first = first();
+        // What ended in a panic there does so here, too.
+        let second = beside.ok().and_then(|beside| beside.join().ok()).unwrap_or_else(&second);
+        (first, second)
+    })
 }
 
 /// A thread that waits for the kernel until the attempt ends.
@@ -84,5 +100,42 @@ impl WaitingThread {
     pub fn finish(self) {
         drop(self.stop);
         self.thread.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// Proves that work which may end does so before it is waited for, and leaves what it found.
+    #[test]
+    fn work_ends_before_it_is_waited_for() {
+        let (ended, seen) = channel();
+        let work = move |stopped: &Receiver<()>| {
+            stopped.recv().ok();
+            ended.send(()).ok();
+            7
+        };
+        let mut thread = SideThread::begin("test", Duration::from_secs(60), work).unwrap();
+        assert!(seen.try_recv().is_err());
+        thread.end();
+        seen.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(thread.finish(), Some(7));
+    }
+
+    /// Proves that two pieces of work are done at the same time, and that what breaks in the other thread is done again in this one.
+    #[test]
+    fn work_is_done_side_by_side() {
+        let both = Barrier::new(2);
+        let (first, second) = side_by_side(|| both.wait().is_leader(), || both.wait().is_leader());
+        assert!(first != second);
+        let here = std::thread::current().id();
+        let second = || {
+            assert_eq!(std::thread::current().id(), here, "it is another thread");
+            5
+        };
+        assert_eq!(side_by_side(|| 3, second), (3, 5));
     }
 }

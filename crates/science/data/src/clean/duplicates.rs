@@ -9,13 +9,13 @@ use std::collections::HashSet;
 
 use arrow::array::RecordBatch;
 use arrow::row::{RowConverter, SortField};
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Marks, Source};
+use trackway_tables::write::{Forms, TableFormat, fitted};
 
 use super::CleanError;
 use super::judge::Judge;
-use crate::hashed::digest;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Marks, Source};
-use crate::write::{Forms, TableFormat, fitted};
+use crate::values::hashed::digest;
 
 /// The most digests of rows in memory, 16 bytes each: at most about 300 MiB with the table that holds them.
 pub const DIGESTS_MAX: usize = 8 << 20;

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use trackway_core::checks::Severity;
+use trackway_tables::read::{Chunk, Source};
+use trackway_tables::{Column, ColumnType, DataError};
 
 use super::{CleanError, CleanPlan};
-use crate::error::DataError;
-use crate::infer::{Column, ColumnType};
-use crate::read::{Chunk, Source};
 use crate::schema::{ColumnRules, Compiled, RowRule, Schema};
 
 /// The rules of single rows.

@@ -13,17 +13,19 @@ mod protect;
 mod write;
 
 #[cfg(test)]
+mod round_trip;
+#[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::DataError;
+use trackway_tables::pass::PassObserver;
+use trackway_tables::read::{ReadNote, RejectKind, Source};
+use trackway_tables::write::WriteError;
 
-use crate::error::DataError;
-use crate::pass::PassObserver;
-use crate::read::{ReadNote, RejectKind, Source};
 use crate::schema::{RowRule, Schema, SchemaError, SqlRule};
-use crate::write::WriteError;
 pub use duplicates::DIGESTS_MAX;
 use judge::Judge;
 pub use protect::{HashKey, KEY_BYTES_MIN, KeyError, Protection};

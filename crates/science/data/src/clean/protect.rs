@@ -8,8 +8,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use trackway_core::text::hex;
-
-use crate::personal::masked;
+use trackway_tables::personal::masked;
 
 /// A shorter key can be guessed.
 pub const KEY_BYTES_MIN: usize = 16;

@@ -10,13 +10,12 @@ use arrow::array::{
 };
 use arrow::datatypes::Int8Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::write::{TableFile, TableFormat};
+use trackway_tables::{ColumnType, DataSpec, DecimalMark, ReadContext};
 
 use super::duplicates::find_within;
 use super::*;
-use crate::infer::ColumnType;
-use crate::pass::UNWATCHED;
-use crate::write::{TableFile, TableFormat};
-use crate::{DataSpec, DecimalMark, ReadContext};
 
 /// A table named `in.EXTENSION` in a folder, opened.
 fn source(folder: &Path, extension: &str, text: &str) -> Source {

@@ -8,15 +8,15 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use trackway_tables::Column;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, RejectedRow, Source};
+use trackway_tables::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 use super::duplicates::Found;
 use super::judge::{Judge, Reasons};
 use super::protect::{HashKey, Protection};
 use super::{Account, CleanError, CleanPlan, Duplicates, ReasonCount, reason_of};
-use crate::infer::Column;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, RejectedRow, Source};
-use crate::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 pub(super) fn write(
     mut source: Source,

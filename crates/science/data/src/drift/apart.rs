@@ -1,18 +1,18 @@
 //! Columns that are set apart: what names a row, says when it came about, or differs in nearly every row has other values
 //! in any other data, and none of that is drift.
 //!
-//! Identifiers are recognised as `leakage.identifiers` does it ([`crate::identifier`]), here by two profiles alone.
+//! Identifiers are recognised as `leakage.identifiers` does it ([`crate::values::identifier`]), here by two profiles alone.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
+use trackway_tables::ColumnType;
+use trackway_tables::profile::{ColumnProfile, ColumnSummary, Value};
 
 use super::KnownColumns;
-use crate::identifier::{
+use crate::values::identifier::{
     DENSE, HASH_LETTERS_MIN, IdentifierEvidence, ROWS_MIN, are_few, because, has_form, is_identifier_name,
     words_of,
 };
-use crate::infer::ColumnType;
-use crate::profile::{ColumnProfile, ColumnSummary, Value};
 
 /// Words of which one alone names an identifier, also of one that repeats.
 const SURE_WORDS: [&str; 6] = ["id", "ids", "uuid", "guid", "rowid", "identifier"];

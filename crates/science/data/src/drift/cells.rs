@@ -6,12 +6,12 @@ use trackway_core::SplitMix64;
 use trackway_statistics::{
     Table, chi_square, jensen_shannon, l_infinity, noise_floor, population_stability_index,
 };
+use trackway_tables::profile::{ColumnProfile, Value, ValueCount};
 
 use super::distance::{Distances, DriftTest, Judged};
 use super::unknown::UnknownValues;
 use super::{CRAMERS_V_MIN, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN, SMALL_SAMPLE_ROWS};
-use crate::profile::{ColumnProfile, Value, ValueCount};
-use crate::unicode_form::composed;
+use crate::values::unicode_form::composed;
 
 /// Pairs of random samples that estimate the noise, and the fraction of them that stays below it.
 pub(super) const NOISE_ROUNDS: usize = 200;

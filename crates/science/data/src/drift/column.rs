@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_statistics::{Table, chi_square};
+use trackway_tables::profile::{ColumnProfile, ValueCount, hidden};
 
 use super::apart::{ApartReason, SetApart};
 use super::cells::{self, Cells};
 use super::distance::{Distances, DriftTest, Judged};
 use super::unknown::UnknownValues;
 use super::{CATEGORY_VALUES_MAX, FALSE_DISCOVERY_RATE, MISSING_SHARE_MIN, number};
-use crate::hashed::digest;
-use crate::profile::{ColumnProfile, ValueCount, hidden};
+use crate::values::hashed::digest;
 
 /// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

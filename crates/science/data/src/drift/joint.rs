@@ -4,16 +4,16 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::{Interval, student_t_p_value};
+use trackway_tables::DataError;
+use trackway_tables::pass::PassObserver;
+use trackway_tables::read::Source;
 
 use super::{KnownColumns, SetApart};
-use crate::error::DataError;
-use crate::identifier;
 use crate::model::{
     AreaUnderCurve, BINS_MAX, Binned, Booster, BoosterSettings, Cells, FoldSettings, Frame, MISSING_CODE,
     Target, folds, out_of_fold, roc_auc,
 };
-use crate::pass::PassObserver;
-use crate::read::Source;
+use crate::values::identifier;
 
 /// The most rows of each side; of larger ones a uniform sample.
 const ROWS_MAX: usize = 20_000;

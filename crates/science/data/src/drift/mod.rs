@@ -34,10 +34,10 @@ mod unknown;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Verdict;
 use trackway_statistics::benjamini_hochberg;
+use trackway_tables::ColumnType;
+use trackway_tables::profile::{ColumnProfile, Profile};
 
 use crate::counted;
-use crate::infer::ColumnType;
-use crate::profile::{ColumnProfile, Profile};
 pub use apart::{ApartReason, SetApart};
 pub(crate) use cells::{only_spelling, plain_spelling};
 pub use column::{ColumnDrift, MissingDrift, Role};

@@ -5,11 +5,11 @@ use trackway_statistics::{
     WeightedSample, jensen_shannon, kolmogorov_smirnov_p_value, l_infinity, noise_floor,
     population_stability_index,
 };
+use trackway_tables::profile::{Moments, Quantiles};
 
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
 use super::distance::{Distances, DriftTest, Judged};
 use super::{KOLMOGOROV_SMIRNOV_MIN, LARGE_SAMPLE_ROWS, WASSERSTEIN_MIN};
-use crate::profile::{Moments, Quantiles};
 
 /// Bins with equal fractions of the reference, for the distances over cells.
 const BINS: usize = 10;

@@ -3,13 +3,12 @@ use std::fs;
 
 use proptest::prelude::*;
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::read::Source;
+use trackway_tables::{DataSpec, ReadContext};
 
 use super::*;
-use crate::DataSpec;
-use crate::ReadContext;
 use crate::model::{Cells, Frame, FrameColumn};
-use crate::pass::UNWATCHED;
-use crate::read::Source;
 
 /// The profile of a CSV text, label or not.
 fn profile(text: &str) -> Profile {
@@ -77,7 +76,7 @@ fn shifted_categories() {
     let before = column(1, 5_000, chosen(&[("a", 0.6), ("b", 0.3), ("c", 0.1)]));
     let found = drift(&before, &column(2, 5_000, chosen(&[("a", 0.4), ("b", 0.3), ("d", 0.3)])));
     assert_eq!((found.test, found.drifted), (DriftTest::JensenShannon, true));
-    let summary = |values: &[crate::profile::ValueCount]| {
+    let summary = |values: &[trackway_tables::profile::ValueCount]| {
         values.iter().map(|it| it.value.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(

@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::profile::{ColumnProfile, DISTINCT_STANDARD_ERROR, PROFILE_VERSION, Profile};
 
 use super::{FALSE_DISCOVERY_RATE, UNKNOWN_FRACTION_MIN};
-use crate::profile::{ColumnProfile, DISTINCT_STANDARD_ERROR, PROFILE_VERSION, Profile};
 
 /// So far the number of values that both sides have may be off, in its standard errors.
 const STANDARD_ERRORS: f64 = 3.0;

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_tables::ColumnType;
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::profile::{ColumnProfile, ValueCount};
 
 use super::facts::{ColumnFacts, TextKind};
 use super::zeros::{Zeros, zeros_apart};
 use super::{TableEvidence, about, answer, listed, masked, percent};
-use crate::infer::ColumnType;
-use crate::limits::EXAMPLES_MAX;
 use crate::model::CLASSES_MAX;
-use crate::profile::{ColumnProfile, ValueCount};
-use crate::unicode_form::{composed, form_shown};
+use crate::values::unicode_form::{composed, form_shown};
 
 const NAME: &str = "data.columns";
 

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
+use trackway_tables::merge::{Found, merge_option};
+use trackway_tables::pass::Pass;
+use trackway_tables::personal::PersonalCounts;
+use trackway_tables::read::{Chunk, Place, Source, Texts};
+use trackway_tables::types::{Form, form_of, trim};
 
 use super::groups::{Grouping, Labels};
 use super::placeholders::Placeholders;
 use super::repeats::{RowKinds, Thinning};
 use super::zeros::ZeroRows;
 use super::{Reading, masked};
-use crate::hashed::{AlreadyHashed, scrambled};
-use crate::infer::{Form, form_of, trim};
 use crate::leakage::DuplicateCounts;
-use crate::merge::{Found, merge_option};
-use crate::pass::Pass;
-use crate::personal::PersonalCounts;
-use crate::read::{Chunk, Place, Source, Texts};
-use crate::rows::RowHashes;
+use crate::values::hashed::{AlreadyHashed, scrambled};
+use crate::values::rows::RowHashes;
 
 /// The most values of a column whose rows are fingerprinted value by value, to find recodings of it.
 const RECODED_VALUES_MAX: usize = 256;

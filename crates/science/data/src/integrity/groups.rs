@@ -6,13 +6,13 @@ use arrow::array::{Array, ArrayRef};
 use arrow::util::display::array_value_to_string;
 use serde::{Deserialize, Serialize};
 use trackway_statistics::Interval;
+use trackway_tables::merge::merge_counts;
+use trackway_tables::profile::{MAX_KEPT_BYTES, Moments};
 
-use crate::hashed::AlreadyHashed;
-use crate::merge::merge_counts;
 use crate::model::CLASSES_MAX;
-use crate::profile::{MAX_KEPT_BYTES, Moments};
-use crate::rows::RowHashes;
-use crate::sampled::numbers;
+use crate::values::hashed::AlreadyHashed;
+use crate::values::rows::RowHashes;
+use crate::values::sampled::numbers;
 
 /// The most groups of a column, or of a combination of columns; with more it is not a grouping.
 pub const GROUPS_MAX: usize = 256;

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_tables::ColumnType;
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::profile::{ColumnProfile, ValueCount};
 
 use super::{LISTED, TableEvidence, about, answer, first_few, percent};
 use crate::drift::only_spelling;
-use crate::infer::ColumnType;
-use crate::limits::EXAMPLES_MAX;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
-use crate::profile::{ColumnProfile, ValueCount};
-use crate::unicode_form::form_shown;
+use crate::values::unicode_form::form_shown;
 
 const NAME: &str = "data.label";
 

@@ -38,14 +38,14 @@ mod wide;
 mod zeros;
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_tables::DataError;
+use trackway_tables::pass::{PassObserver, scan};
+use trackway_tables::profile::wide::is_wide;
+use trackway_tables::profile::{ColumnProfile, Profile, Profiler};
+use trackway_tables::read::{Coverage, Fault, Place, Source};
 
-use crate::error::DataError;
-use crate::identifier;
 use crate::leakage::DuplicateCounts;
-use crate::pass::{PassObserver, scan};
-use crate::profile::wide::is_wide;
-use crate::profile::{ColumnProfile, Profile, Profiler};
-use crate::read::{Coverage, Fault, Place, Source};
+use crate::values::identifier;
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
 use facts::TableFacts;
@@ -96,7 +96,7 @@ pub struct TableRoles {
 #[derive(Debug, Clone, Copy)]
 struct Reading<'r> {
     roles: &'r TableRoles,
-    /// Columns that name rows, which do not count when rows are compared: see [`crate::identifier`].
+    /// Columns that name rows, which do not count when rows are compared: see [`crate::values::identifier`].
     identifiers: &'r [String],
 }
 
@@ -221,7 +221,7 @@ fn first_few<T>(all: &[T], name: impl Fn(&T) -> String) -> String {
 
 /// A text that is shown, without what is personal in it.
 fn masked(text: &str) -> String {
-    crate::personal::masked(text).into_owned()
+    trackway_tables::personal::masked(text).into_owned()
 }
 
 fn about(kind: &str, severity: Severity, column: &str, message: String, action: &str) -> Finding {

@@ -8,17 +8,17 @@ use arrow::datatypes::{DataType, Float64Type};
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use trackway_statistics::wilson;
+use trackway_tables::DataError;
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Source};
 
 use super::confident::{LabelErrors, Surest, label_errors};
 use super::percent;
-use crate::error::DataError;
-use crate::limits::EXAMPLES_MAX;
 use crate::model::{
     Binned, BoosterSettings, FRAME_CELLS_MAX, FoldSettings, Frame, MISSING_CODE, Predictions, Target, folds,
     log_loss, out_of_fold,
 };
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
 
 const NAME: &str = "data.label_noise";
 

@@ -5,12 +5,12 @@
 //! table describes persons.
 
 use trackway_core::Timestamp;
+use trackway_tables::ColumnType;
+use trackway_tables::personal::{PersonalFinding, PersonalKind};
+use trackway_tables::profile::ColumnProfile;
 
 use super::TableEvidence;
-use crate::identifier::words_of;
-use crate::infer::ColumnType;
-use crate::personal::{PersonalFinding, PersonalKind};
-use crate::profile::ColumnProfile;
+use crate::values::identifier::words_of;
 
 /// Words that say by themselves that a column holds names of persons.
 const NAMES: [&str; 34] = [

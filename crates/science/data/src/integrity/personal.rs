@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{SignOff, Timestamp};
+use trackway_tables::personal::{PersonalFinding, PersonalKind};
 
 use super::people::of_people;
 use super::{TableEvidence, about, answer, percent};
-use crate::personal::{PersonalFinding, PersonalKind};
 
 const NAME: &str = "data.personal";
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::merge::merge_option;
+use trackway_tables::read::Place;
 
-use crate::hashed::AlreadyHashed;
-use crate::limits::EXAMPLES_MAX;
-use crate::merge::merge_option;
-use crate::read::Place;
+use crate::values::hashed::AlreadyHashed;
 
 /// The most different rows kept; with more, a random 2⁻ⁿ of all fingerprints represents the rest.
 pub const REPEATED_KEYS_MAX: usize = 1 << 18;

@@ -2,10 +2,10 @@
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::profile::ColumnProfile;
 
 use super::{TableEvidence, answer, percent};
-use crate::identifier;
-use crate::profile::ColumnProfile;
+use crate::values::identifier;
 
 const NAME: &str = "data.rows";
 
@@ -72,7 +72,7 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
         identifier::without(&repeats.without)
     );
     let files = &evidence.files;
-    let example = |(row, first): &(crate::read::Place, crate::read::Place)| {
+    let example = |(row, first): &(trackway_tables::read::Place, trackway_tables::read::Place)| {
         let first_file = files.get(first.file).map_or("?", String::as_str);
         evidence.example(*row, Some(format!("= {first_file} {}", first.row)))
     };

@@ -6,11 +6,10 @@ use std::fs;
 
 use trackway_core::checks::{CheckResult, Severity, Verdict};
 use trackway_core::{Rng, SignOff, SplitMix64, Timestamp};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataFormat, DataSpec, ReadContext};
 
 use super::*;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
-use crate::{DataFormat, DataSpec};
 
 pub(super) const ROWS: usize = 1_000;
 

@@ -4,12 +4,11 @@ use std::fs;
 
 use trackway_core::checks::{Severity, Verdict};
 use trackway_core::{Rng, SplitMix64, Timestamp};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataFormat, DataSpec, ReadContext};
 
 use super::tests::{Column, ROWS, column, csv, evidence, labelled, noise, normal, pick, source};
 use super::*;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
-use crate::{DataFormat, DataSpec};
 
 /// Proves that repeated rows are found although each has another number, and said so; that a measurement which never
 /// repeats counts, unless it is ignored; and that rows of little else are not called equal.

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+use trackway_tables::merge::Found;
+use trackway_tables::profile::ColumnProfile;
+use trackway_tables::read::{Place, RejectKind};
+use trackway_tables::{ColumnType, DataError};
 
 use super::facts::ColumnFacts;
 use super::{TableEvidence, about, answer, first_few, masked, percent};
-use crate::error::DataError;
-use crate::infer::ColumnType;
-use crate::merge::Found;
-use crate::profile::ColumnProfile;
-use crate::read::{Place, RejectKind};
 
 const NAME: &str = "data.values";
 
@@ -53,7 +52,7 @@ pub fn unreadable(error: &DataError) -> Option<CheckResult> {
 fn rejected(evidence: &TableEvidence) -> Vec<Finding> {
     let coverage = &evidence.coverage;
     let rows = coverage.rows_read + coverage.rows_rejected;
-    let finding = |rejects: &crate::read::Rejects| {
+    let finding = |rejects: &trackway_tables::read::Rejects| {
         let what = match rejects.kind {
             RejectKind::Ragged => "have another number of fields than columns",
             RejectKind::OpenQuote => "have an unclosed quote",
@@ -147,8 +146,9 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     let largest = unknown.iter().map(|it| it.count).max().unwrap_or(0) as f64;
     let limit = expected + DEVIATIONS * (expected.max(1.0)).sqrt();
     let is_rare = rows as f64 <= limit && largest <= limit;
-    let name =
-        |it: &crate::profile::ValueCount| format!("`{}` ({})", masked(&it.value.to_string()), it.count);
+    let name = |it: &trackway_tables::profile::ValueCount| {
+        format!("`{}` ({})", masked(&it.value.to_string()), it.count)
+    };
     let because = match is_rare {
         true => format!("; about {expected:.0} are expected in new data"),
         false => String::new(),

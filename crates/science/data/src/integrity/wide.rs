@@ -3,18 +3,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use trackway_tables::DataError;
+use trackway_tables::merge::Found;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::profile::Sampling;
+use trackway_tables::profile::wide::{Beside, scan_beside, scan_in_groups};
+use trackway_tables::read::{Chunk, Place, Source};
+
 use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks};
 use super::groups::Grouping;
 use super::repeats::{RowCounts, RowKinds, Thinning};
 use super::{Read, Reading};
-use crate::error::DataError;
-use crate::hashed::scrambled;
-use crate::merge::Found;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::profile::Sampling;
-use crate::profile::wide::{Beside, scan_beside, scan_in_groups};
-use crate::read::{Chunk, Place, Source};
-use crate::rows::RowHashes;
+use crate::values::hashed::scrambled;
+use crate::values::rows::RowHashes;
 
 /// The most rows of which a fingerprint is kept. Of longer tables, and of text files, whose rows are not counted
 /// beforehand, all columns are read at the same time.

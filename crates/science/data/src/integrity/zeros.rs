@@ -9,9 +9,9 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::profile::{ColumnProfile, Value};
 
-use crate::hashed::scrambled;
-use crate::profile::{ColumnProfile, Value};
+use crate::values::hashed::scrambled;
 
 /// Rows of a column that are 0, of which the lowest marks are kept: a random part, the same for all columns.
 const MARKS_MAX: usize = 64;

@@ -11,14 +11,14 @@ use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::take;
 use arrow::datatypes::{Field, Schema};
 use serde::{Deserialize, Serialize};
+use trackway_tables::ColumnType;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, ReadNote, Source};
+use trackway_tables::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 
 use super::keys::{Keys, Times};
 use super::right::{Right, Written};
 use super::{JoinError, content, kinds, settled};
-use crate::infer::ColumnType;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, ReadNote, Source};
-use crate::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 
 /// Behind the name of a right column whose name a left column has.
 pub const RIGHT_SUFFIX: &str = "_right";

@@ -5,11 +5,11 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
+use trackway_tables::ColumnType;
+use trackway_tables::read::Source;
 
 use super::JoinError;
-use crate::hashed::digest;
-use crate::infer::ColumnType;
-use crate::read::Source;
+use crate::values::hashed::digest;
 
 /// The key columns of one side: their places, and the type that they have on both.
 pub(super) struct Keys {

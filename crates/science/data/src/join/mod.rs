@@ -3,6 +3,11 @@
 //!
 //! The right side is held in memory, up to [`RIGHT_BYTES_MAX`]; the left side is streamed.
 
+use trackway_tables::pass::{PassObserver, scan};
+use trackway_tables::read::{Source, agree};
+use trackway_tables::write::WriteError;
+use trackway_tables::{ColumnType, DataError};
+
 pub mod as_of;
 mod keys;
 mod right;
@@ -10,12 +15,6 @@ pub mod skew;
 
 #[cfg(test)]
 mod tests;
-
-use crate::error::DataError;
-use crate::infer::ColumnType;
-use crate::pass::{PassObserver, scan};
-use crate::read::{Source, agree};
-use crate::write::WriteError;
 
 /// The most bytes of the side that is held in memory, decoded.
 pub const RIGHT_BYTES_MAX: usize = 1 << 30;

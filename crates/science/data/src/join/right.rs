@@ -6,12 +6,12 @@ use arrow::array::{ArrayRef, NullArray, RecordBatch, new_empty_array};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Coverage, Source};
+use trackway_tables::write::{Forms, fitted, schema_of};
+use trackway_tables::{Column, ColumnType};
 
 use super::{JoinError, RIGHT_BYTES_MAX, content, kinds};
-use crate::infer::{Column, ColumnType};
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, Source};
-use crate::write::{Forms, fitted, schema_of};
 
 /// All rows of a source.
 pub(super) struct Right {

@@ -8,14 +8,14 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
+use trackway_tables::ColumnType;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, ReadNote, Source};
+use trackway_tables::write::{fitted, schema_of};
 
 use super::keys::{Keys, Number, as_type, common_type};
 use super::right::Right;
 use super::{JoinError, content, kinds, settled};
-use crate::infer::ColumnType;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, ReadNote, Source};
-use crate::write::{fitted, schema_of};
 
 /// How to compare.
 #[derive(Debug, Clone)]

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataSpec, ReadContext};
+
 use super::as_of::{AsOfPlan, AsOfReport, Tolerance, as_of};
 use super::skew::{SkewPlan, SkewReport, skew};
 use super::*;
-use crate::pass::UNWATCHED;
-use crate::{DataSpec, ReadContext};
 
 fn source(folder: &Path, name: &str, text: &str) -> Source {
     fs::write(folder.join(name), text).unwrap();
@@ -171,8 +172,7 @@ fn keys_are_never_equal_by_rounding() {
 fn decimals_keep_their_type_through_a_join() {
     use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array, RecordBatch};
     use arrow::datatypes::{DataType, Decimal128Type};
-
-    use crate::write::{TableFile, TableFormat};
+    use trackway_tables::write::{TableFile, TableFormat};
 
     let folder = tempfile::tempdir().unwrap();
     let decimal = |digits: Vec<i128>| -> ArrayRef {

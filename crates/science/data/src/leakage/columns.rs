@@ -1,11 +1,11 @@
 //! Which columns of the two sides are compared, and how their rows are read.
 
-use crate::error::DataError;
-use crate::identifier;
-use crate::infer::ColumnType;
-use crate::read::{Chunk, Source};
-use crate::rows::RowHashes;
-use crate::sampled::{ExactNumber, exact_numbers, keys};
+use trackway_tables::read::{Chunk, Source};
+use trackway_tables::{ColumnType, DataError};
+
+use crate::values::identifier;
+use crate::values::rows::RowHashes;
+use crate::values::sampled::{ExactNumber, exact_numbers, keys};
 
 /// What columns mean. Each is optional and switches on what needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct Columns {
     pub(super) not_compared: Vec<String>,
     /// Features that do not count when rows are compared.
     pub(super) ignored: Vec<String>,
-    /// Features that are identifiers: see [`crate::identifier`].
+    /// Features that are identifiers: see [`crate::values::identifier`].
     pub(super) identifiers: Vec<String>,
 }
 

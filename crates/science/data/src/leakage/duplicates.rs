@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hashed::{AlreadyHashed, Keys};
+use crate::values::hashed::{AlreadyHashed, Keys};
 
 /// The most fingerprints kept; with more, a random part of all fingerprints represents the rest.
 pub const DUPLICATE_KEYS_MAX: usize = 1 << 18;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 
-use crate::hashed::AlreadyHashed;
-use crate::sampled::{Values, each_bits};
+use crate::values::hashed::AlreadyHashed;
+use crate::values::sampled::{Values, each_bits};
 
 /// Up to so many times the expected fraction is expected.
 const EXPECTED_FACTOR: f64 = 2.0;
@@ -101,9 +101,9 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Int64Array};
+    use trackway_tables::ColumnType;
 
     use super::*;
-    use crate::infer::ColumnType;
 
     fn column(values: impl Iterator<Item = i64>) -> Values {
         let mut column = Values::new(ColumnType::Int);

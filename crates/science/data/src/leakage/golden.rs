@@ -10,7 +10,7 @@ use crate::model::{
     Binned, BoosterSettings, Cells, FoldSettings, Frame, FrameColumn, MISSING_CODE, Predictions, folds,
     out_of_fold,
 };
-use crate::sampled::{Content, Values, each_bits};
+use crate::values::sampled::{Content, Values, each_bits};
 
 /// A feature is golden when it reaches this part of what all features reach (skore's SKD011 takes the same).
 const PART_OF_ALL: f64 = 0.9;

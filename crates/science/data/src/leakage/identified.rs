@@ -5,10 +5,10 @@ use std::fs;
 
 use trackway_core::checks::{CheckResult, Severity, Verdict};
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataSpec, ReadContext};
 
 use super::*;
-use crate::pass::UNWATCHED;
-use crate::{DataSpec, ReadContext};
 
 /// Makes one cell that is different in each row: from the row's number over both sides.
 type Unique = fn(u64, &mut SplitMix64) -> String;

@@ -1,17 +1,19 @@
 //! Identifiers: columns that name a row instead of describing it.
 //!
 //! A column of whole numbers or texts is one when all values of the sample are different *and* its name, the form of
-//! its values or their order shows it: see [`crate::identifier`].
+//! its values or their order shows it: see [`crate::values::identifier`].
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_tables::ColumnType;
 
 use super::columns::Columns;
 use super::sample::Sample;
 use super::target::TargetPower;
-pub use crate::identifier::IdentifierEvidence;
-use crate::identifier::{ROWS_MIN, because, evidence, filled, is_identifier_name, is_unique, is_varied};
-use crate::infer::ColumnType;
+pub use crate::values::identifier::IdentifierEvidence;
+use crate::values::identifier::{
+    ROWS_MIN, because, evidence, filled, is_identifier_name, is_unique, is_varied,
+};
 
 /// An identifier that predicts the label so well carries it.
 const POWER_WARNS: f64 = 0.1;

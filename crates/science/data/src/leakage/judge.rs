@@ -1,6 +1,7 @@
 //! What an overlap means for a run.
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_tables::read::Source;
 
 use super::columns::Roles;
 use super::duplicates::Duplicates;
@@ -10,9 +11,8 @@ use super::{
     ALL_ROWS, CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, NO_ROWS, ROWS, SAME_FILE, TARGET, TIME,
     preprocessing,
 };
-use crate::identifier;
-use crate::read::Source;
-use crate::shared::{Explanation, Shared};
+use crate::leakage::shared::{Explanation, Shared};
+use crate::values::identifier;
 
 /// From this fraction of a side's rows on, conflicting labels are more than the usual noise.
 const CONFLICTING_SHARE_WARNS: f64 = 0.05;

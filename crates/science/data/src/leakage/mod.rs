@@ -18,11 +18,13 @@ mod planted;
 mod power;
 mod preprocessing;
 mod sample;
+pub(crate) mod shared;
 mod target;
 
-use crate::error::DataError;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{self, Chunk, Source, agree};
+use trackway_tables::DataError;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{self, Chunk, Source, agree};
+
 use columns::Columns;
 pub use columns::Roles;
 pub(crate) use duplicates::DuplicateCounts;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::merge::merge_option;
+use trackway_tables::pass::Pass;
+use trackway_tables::read::{Chunk, Coverage, Place};
 
 use super::columns::{Columns, Places, RowKeys};
 use super::duplicates::{DuplicateCounts, Duplicates, keys_of};
-use crate::hashed::{AlreadyHashed, Keys};
-use crate::identifier::are_few;
-use crate::limits::EXAMPLES_MAX;
-use crate::merge::merge_option;
-use crate::pass::Pass;
-use crate::read::{Chunk, Coverage, Place};
-use crate::sampled::{ExactNumber, keys};
+use crate::values::hashed::{AlreadyHashed, Keys};
+use crate::values::identifier::are_few;
+use crate::values::sampled::{ExactNumber, keys};
 
 /// What both sides have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,11 +8,10 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use parquet::arrow::ArrowWriter;
 use trackway_core::checks::{CheckResult, Severity, Verdict};
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::{DataSpec, ReadContext};
 
 use super::*;
-use crate::DataSpec;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
 
 /// A table in the making: named columns.
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use trackway_core::{Rng, SplitMix64};
 
-use crate::sampled::{Content, Values, each_bits};
+use crate::values::sampled::{Content, Values, each_bits};
 
 /// Labels of at most so many different numbers are classes.
 const CLASS_NUMBERS_MAX: usize = 20;

@@ -8,14 +8,14 @@
 use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_tables::ColumnType;
+use trackway_tables::merge::merge_option;
+use trackway_tables::pass::Pass;
+use trackway_tables::profile::Moments;
+use trackway_tables::read::{Chunk, Source};
 
 use super::columns::Places;
-use crate::infer::ColumnType;
-use crate::merge::merge_option;
-use crate::pass::Pass;
-use crate::profile::Moments;
-use crate::read::{Chunk, Source};
-use crate::sampled::numbers;
+use crate::values::sampled::numbers;
 
 /// The whole is exact when it is so much nearer than expected.
 const TIMES_NEARER: f64 = 100.0;

@@ -5,14 +5,14 @@
 
 use arrow::array::UInt32Array;
 use arrow::compute::take;
+use trackway_tables::merge::merge_option;
+use trackway_tables::pass::Pass;
+use trackway_tables::read::{Chunk, Place, Source};
 
 use super::columns::Places;
-use crate::hashed::scrambled;
-use crate::merge::merge_option;
-use crate::pass::Pass;
-use crate::read::{Chunk, Place, Source};
-use crate::rows::RowHashes;
-use crate::sampled::{Values, retain};
+use crate::values::hashed::scrambled;
+use crate::values::rows::RowHashes;
+use crate::values::sampled::{Values, retain};
 
 /// The most rows of the training side that are kept.
 pub(super) const TRAIN_ROWS_MAX: usize = 1 << 16;

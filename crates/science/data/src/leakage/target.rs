@@ -9,7 +9,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 use super::golden::{self, GoldenFeature};
 use super::power::{Binning, Label, LabelCode, Target, power_elsewhere};
 use super::sample::{Sample, spread};
-use crate::sampled::{Content, Values, each_bits};
+use crate::values::sampled::{Content, Values, each_bits};
 
 /// From this power on, a feature predicts the label better than plausible.
 const POWER_WARNS: f64 = 0.8;

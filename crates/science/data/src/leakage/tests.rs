@@ -5,14 +5,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::read::Source;
+use trackway_tables::{DataError, DataSpec, ReadContext};
 
 use super::duplicates::DuplicateCounts;
 use super::overlap::{Lookup, Met, TestRows};
 use super::*;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
-use crate::read::Source;
-use crate::{DataError, DataSpec};
 
 fn folder(train: &str, test: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -107,7 +106,7 @@ fn columns_that_differ() {
 /// Proves that thinned counts of duplicates stay near the true ones, and that merged counts are those of the whole.
 #[test]
 fn duplicates_of_large_tables() {
-    let key = |index: u64| crate::rows::tests_mix(index);
+    let key = |index: u64| crate::values::rows::tests_mix(index);
     let fingerprints: Vec<u64> =
         (0..1_200_000u64).map(|row| key(if row < 600_000 { row / 2 } else { row })).collect();
     let mut whole = DuplicateCounts::default();

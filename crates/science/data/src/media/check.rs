@@ -5,16 +5,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::pass::PassObserver;
+use trackway_tables::read::Source;
+use trackway_tables::{DataError, DataSpec, ReadContext};
 
 use super::labels::{self, LabelAccount};
 use super::pairs::{Pairs, pairs};
 use super::{Content, ImageFacts, MediaCount, MediaFile, find_image_overlap, look_at};
-use crate::DataSpec;
-use crate::error::DataError;
-use crate::limits::EXAMPLES_MAX;
-use crate::pass::PassObserver;
-use crate::read::Source;
-use crate::read_context::ReadContext;
 
 /// From this fraction on, one size or mode is the rule, and others are odd.
 const RULE_SHARE: f64 = 0.95;
@@ -418,7 +416,7 @@ fn labelled(
             Err(why) => return Ok(CheckResult::not_run(NAME, why)),
         };
     let mut findings = Vec::new();
-    let example = |(place, name): &(crate::read::Place, String)| Example {
+    let example = |(place, name): &(trackway_tables::read::Place, String)| Example {
         file: Some(source.files()[place.file].path.clone()),
         row: Some(place.row),
         value: Some(name.clone()),

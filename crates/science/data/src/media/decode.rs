@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use trackway_tables::ReadContext;
+
 use super::reading::{Format, read_within};
 use super::{Content, images};
-use crate::read_context::ReadContext;
 
 /// What a file's name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::path::Path;
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 use trackway_core::boundary::contained;
+use trackway_tables::ReadContext;
 
 use super::reading::{Format, Refusal, read_within, too_large};
 use super::stored::{channels, decoded_mode, stored_mode};
 use super::{Content, ImageFacts, Look};
-use crate::read_context::ReadContext;
 
 /// More different pixel values than this are no mask's.
 const VALUES_MAX: usize = 256;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use trackway_tables::ReadContext;
+
 use super::Content;
 use super::reading::{Format, Refusal};
-use crate::read_context::ReadContext;
 
 /// An image is not checked, and says why.
 pub(super) fn read(

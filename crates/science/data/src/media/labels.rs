@@ -5,13 +5,13 @@ use std::path::Path;
 
 use arrow::array::Array as _;
 use arrow::datatypes::DataType;
+use trackway_tables::DataError;
+use trackway_tables::merge::Found;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Coverage, Place, Source, Texts};
 
 use super::{MediaFile, is_image_name};
-use crate::error::DataError;
-use crate::merge::Found;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, Place, Source, Texts};
-use crate::sampled::numbers;
+use crate::values::sampled::numbers;
 
 /// How a table of labels matches files.
 #[derive(Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! [`look_at`] reads every file of a folder once, on all cores, one file a core at a time. What it keeps of a file is
 //! some bytes, so that memory does not grow with the size of the files. Those that are decoded at the same time take at
-//! most [`Limits::media_bytes_max`](crate::limits::Limits) together; one that alone needs more is reported as not checked.
+//! most [`Limits::media_bytes_max`](trackway_tables::limits::Limits) together; one that alone needs more is reported as not checked.
 
 mod check;
 mod decode;
@@ -29,11 +29,10 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
+use trackway_tables::files::select;
+use trackway_tables::pass::PassObserver;
+use trackway_tables::{DataError, ReadContext};
 
-use crate::error::DataError;
-use crate::pass::PassObserver;
-use crate::read_context::ReadContext;
-use crate::select::select;
 pub use check::{MediaChecks, MediaRequest, check};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};
 

@@ -8,10 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_tables::limits::EXAMPLES_MAX;
 
 use super::{Content, ImageFacts, Look, MediaFile};
-use crate::limits::EXAMPLES_MAX;
-use crate::shared::{Explanation, Shared};
+use crate::leakage::shared::{Explanation, Shared};
 
 /// Bits of the hashes that may differ.
 const BITS_MAX: u32 = 13;

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use trackway_tables::ReadContext;
+use trackway_tables::limits::MEDIA_VARIABLE;
+
 use super::Content;
-use crate::limits::MEDIA_VARIABLE;
-use crate::read_context::ReadContext;
 
 /// The formats that are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage};
 use tempfile::TempDir;
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::ReadContext;
+use trackway_tables::pass::UNWATCHED;
 
 use super::probe::{Coordinate, Grid, judge};
 use super::*;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
 
 /// A picture with large shapes, another one for each seed.
 fn picture(seed: u64, width: u32, height: u32) -> RgbImage {

@@ -4,7 +4,7 @@ use super::bins::Binned;
 use super::loss::Loss;
 use super::target::Target;
 use super::tree::{Grower, Tree};
-use crate::hashed::scrambled;
+use crate::values::hashed::scrambled;
 
 /// How a booster learns.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,9 +8,9 @@ use super::bins::Binned;
 use super::booster::{Booster, BoosterSettings, Predictions};
 use super::frame::MISSING_CODE;
 use super::target::Target;
-use crate::hashed::AlreadyHashed;
-use crate::hashed::scrambled;
 use crate::split::{GroupClasses, Part, SplitError, stratified_group_folds};
+use crate::values::hashed::AlreadyHashed;
+use crate::values::hashed::scrambled;
 
 /// How rows are parted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

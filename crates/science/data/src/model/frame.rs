@@ -8,14 +8,13 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
 use arrow::util::display::array_value_to_string;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Coverage, Place, Source, Texts};
+use trackway_tables::{Column, ColumnType, DataError};
 
-use crate::error::DataError;
-use crate::hashed::scrambled;
-use crate::infer::{Column, ColumnType};
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, Place, Source, Texts};
-use crate::rows::RowHashes;
-use crate::sampled::{ExactNumber, exact_numbers};
+use crate::values::hashed::scrambled;
+use crate::values::rows::RowHashes;
+use crate::values::sampled::{ExactNumber, exact_numbers};
 
 /// The most cells of a frame (8 bytes each for numbers, 4 for strings): wide tables give fewer rows.
 pub const FRAME_CELLS_MAX: usize = 32 << 20;

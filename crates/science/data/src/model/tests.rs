@@ -4,13 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 
 use trackway_core::{Rng, SplitMix64};
+use trackway_tables::pass::{PassObserver, UNWATCHED};
+use trackway_tables::read::Source;
+use trackway_tables::{ColumnType, DataError, DataSpec, ReadContext};
 
 use super::*;
-use crate::ReadContext;
-use crate::infer::ColumnType;
-use crate::pass::{PassObserver, UNWATCHED};
-use crate::read::Source;
-use crate::{DataError, DataSpec};
 
 fn numbers(name: &str, values: Vec<f64>) -> FrameColumn {
     FrameColumn { name: name.into(), kind: ColumnType::Float, cells: Cells::Numbers(values) }

@@ -4,9 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use crate::infer::ColumnType;
-use crate::times::parse_timestamp;
+use trackway_tables::ColumnType;
+use trackway_tables::types::parse_timestamp;
 
 /// A number, or a time as ISO 8601.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

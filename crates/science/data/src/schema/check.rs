@@ -6,17 +6,16 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::util::display::array_value_to_string;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{Example, Finding, Severity};
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, ReadNote, Source};
+use trackway_tables::{Column, ColumnType, DataError};
 
 use super::bounds::Exact;
 use super::column::{Broken, Compiled, each_number};
 use super::keys::{fingerprints, referenced};
 use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
-use crate::error::DataError;
-use crate::hashed::Keys;
-use crate::infer::{Column, ColumnType};
-use crate::limits::EXAMPLES_MAX;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, ReadNote, Source};
+use crate::values::hashed::Keys;
 
 /// The most rows whose fingerprints are kept at once for a column that must be unique (8 bytes each); of larger tables
 /// a part of the fingerprints at a time, in further readings.
@@ -175,7 +174,7 @@ fn add_unruled<'s>(source: &Source, schema: &Schema, columns: &mut Vec<Planned<'
 }
 
 /// Places where something was found, with what is there.
-type Found = crate::merge::Found<(Place, String)>;
+type Found = trackway_tables::merge::Found<(Place, String)>;
 
 /// One column as it is read.
 #[derive(Default)]

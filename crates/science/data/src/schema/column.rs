@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use regex::Regex;
+use trackway_tables::ColumnType;
+use trackway_tables::read::Texts;
 
 use super::bounds::Exact;
 use super::{Allowed, ColumnRules, SchemaError};
-use crate::infer::ColumnType;
-use crate::read::Texts;
 
 /// What a cell may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

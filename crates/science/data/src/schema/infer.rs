@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use trackway_tables::ColumnType;
+use trackway_tables::personal::masked_cell;
+use trackway_tables::profile::{ColumnProfile, ColumnSummary, Profile, Value};
+
 use super::SCHEMA_VERSION;
-use crate::infer::ColumnType;
-use crate::personal::masked_cell;
-use crate::profile::{ColumnProfile, ColumnSummary, Profile, Value};
 
 /// A text with at most so many different values is a category.
 const CATEGORY_VALUES_MAX: u64 = 50;

@@ -1,12 +1,12 @@
 //! Columns whose values must be unique, or occur elsewhere: both are questions about sets of fingerprints.
 
 use arrow::array::{Array, ArrayRef};
+use trackway_tables::DataError;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Source};
 
-use crate::error::DataError;
-use crate::hashed::Keys;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
-use crate::rows::RowHashes;
+use crate::values::hashed::Keys;
+use crate::values::rows::RowHashes;
 
 /// Fingerprints of one column's values; none for a missing one.
 pub(super) fn fingerprints(column: &ArrayRef) -> impl Iterator<Item = (usize, u64)> {

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Severity;
+use trackway_tables::ColumnType;
 
-use crate::infer::ColumnType;
 pub use bounds::Bound;
 pub use check::{Checked, RowRule, RuleCompiler, Surroundings, check};
 pub(crate) use column::Compiled;

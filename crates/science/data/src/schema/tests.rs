@@ -6,14 +6,13 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
 use tempfile::TempDir;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::profile::Profile;
+use trackway_tables::read::Source;
+use trackway_tables::write::{TableFile, TableFormat};
+use trackway_tables::{DataSpec, ReadContext};
 
 use super::*;
-use crate::DataSpec;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
-use crate::profile::Profile;
-use crate::read::Source;
-use crate::write::{TableFile, TableFormat};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

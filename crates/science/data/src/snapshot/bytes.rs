@@ -11,16 +11,16 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 use trackway_files::{FolderLock, OwnedFolder, TempFile, TempFolder, clone_file};
+use trackway_tables::ReadContext;
+use trackway_tables::files::url_of;
+use trackway_tables::pass::PassObserver;
+use trackway_tables::read::{ByteSource, open, read_full};
 
 use super::store::{
     BytesProblem, SnapshotError, SnapshotId, SnapshotStore, disk, entries, sync_folder, write_synced,
 };
 use super::{SNAPSHOT_VERSION, Snapshot, SnapshotFile};
 use crate::manifest::DataManifest;
-use crate::pass::PassObserver;
-use crate::read::{ByteSource, open, read_full};
-use crate::read_context::ReadContext;
-use crate::remote::url_of;
 
 /// In the folder of a snapshot whose bytes are kept.
 const MARK: &str = "bytes.json";

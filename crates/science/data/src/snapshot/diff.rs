@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use trackway_tables::{Column, ColumnType};
 
 use super::{Snapshot, SnapshotFile};
-use crate::infer::{Column, ColumnType};
 
 /// What is different in the second of two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use trackway_files::TempFile;
+use trackway_tables::profile::Profile;
 
+use super::masking::Mask;
 use crate::manifest::DataFile;
-use crate::masking::Mask;
-use crate::profile::Profile;
 
 /// Keeps the profiles of files by their content and by how they were read. All that it gives and keeps are masked, so that they can be
 /// merged.
@@ -30,7 +30,7 @@ impl ProfileKeeper<'_> {
             return None;
         }
         let is_masked = profile.masked_with.is_some();
-        let profile = profile.masked(self.mask);
+        let profile = self.mask.masked(profile);
         if !is_masked {
             self.put(file, read_as, &profile);
         }

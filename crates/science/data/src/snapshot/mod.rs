@@ -22,6 +22,7 @@
 mod bytes;
 mod diff;
 mod keeper;
+mod masking;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -29,13 +30,14 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use trackway_core::with_fields_of;
 use trackway_formats::runfile::DataFormat;
+use trackway_tables::Column;
+use trackway_tables::read::Rejects;
 
-use crate::infer::Column;
 use crate::manifest::{DataManifest, FileIdentity, content_sha256};
-use crate::read::Rejects;
 pub use bytes::{BytesFault, Collected, KeptBytes, RestoredBytes, VerifiedBytes};
 pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
 pub use keeper::ProfileKeeper;
+pub use masking::{KEY_BYTES, Mask};
 pub use store::{
     BytesProblem, NameEntry, NamedSnapshot, RUN_PROFILE_BYTES_MAX, SHORT_ID_LENGTH, SnapshotError,
     SnapshotId, SnapshotStore,

@@ -10,10 +10,10 @@ use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
 use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::layout::DataLayout;
 use trackway_redact::Redactor;
+use trackway_tables::profile::Profile;
 
 use super::Snapshot;
-use crate::masking::{KEY_BYTES, Mask};
-use crate::profile::Profile;
+use super::masking::{KEY_BYTES, Mask};
 
 /// So many digits of an id are shown, and that many distinguish two snapshots of one project.
 pub const SHORT_ID_LENGTH: usize = 12;
@@ -156,7 +156,7 @@ impl SnapshotStore {
     /// [`SnapshotError::Disk`]. Nothing half is left that would be read.
     pub fn put(&self, snapshot: &Snapshot, profile: Option<&Profile>) -> Result<bool, SnapshotError> {
         let folder = self.folder_of(&snapshot.data_sha256);
-        let profile = profile.map(|profile| Ok(profile.clone().masked(&self.mask()?))).transpose()?;
+        let profile = profile.map(|profile| Ok(self.mask()?.masked(profile.clone()))).transpose()?;
         let is_new = !folder.is_dir();
         if is_new {
             fs::create_dir_all(self.snapshots()).map_err(disk("make", &self.snapshots()))?;
@@ -209,8 +209,10 @@ impl SnapshotStore {
         };
         let Some(path) = Some(wanted).filter(|path| path.is_file()).or_else(others) else { return Ok(None) };
         let text = fs::read_to_string(&path).map_err(disk("read", &path))?;
-        let damaged =
-            |error: crate::profile::ProfileError| SnapshotError::Damaged { path, message: error.to_string() };
+        let damaged = |error: trackway_tables::profile::ProfileError| SnapshotError::Damaged {
+            path,
+            message: error.to_string(),
+        };
         Profile::from_json(&text).map(Some).map_err(damaged)
     }
 
@@ -242,7 +244,7 @@ impl SnapshotStore {
         if path.is_file() || self.folder_of(data_sha256).is_dir() {
             return Ok(());
         }
-        let bytes = to_json(&profile.clone().masked(&self.mask()?));
+        let bytes = to_json(&self.mask()?.masked(profile.clone()));
         if bytes.len() > RUN_PROFILE_BYTES_MAX {
             return Ok(());
         }

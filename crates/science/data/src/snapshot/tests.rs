@@ -9,11 +9,11 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{ManualClock, Timestamp};
 use trackway_formats::runfile::DataSpec;
 use trackway_redact::Redactor;
+use trackway_tables::ReadContext;
+use trackway_tables::pass::UNWATCHED;
+use trackway_tables::profile::Profile;
 
 use super::*;
-use crate::ReadContext;
-use crate::pass::UNWATCHED;
-use crate::profile::Profile;
 use crate::{HashCache, KEY_BYTES, Mask, Resolver};
 
 fn folder(files: &[(&str, &str)]) -> TempDir {

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Coverage, Place, Source};
+use trackway_tables::{ColumnType, DataError};
 
-use crate::error::DataError;
-use crate::infer::ColumnType;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, Place, Source};
-use crate::rows::RowHashes;
+use crate::values::rows::RowHashes;
 
 /// The most different labels of a split that keeps their fractions.
 pub const CLASSES_MAX: usize = 1_000;

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 use trackway_formats::subset::{subset_of, unit_of};
+use trackway_tables::ReadContext;
+use trackway_tables::read::Place;
 
 use super::*;
-use crate::ReadContext;
-use crate::read::Place;
 
 const THREE: [(&str, f64); 3] = [("train", 0.8), ("validation", 0.1), ("test", 0.1)];
 
@@ -211,12 +211,12 @@ fn a_table_becomes_rows_to_split() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.csv"), "id,plan,day\n1,b,2026-01-02\n2,a,\nbad\n").unwrap();
     std::fs::write(folder.path().join("b.csv"), "id,plan,day\n2,,2026-01-01\n").unwrap();
-    let spec = crate::DataSpec { path: "*.csv".into(), ..crate::DataSpec::default() };
+    let spec = trackway_tables::DataSpec { path: "*.csv".into(), ..trackway_tables::DataSpec::default() };
     let mut source =
-        crate::read::Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
+        trackway_tables::read::Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
     let named = |name: &str| Some(name.to_owned());
     let columns = SplitColumns { key: named("id"), label: named("plan"), group: None, time: named("day") };
-    let (rows, coverage) = read_rows(&mut source, &columns, &crate::pass::UNWATCHED).unwrap();
+    let (rows, coverage) = read_rows(&mut source, &columns, &trackway_tables::pass::UNWATCHED).unwrap();
     let places: Vec<_> = rows.places.iter().map(|place| (place.file, place.row)).collect();
     assert_eq!(places, [(0, 2), (0, 3), (1, 2)]);
     assert_eq!((rows.keys[1], rows.class_names.join("|")), (rows.keys[2], "|a|b".to_owned()));
@@ -225,6 +225,6 @@ fn a_table_becomes_rows_to_split() {
     assert_eq!(rows.moments[0].unwrap() - rows.moments[2].unwrap(), day);
     assert_eq!((rows.moments[1], coverage.rows_rejected), (None, 1));
     let wrong = SplitColumns { time: named("plan"), ..SplitColumns::default() };
-    let error = read_rows(&mut source, &wrong, &crate::pass::UNWATCHED).unwrap_err().to_string();
+    let error = read_rows(&mut source, &wrong, &trackway_tables::pass::UNWATCHED).unwrap_err().to_string();
     assert!(error.contains("contains neither timestamps nor whole numbers"), "{error}");
 }

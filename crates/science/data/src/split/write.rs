@@ -11,13 +11,13 @@ use arrow::array::{
 };
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
+use trackway_tables::pass::{Pass, PassObserver, scan};
+use trackway_tables::read::{Chunk, Source};
+use trackway_tables::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 use super::assign::Assignment;
 use super::parts::Part;
 use super::rows::SplitRows;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Source};
-use crate::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 /// Rows of an assignment written at a time.
 const ROWS_AT_A_TIME: usize = 64 << 10;

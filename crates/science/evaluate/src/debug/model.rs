@@ -1,8 +1,8 @@
 //! A model that is reached by scoring rows, and these rows.
 
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::{mean_with_interval, wilson};
+use trackway_tables::ColumnType;
 
 use super::ProbeError;
 use crate::Estimate;

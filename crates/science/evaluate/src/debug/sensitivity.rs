@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trackway_core::{Rng, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::variance;
+use trackway_tables::ColumnType;
 
 use super::cells::shuffled;
 use super::model::{Decision, Model, mean_of, share_of};

@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 
 use trackway_core::{Rng, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
+use trackway_tables::ColumnType;
 
 use super::*;
 use crate::residuals::ResidualOf;

@@ -11,9 +11,9 @@ mod tests;
 
 use rayon::prelude::*;
 use trackway_core::{Rng, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::{VarianceAnalysis, holm, variance_analysis};
+use trackway_tables::ColumnType;
 
 use crate::Point;
 pub use crate::assessment::{

@@ -1,8 +1,8 @@
 //! Residuals of models whose faults are known.
 
 use trackway_core::{Rng, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_tables::ColumnType;
 
 use super::*;
 use crate::{Spec, assess};

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::text::counted;
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_tables::ColumnType;
 
 use super::held_out::HeldOut;
 use super::{ErrorSlice, ErrorSource, Loss, Roles, SearchObserver, Settings, Side, SliceVerdict, find};

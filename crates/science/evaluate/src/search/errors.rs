@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+use trackway_tables::ColumnType;
 
 use super::SearchError;
 use crate::spellings::{Agreement, agreement, shown};

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn, MISSING_CODE};
+use trackway_tables::ColumnType;
 
 /// How numbers become values.
 #[derive(Debug, Clone, PartialEq)]

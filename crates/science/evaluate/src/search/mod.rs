@@ -28,7 +28,7 @@ mod tests;
 
 use std::sync::atomic::AtomicBool;
 
-use trackway_data::read::Place;
+use trackway_tables::read::Place;
 
 pub use alike::ALIKE_MIN;
 pub use answer::{

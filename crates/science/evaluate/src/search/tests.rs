@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use trackway_core::{Rng, SplitMix64};
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_tables::ColumnType;
 
 use super::lattice::{Aim, LEVEL_BYTES_MAX, best_slices};
 use super::score::Scoring;

@@ -1,7 +1,7 @@
 //! Labels and predictions that name classes differently, or different classes.
 
-use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
+use trackway_tables::ColumnType;
 
 use super::{frame, numbers, texts};
 use crate::spellings::MatchedClass;

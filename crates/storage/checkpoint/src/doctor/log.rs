@@ -9,7 +9,7 @@ use super::finding::{Remedy, RootFinding, RootSeverity};
 use super::survey::{HINT_PATH, Survey, entry_path};
 use crate::history::History;
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody};
-use crate::retention::has_expired;
+use crate::history::has_expired;
 
 /// Checks everything but the files of checkpoints.
 pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<RootFinding> {

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use trackway_core::{AttemptId, CheckpointState, RunId, Step, UnsafeEvidence};
+use trackway_core::{AttemptId, CheckpointState, RunId, Step, Timestamp, UnsafeEvidence};
 
 /// One checkpoint of a root.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -69,4 +69,17 @@ pub struct PinInfo {
     pub until: Option<String>,
     /// When it was set; RFC 3339.
     pub at: String,
+}
+
+impl PinInfo {
+    /// Whether its time is over.
+    #[must_use]
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        has_expired(self.until.as_deref(), now)
+    }
+}
+
+/// Whether a pin ended by itself. One whose end cannot be read counts: better too much than too little.
+pub(crate) fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
+    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| until <= now)
 }

@@ -16,6 +16,7 @@ use trackway_store::{Claim, Entry, Fold, Item};
 
 use crate::error::{CheckpointError, Fallback, FallbackKind};
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
+pub(crate) use info::has_expired;
 pub use info::{CheckpointInfo, PinInfo};
 pub(crate) use round::{RoundRecord, Stop, check_round};
 use summary::Summary;

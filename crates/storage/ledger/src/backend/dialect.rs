@@ -69,9 +69,52 @@ fn sqlite_column(definition: &str) -> String {
     format!("{name} {sqlite}{found}{check}{end}")
 }
 
+/// The text of a table without the checks that one column takes only certain words; checks of numbers and between columns stay.
+pub(super) fn without_lists(table: &str) -> String {
+    const CHECK: &str = " CHECK (";
+    let mut left = String::with_capacity(table.len());
+    let mut rest = table;
+    while let Some((before, check)) = rest.split_once(CHECK) {
+        left.push_str(before);
+        match list_length(check) {
+            Some(length) => rest = &check[length..],
+            None => {
+                left.push_str(CHECK);
+                rest = check;
+            }
+        }
+    }
+    left + rest
+}
+
+/// How long `column IN ('a', 'b'))` at the beginning of a text is.
+fn list_length(check: &str) -> Option<usize> {
+    let (column, words) = check.split_once(" IN ('")?;
+    let is_name = column.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let (words, rest) = words.split_once("')")?;
+    let is_list = is_name && !words.contains(['(', ')']) && rest.starts_with(')');
+    is_list.then(|| check.len() - rest.len() + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that lists of words go from a table, and that checks of numbers and between columns stay.
+    #[test]
+    fn lists_of_words_go() {
+        let table = "CREATE TABLE runs (\n    state TEXT NOT NULL CHECK (state IN ('a', 'b c')),\n    kind TEXT NOT NULL DEFAULT 'x' CHECK (kind IN ('x')),\n    \
+             hidden INTEGER CHECK (hidden IN (0, 1)),\n    epoch INTEGER CHECK (epoch > 0),\n    \
+             CHECK ((state IN ('b', 'c')) = (ended_at IS NOT NULL)),\n    CHECK (kind = 'x')\n) STRICT";
+        let left = without_lists(table);
+        assert_eq!(
+            left,
+            "CREATE TABLE runs (\n    state TEXT NOT NULL,\n    kind TEXT NOT NULL DEFAULT 'x',\n    \
+             hidden INTEGER CHECK (hidden IN (0, 1)),\n    epoch INTEGER CHECK (epoch > 0),\n    \
+             CHECK ((state IN ('b', 'c')) = (ended_at IS NOT NULL)),\n    CHECK (kind = 'x')\n) STRICT"
+        );
+        assert_eq!(without_lists(&left), left);
+    }
 
     /// Proves that columns, views and lines for one database become what each database runs.
     #[test]

@@ -1,5 +1,6 @@
 //! The narrow layer over both databases. Queries are written once, with `?` for parameters.
 
+mod clock;
 mod dialect;
 mod migrate;
 mod pool;
@@ -11,12 +12,12 @@ mod postgres;
 pub(crate) mod rules;
 mod sqlite;
 
+pub(crate) use self::clock::{in_seconds, now};
 pub(crate) use self::migrate::FIRST_VERSION;
-pub(crate) use self::migrate::SCHEMA_VERSION;
+pub(crate) use self::migrate::{SCHEMA_VERSION, script_of};
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;
-use trackway_core::RunId;
 
 use crate::error::LedgerError;
 use crate::text::{self, Stored, TextFilter};
@@ -199,14 +200,16 @@ impl Backend {
         self.select_from(table, &tail, &values.iter().map(F::to_value).collect::<Vec<_>>())
     }
 
-    /// The row of a run. In PostgreSQL it gets a lock of that kind; a transaction of SQLite is the only one that writes.
+    /// The row with this key. In PostgreSQL it gets a lock of that kind; a transaction of SQLite is the only one that writes.
     pub(crate) fn select_locked<R: Record>(
         &mut self,
-        run_id: RunId,
+        key: &[(&str, Value)],
         lock: &str,
     ) -> Result<Option<R>, LedgerError> {
         let lock = if matches!(self, Self::Sqlite(_)) { "" } else { lock };
-        Ok(self.select(&format!("WHERE run_id = ? {lock}"), &[run_id.to_value()])?.pop())
+        let filter: Vec<String> = key.iter().map(|(column, _)| format!("{column} = ?")).collect();
+        let values: Vec<Value> = key.iter().map(|(_, value)| value.clone()).collect();
+        Ok(self.select(&format!("WHERE {} {lock}", filter.join(" AND ")), &values)?.pop())
     }
 
     /// The row that is there with the key of this one.

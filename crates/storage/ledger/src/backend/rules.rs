@@ -4,23 +4,25 @@
 use super::dialect::Dialect;
 use crate::error::INTEGRITY_MARK;
 use crate::records::{
-    AttemptRow, CheckpointRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, LAUNCHES, ModelRow,
-    RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, SupervisorLeaseRow, TABLES,
+    AttemptRow, CheckpointRow, DutyRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, LAUNCHES,
+    LeaseRow, ModelRow, OutboxRow, RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TABLES,
 };
 use crate::value::{Record, Table};
 
 /// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
 /// same row again changes nothing.
-pub(crate) const CHANGING: [&Table; 9] = [
+pub(crate) const CHANGING: [&Table; 11] = [
     RunRow::TABLE,
     AttemptRow::TABLE,
     LAUNCHES,
     CheckpointRow::TABLE,
     RetryRow::TABLE,
-    SupervisorLeaseRow::TABLE,
+    LeaseRow::TABLE,
     EvaluationRow::TABLE,
     RungRow::TABLE,
     ModelRow::TABLE,
+    DutyRow::TABLE,
+    OutboxRow::TABLE,
 ];
 /// Tables of receipts, and what else names a row of them than its key.
 const RECEIPTS: [(&Table, &str); 2] = [
@@ -33,7 +35,7 @@ const NOT_DELETED: [(&Table, &str); 5] = [
     (CheckpointRow::TABLE, "checkpoints are retired, not deleted"),
     (RungRow::TABLE, "rungs are not deleted"),
     (ModelRow::TABLE, "models are not deleted"),
-    (SupervisorLeaseRow::TABLE, "leases are not deleted"),
+    (LeaseRow::TABLE, "leases are not deleted"),
 ];
 /// The column of a retry that is filled in later.
 pub(crate) const NEXT_ATTEMPT: &str = "next_attempt_id";
@@ -130,7 +132,7 @@ fn rules() -> Vec<Rule> {
 fn rules_of_states() -> Vec<Rule> {
     use Event::{Delete, Insert, Update};
     let (runs, checkpoints, evaluations) = (RunRow::TABLE, CheckpointRow::TABLE, EvaluationRow::TABLE);
-    let (rungs, retries, leases) = (RungRow::TABLE, RetryRow::TABLE, SupervisorLeaseRow::TABLE);
+    let (rungs, retries, leases) = (RungRow::TABLE, RetryRow::TABLE, LeaseRow::TABLE);
     let retry_columns: Vec<&str> =
         retries.columns.iter().map(|column| column.name).filter(|name| *name != NEXT_ATTEMPT).collect();
     let append_only = "retries is append-only";

@@ -1,6 +1,6 @@
 //! SQLite in WAL mode: readers never wait, one writer at a time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -17,6 +17,8 @@ const RETRY_PAUSE_MILLIS: u64 = 10;
 /// As much of the file is mapped into memory: enough for the inner pages of its indexes. What is mapped counts as the
 /// memory of the process, so that it bounds what a scan of a large table shows there.
 const MAPPED_BYTES_MAX: u64 = 16 << 20;
+/// What the name of a copy has between the name of the ledger and the version it has.
+const COPY_MARK: &str = ".version-";
 /// Prepared statements that are kept.
 const STATEMENTS_KEPT_MAX: usize = 64;
 
@@ -125,6 +127,46 @@ impl SqliteBackend {
         Ok(())
     }
 
+    /// Keeps a copy of the file as it is before a migration, beside it, instead of one that was kept before an earlier one. To be called by
+    /// the connection that holds the lock for writing and has changed nothing yet.
+    pub(super) fn keep_copy(&self, version: i64) -> Result<(), LedgerError> {
+        let Some(path) = self.connection.path().map(Path::new).filter(|path| path.is_file()) else {
+            return Ok(());
+        };
+        let copy = with_suffix(path, &format!("{COPY_MARK}{version}"));
+        let part = with_suffix(path, &format!("{COPY_MARK}{version}.part"));
+        let failed = |why: String| LedgerError::Open {
+            location: self.location.clone(),
+            why: format!(
+                "it cannot be copied to `{}` before its migration: {why}; nothing was changed",
+                copy.display()
+            ),
+        };
+        let of_file = |source: std::io::Error| failed(source.to_string());
+        let _ = std::fs::remove_file(&part);
+        // An empty file with the rights of the others: SQLite fills it.
+        let mut options = std::fs::OpenOptions::new();
+        trackway_files::open_own(options.append(true).create(true), &part).map_err(of_file)?;
+        // By another connection, since a copy cannot be made within a transaction: it reads what was committed last.
+        let copied = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .and_then(|reader| reader.execute("VACUUM INTO ?", [part.to_string_lossy()]));
+        if let Err(source) = copied {
+            let _ = std::fs::remove_file(&part);
+            return Err(failed(described(&source)));
+        }
+        // SQLite leaves it to others to bring the copy to the disk.
+        std::fs::File::open(&part)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(&part, &copy))
+            .and_then(|()| trackway_files::sync_parent(&copy))
+            .map_err(of_file)?;
+        forget_copies(path, &copy);
+        Ok(())
+    }
+
     pub(super) fn door(&self) -> &TextFilter {
         &self.door
     }
@@ -217,6 +259,26 @@ impl SqliteBackend {
         }
         let is_constraint = code == Some(ErrorCode::ConstraintViolation);
         LedgerError::of_database(self.location.clone(), doing.into(), described(source), is_constraint)
+    }
+}
+
+/// A file beside another one.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Deletes the copies of a ledger that were kept before earlier migrations, as far as the folder allows.
+fn forget_copies(path: &Path, newest: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let mark = format!("{}{COPY_MARK}", name.to_string_lossy());
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let version = entry.file_name().to_string_lossy().strip_prefix(&mark).map(str::to_owned);
+        let is_copy = version.is_some_and(|version| version.bytes().all(|digit| digit.is_ascii_digit()));
+        if is_copy && entry.path() != newest {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 

@@ -99,6 +99,14 @@ pub(super) fn evaluations_come_back(ledger: &Ledger) {
     let known_bad = ended(&EvaluationRow { origin: GATE_TEST_ORIGIN.into(), ..newer });
     ledger.insert_ended_evaluation(&known_bad).unwrap();
     assert_eq!(ledger.newest_evaluations(1).unwrap()[0].evaluation_id, "evl_fourth", "it is listed");
+    let first = ledger.evaluations_page(None, None, 1).unwrap();
+    assert_eq!(first.rows[0].evaluation_id, "evl_fourth");
+    let rest = ledger.evaluations_page(None, first.rows.first(), 1_000).unwrap();
+    assert_eq!((rest.rows.len() as u64, rest.more_count), (first.more_count, 0));
+    assert!(rest.rows.iter().all(|row| row.evaluation_id != "evl_fourth"));
+    assert!(rest.rows.is_sorted_by(
+        |one, next| (next.started_at, &next.evaluation_id) < (one.started_at, &one.evaluation_id)
+    ));
     for now in [at(9), at(0)] {
         assert_eq!(ledger.resolve_evaluation("last", now).unwrap().evaluation_id, "evl_third");
     }

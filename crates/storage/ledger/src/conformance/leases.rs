@@ -1,13 +1,13 @@
 //! Two supervisors of one run, and two writers of one row.
 
-use trackway_core::LaunchKind;
+use trackway_core::{LaunchKind, RunId};
 
 use super::Open;
 use super::rows::{checkpoint, ended, event, new_attempt, retry, stored_run};
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Holder, LeaseAnswer};
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions, update_run};
-use crate::records::{RunRow, RunState};
+use crate::records::{RunRow, RunState, Subject, SubjectKind};
 use crate::seal::AttemptSeal;
 
 /// How long a lease of these tests is valid, in seconds: long enough for the slowest machine.
@@ -46,8 +46,28 @@ pub(super) fn a_lease_has_one_holder(open: Open<'_>, ledger: &Ledger) {
     assert_eq!(ledger.acquire_lease(run_id, &one, LONG_SECONDS).unwrap(), granted(4), "expired");
     let successor = Holder { instance: "three".into(), ..one };
     assert_eq!(other.acquire_lease(run_id, &successor, LONG_SECONDS).unwrap(), granted(5), "same lock");
-    let unknown = "run_0000000000000000000000ZZZZ".parse().unwrap();
+    let unknown: RunId = "run_0000000000000000000000ZZZZ".parse().unwrap();
     assert_eq!(other.acquire_lease(unknown, &two, 1.0).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+/// Every subject has its own lease: a trigger with the id of a run too.
+pub(super) fn subjects_are_leased_apart(open: Open<'_>, ledger: &Ledger) {
+    let run_id = stored_run(ledger, "leased apart").run_id;
+    let trigger = Subject::new(SubjectKind::Trigger, run_id.to_string());
+    let (one, two) = (holder("one", "8:1"), holder("two", "8:2"));
+    let other = open(&OpenOptions::default()).unwrap();
+    let granted = |epoch| LeaseAnswer::Granted { epoch };
+    assert_eq!(ledger.acquire_lease(run_id, &one, LONG_SECONDS).unwrap(), granted(1));
+    assert_eq!(other.acquire_lease(trigger.clone(), &two, LONG_SECONDS).unwrap(), granted(1));
+    assert!(matches!(
+        ledger.acquire_lease(trigger.clone(), &one, LONG_SECONDS).unwrap(),
+        LeaseAnswer::HeldBy { .. }
+    ));
+    other.release_lease(trigger).unwrap();
+    let model = Subject::new(SubjectKind::Model, "no such model");
+    assert_eq!(other.acquire_lease(model, &two, 1.0).unwrap_err().kind(), ErrorKind::Integrity);
+    let runs = "SELECT count(*) FROM supervisor_leases WHERE run_id = (SELECT run_id FROM runs WHERE name = 'leased apart')";
+    assert_eq!(super::numbers(ledger, runs), [1], "the view has the run alone");
 }
 
 /// Once its lease was granted to another process, a supervisor changes nothing about the run, whatever it writes; about

@@ -3,8 +3,11 @@
 //! [`run_all`] panics at the first difference, naming it. It wants an empty ledger and leaves rows in it.
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
+mod changes;
+mod duties;
 mod evaluations;
 mod leases;
+pub mod migrations;
 mod registry;
 pub mod rows;
 mod rules;
@@ -42,8 +45,15 @@ pub fn run_all(open: Open<'_>) {
     rules::rules_are_renewed(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
-    rules::closed_lists_are_closed(&ledger);
+    rules::words_and_states_fit(&ledger);
     leases::a_lease_has_one_holder(open, &ledger);
+    leases::subjects_are_leased_apart(open, &ledger);
+    changes::events_are_of_any_subject(&ledger);
+    changes::a_receipt_is_charged_once(&ledger);
+    changes::what_is_written_is_noted(&ledger);
+    changes::numbers_follow_the_commits(open, &ledger);
+    duties::a_duty_is_done_by_one(open, &ledger);
+    duties::a_notice_is_delivered_once(open, &ledger);
     leases::a_superseded_supervisor_changes_nothing(open, &ledger);
     leases::no_change_of_a_run_is_lost(open, &ledger);
     rules::writers_take_turns(open, &ledger);

@@ -40,6 +40,7 @@ fn standing(change_number: u64) -> ModelRow {
         stages_json: json!({ "1": "production" }),
         aliases_json: json!({}),
         policy_json: json!({ "approvals": 0 }),
+        project: Some("fraud".into()),
     }
 }
 

@@ -7,8 +7,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::name::{Name, Named};
 use trackway_core::{
-    AttemptId, CheckpointState, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Ids, LaunchKind,
-    ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, CheckpointState, Confidence, Criticality, DiagnosisKind, DiagnosisVerdict, Domain, Ids,
+    LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 use crate::error::{ErrorKind, LedgerError};
@@ -54,6 +54,8 @@ pub fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
     run.state = RunState::Running;
     run.model_family = Some("reasoning".into());
     run.seed = Some(17);
+    run.project = Some("fraud".into());
+    run.criticality = Some(Criticality::Standard);
     ledger.insert_run(&run, &[]).unwrap();
     run
 }
@@ -82,6 +84,11 @@ pub fn ended(mut attempt: AttemptRow) -> AttemptRow {
     attempt.termination_evidence = Some(json!([{ "text": "Killed — „é“ \u{1F40E}", "line_number": 3 }]));
     attempt.git_dirty = Some(true);
     attempt.last_step = Some(i64::MAX as u64);
+    attempt.cost_usd = Some(0.1 + 0.2);
+    attempt.submitted_at = Some(at(-5));
+    attempt.queued_seconds = Some(5.999_993);
+    attempt.engine_instance = Some("juwels:7".into());
+    attempt.completeness = Some("logs".into());
     attempt.command = vec!["python".into(), "train.py".into(), "--name=a \"b\"".into()];
     attempt
 }
@@ -515,6 +522,7 @@ fn data_comes_back(ledger: &Ledger) {
         first_seen_at: at(1),
         schema_json: Some(json!([["age", "integer"]])),
         notes_json: None,
+        project: Some("fraud".into()),
     };
     let file = DataSnapshotFileRow {
         data_sha256: "d1".into(),

@@ -8,7 +8,8 @@ use crate::backend::Backend;
 use crate::error::ErrorKind;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
 use crate::records::{
-    ArtifactRow, AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow, TagRow,
+    ArtifactRow, AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow,
+    SubjectEventRow, TagRow,
 };
 use crate::seal::{AttemptSeal, Sealed};
 
@@ -193,11 +194,15 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let again = ledger.set_next_attempt(run.run_id, attempt.attempt_id, other);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
     for table in [
-        "events", "amendments", "run_amendments", "data_snapshots", "data_snapshot_files", "run_data",
-        "attempt_data", "retries",
+        "subject_events", "amendments", "run_amendments", "data_snapshots", "data_snapshot_files",
+        "run_data", "attempt_data", "retries", "charges", "changes",
     ] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
-        let column = if table.starts_with("data_") { "size_bytes = 0" } else { "run_id = run_id" };
+        let column = match table {
+            "subject_events" | "changes" => "subject_id = subject_id",
+            _ if table.starts_with("data_") => "size_bytes = 0",
+            _ => "run_id = run_id",
+        };
         assert_refused(ledger, &format!("UPDATE {table} SET {column}"));
         assert_refused(ledger, &format!("DELETE FROM {table}"));
     }
@@ -208,29 +213,38 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     if is_postgres(ledger) {
         return raw_truncate_is_refused(ledger);
     }
-    let columns = "run_id, attempt_id, at, kind, step, fields_json, source, event_id, message";
+    let columns =
+        "subject_kind, subject_id, attempt_id, at, kind, step, fields_json, source, event_id, message";
     let replace = format!(
-        "REPLACE INTO events ({columns}) SELECT run_id, attempt_id, at, kind, step, fields_json, source, event_id, 'x' FROM events"
+        "REPLACE INTO subject_events ({columns}) SELECT subject_kind, subject_id, attempt_id, at, kind, step, fields_json, source, event_id, 'x' FROM subject_events"
     );
     assert_refused(ledger, &replace);
 }
 
 fn raw_truncate_is_refused(ledger: &Ledger) {
-    for table in ["events", "training_attempts", "amendments", "run_amendments"] {
+    for table in ["subject_events", "training_attempts", "amendments", "run_amendments"] {
         assert_refused(ledger, &format!("TRUNCATE {table} CASCADE"));
     }
 }
 
-/// A value that is in no list, a kind in the wrong table, an end without a final state.
-pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
+/// A kind in the wrong table and an end without a final state are refused; a word that is in no list is taken, so that a new one needs
+/// no migration, and a program that does not know it says so.
+pub(super) fn words_and_states_fit(ledger: &Ledger) {
     let run = stored_run(ledger, "lists");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     let id = attempt.attempt_id;
-    assert_refused(
-        ledger,
-        &format!("UPDATE training_attempts SET termination_reason = 'oom' WHERE attempt_id = '{id}'"),
-    );
+    for table in ["training_attempts", "runs"] {
+        let set = |word: &str| format!("UPDATE {table} SET state = '{word}' WHERE run_id = '{}'", run.run_id);
+        assert_eq!(ledger.backend().execute("raw SQL", &set("queued"), &[]).unwrap(), 1);
+        let read = match table {
+            "runs" => ledger.run(run.run_id).map(drop),
+            _ => ledger.attempt(id).map(drop),
+        };
+        let error = read.unwrap_err();
+        assert!(error.is_about_rows() && error.to_string().contains("queued"), "{table}: {error}");
+        ledger.backend().execute("raw SQL", &set("running"), &[]).unwrap();
+    }
     assert_refused(ledger, &format!("UPDATE training_attempts SET kind = 'prove' WHERE attempt_id = '{id}'"));
     assert_refused(
         ledger,
@@ -275,9 +289,9 @@ pub(super) fn a_held_ledger_times_out(open: Open<'_>, ledger: &Ledger) {
         .backend()
         .transaction(true, |backend| {
             if matches!(backend, Backend::Postgres(_)) {
-                backend.execute("holding", "LOCK TABLE events IN ACCESS EXCLUSIVE MODE", &[])?;
+                backend.execute("holding", "LOCK TABLE subject_events IN ACCESS EXCLUSIVE MODE", &[])?;
             }
-            backend.insert(&event(&run, "held-1"))?;
+            backend.insert(&SubjectEventRow::from(&event(&run, "held-1")))?;
             let error = waiting.append_event(&event(&run, "held-2")).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
             assert!(error.to_string().contains("locked by another process"), "{error}");

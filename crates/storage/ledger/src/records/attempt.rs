@@ -197,6 +197,14 @@ record!(
         health: Option<Health>,
         /// What that rests on: findings, the metrics that were looked at, what is missing.
         health_json: Option<Json>,
+        /// When an engine took it into its queue; null: its engine has none.
+        submitted_at: Option<Timestamp>,
+        /// Seconds from then until it started.
+        queued_seconds: Option<f64>,
+        /// The engine's name for this start of it; null: it has none.
+        engine_instance: Option<String>,
+        /// What of its files is here; null: all.
+        completeness: Option<String>,
     }
 );
 

@@ -26,6 +26,8 @@ record!(
         schema_json: Option<Json>,
         /// Notes, such as a check that could not run.
         notes_json: Option<Json>,
+        /// The project it was first seen in; null: not known.
+        project: Option<String>,
     }
 );
 

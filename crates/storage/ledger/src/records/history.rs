@@ -6,7 +6,7 @@ use super::AttemptRow;
 use crate::value::{record, words};
 
 record!(
-    /// Something that happened. Append-only.
+    /// Something that happened to a run: a view over `subject_events`.
     EventRow, "events", key ["event_id"], {
         /// Chosen by the writer; an event that is written twice under one id is stored once.
         event_id: String,

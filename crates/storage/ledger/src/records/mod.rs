@@ -5,6 +5,7 @@ mod attempt;
 mod data;
 mod detection;
 mod diagnosis;
+mod duty;
 mod evaluation;
 mod history;
 mod lease;
@@ -15,12 +16,14 @@ mod registry;
 mod roll_back;
 mod run;
 mod rung;
+mod subject;
 
 use crate::value::{Record, Table};
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{AttemptDataRow, DataSnapshotFileRow, DataSnapshotRow, RunDataRow, ValidationSetRow};
 pub use detection::DetectionRow;
 pub use diagnosis::DiagnosisRow;
+pub use duty::{DeliveryState, DutyRow, NoticeRow, OutboxRow};
 pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
 };
@@ -28,7 +31,7 @@ pub use history::{
     AmendedAttemptRow, AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow,
     RunAmendmentRow, RunField, RunTagRow, TagRow,
 };
-pub use lease::SupervisorLeaseRow;
+pub use lease::{LeaseRow, SupervisorLeaseRow};
 pub use preflight::{DriftResultRow, PreflightCheckRow};
 pub use progress::{CheckpointRow, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
@@ -36,6 +39,7 @@ pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, Mod
 pub use roll_back::RollBackRow;
 pub use run::{RunCostRow, RunRow, RunState};
 pub use rung::{RungRow, RungVerdict};
+pub use subject::{ChangeRow, ChargeKind, ChargeRow, Subject, SubjectEventRow, SubjectKind};
 
 /// Every table of the ledger but `schema_version`, in the order of `docs/ledger.md`.
 pub const TABLES: &[&Table] = &[
@@ -48,12 +52,13 @@ pub const TABLES: &[&Table] = &[
     TagRow::TABLE,
     ArtifactRow::TABLE,
     RecordSegmentRow::TABLE,
-    EventRow::TABLE,
+    SubjectEventRow::TABLE,
     RetryRow::TABLE,
     AmendmentRow::TABLE,
     RunAmendmentRow::TABLE,
-    SupervisorLeaseRow::TABLE,
+    LeaseRow::TABLE,
     CostRow::TABLE,
+    ChargeRow::TABLE,
     DataSnapshotRow::TABLE,
     DataSnapshotFileRow::TABLE,
     RunDataRow::TABLE,
@@ -75,10 +80,16 @@ pub const TABLES: &[&Table] = &[
     GateReceiptRow::TABLE,
     GateTestRow::TABLE,
     ApprovalRow::TABLE,
+    ChangeRow::TABLE,
+    DutyRow::TABLE,
+    NoticeRow::TABLE,
+    OutboxRow::TABLE,
 ];
 
 /// Views over them.
 pub const VIEWS: &[&Table] = &[
+    EventRow::TABLE,
+    SupervisorLeaseRow::TABLE,
     TestSetRow::TABLE,
     ValidationSetRow::TABLE,
     AmendedAttemptRow::TABLE,

@@ -25,6 +25,8 @@ record!(
         aliases_json: Json,
         /// What a promotion to production required besides evaluation and gates at its newest change.
         policy_json: Json,
+        /// The project it belongs to: that of the run of its first version; null: not known.
+        project: Option<String>,
     }
 );
 

@@ -1,6 +1,6 @@
 use serde_json::Value as Json;
 use trackway_core::name::Name;
-use trackway_core::{Health, LaunchKind, RunId, Step, TerminationReason, Timestamp};
+use trackway_core::{Criticality, Health, LaunchKind, RunId, Step, TerminationReason, Timestamp};
 
 use crate::value::{Record, record, words};
 
@@ -90,6 +90,10 @@ record!(
         hidden_at: Option<Timestamp>,
         /// The health of its last attempt: ok, suspect, broken or unknown; null in older receipts.
         health: Option<Health>,
+        /// The project it belongs to: `[run] project`, or the name of the folder of its run file; null: stored before version 26.
+        project: Option<String>,
+        /// What depends on it: experiment, standard or release; null: the run file does not say.
+        criticality: Option<Criticality>,
     }
 );
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, Scalar,
@@ -33,6 +34,7 @@ use super::origins;
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, scanned, usable};
 use crate::filter::{Filter, FilterOperator, Test};
+use crate::limits::is_cancelled;
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";
@@ -149,6 +151,7 @@ pub(super) struct MetricsTable {
     ledger: Ledger,
     home: PathBuf,
     rows: Rows,
+    cancelled: Option<Arc<AtomicBool>>,
 }
 
 /// An attempt whose record is to be read.
@@ -160,7 +163,12 @@ struct Source {
 
 impl MetricsTable {
     pub(super) fn new(ledger: Ledger, home: &Path, rows: Rows) -> Self {
-        Self { ledger, home: home.into(), rows }
+        Self { ledger, home: home.into(), rows, cancelled: None }
+    }
+
+    /// The same, whose reading ends when the flag is true.
+    pub(super) fn until(self, cancelled: Option<Arc<AtomicBool>>) -> Self {
+        Self { cancelled, ..self }
     }
 
     /// The attempts whose records may answer the query, oldest first.
@@ -236,6 +244,9 @@ impl MetricsTable {
             };
             let needed = Needed::of(self.rows, projection, filters, &void);
             let mut admit = |batch: RecordBatch| -> Result<(), ArrowError> {
+                if is_cancelled(self.cancelled.as_deref()) {
+                    return Err(ArrowError::ExternalError("interrupted".into()));
+                }
                 let kept = keep(&batch, filters, &void)?;
                 match kept.num_rows() {
                     0 => Ok(()),

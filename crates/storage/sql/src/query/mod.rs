@@ -12,14 +12,18 @@ mod restarts;
 mod session;
 mod tables;
 
+use std::future::poll_fn;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::common::{SchemaError, TableReference};
 use datafusion::config::Dialect;
 use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use trackway_ledger::scan::nearest;
@@ -31,7 +35,7 @@ pub use self::predicate::RowPredicate;
 use self::session::session;
 use self::tables::LedgerTable;
 use crate::answer::Answer;
-use crate::limits::QueryLimits;
+use crate::limits::{QueryLimits, is_cancelled};
 
 /// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
 /// `attempts/`, which `metrics` and `effective_metrics` read. Integers are of 64 bits, and wrap around where they overflow.
@@ -70,15 +74,25 @@ async fn answer(
     let statement =
         context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| query_error(&error))?;
     refuse_writes(&statement)?;
-    register(&context, ledger, home, &statement)?;
+    register(&context, ledger, home, &statement, limits)?;
     let plan = context.state().statement_to_plan(statement).await.map_err(|error| query_error(&error))?;
     let read_only =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     read_only.verify_plan(&plan).map_err(|_| read_only_error("a statement that writes"))?;
     let frame = context.execute_logical_plan(plan).await.map_err(|error| query_error(&error))?;
     let schema = Arc::new(frame.schema().as_arrow().clone());
-    let batches = frame.collect().await.map_err(|error| query_error(&error))?;
+    let batches = collected(frame, limits).await?;
     Ok(Answer::new(schema, batches))
+}
+
+/// The rows of a query. The engine yields between batches: there it ends when it is cancelled.
+async fn collected(frame: DataFrame, limits: &QueryLimits) -> Result<Vec<RecordBatch>, LedgerError> {
+    let mut collecting = pin!(frame.collect());
+    poll_fn(|task| match is_cancelled(limits.cancelled.as_deref()) {
+        true => Poll::Ready(Err(LedgerError::Query("interrupted".into()))),
+        false => collecting.as_mut().poll(task).map_err(|error| query_error(&error)),
+    })
+    .await
 }
 
 fn refuse_writes(statement: &Statement) -> Result<(), LedgerError> {
@@ -112,7 +126,10 @@ fn register(
     ledger: &Ledger,
     home: &Path,
     statement: &Statement,
+    limits: &QueryLimits,
 ) -> Result<(), LedgerError> {
+    let metrics =
+        |rows: Rows| Arc::new(MetricsTable::new(ledger.clone(), home, rows).until(limits.cancelled.clone()));
     let references =
         context.state().resolve_table_references(statement).map_err(|error| query_error(&error))?;
     let asks_what_there_is = references.is_empty()
@@ -123,9 +140,9 @@ fn register(
     };
     for name in names {
         let provider: Arc<dyn datafusion::catalog::TableProvider> = match name.as_str() {
-            METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::All)),
-            EFFECTIVE_METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Effective)),
-            TELEMETRY => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Telemetry)),
+            METRICS => metrics(Rows::All),
+            EFFECTIVE_METRICS => metrics(Rows::Effective),
+            TELEMETRY => metrics(Rows::Telemetry),
             name => match TABLES.iter().chain(VIEWS).find(|table| table.name == name) {
                 Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
                 None => return Err(none_called("table", name, known_names())),

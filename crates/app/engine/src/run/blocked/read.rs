@@ -11,7 +11,7 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_formats::runfile::Plan;
 use trackway_ledger::{AttemptRow, RunRow};
 
-use super::super::job::{Job, RunSource};
+use super::super::job::{Job, REDACTED, RunSource};
 use super::decide::{
     Evidence, FolderFileState, LaunchedOn, SeenFile, differing, paths_in, uncommitted_files,
 };
@@ -27,8 +27,6 @@ use crate::capture::{
 use crate::error::AppError;
 use crate::json_file;
 
-/// What replaces a secret in what is stored.
-const REDACTED: &str = "[redacted";
 /// Most files of code that are searched for the names of others, and the most of each.
 const CODE_FILES_MAX: usize = 200;
 const CODE_BYTES_MAX: u64 = 1 << 20;
@@ -146,11 +144,11 @@ fn in_git_of(
 /// The plan of a job as its run file has it now; none where it cannot be compared.
 pub fn plan_now(context: &Context, job: &Job) -> Option<Plan> {
     let path = job.run_file.clone()?;
-    // Of an override with a secret only its place is kept.
-    if job.overrides.iter().any(|one| one.contains(REDACTED)) {
+    // Of a change with a secret only its key is kept.
+    if job.patch.contains_text(REDACTED) {
         return None;
     }
-    let source = RunSource::File { path, overrides: job.overrides.clone() };
+    let source = RunSource::File { path, patch: job.patch.clone() };
     Some(Job::read(&source, &context.redactor).ok()?.stored_plan)
 }
 
@@ -324,8 +322,9 @@ fn naming(last: &AttemptRow, next: &Next<'_>) -> Naming {
         folders.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten().collect();
     let evidence = last.termination_evidence.as_ref().and_then(Value::as_array);
     let evidence = evidence.into_iter().flatten().filter_map(|item| item.get("text").and_then(Value::as_str));
-    let words = command.iter().chain(&job.overrides).chain(job.plan.run.environment.values());
-    let words = words.cloned().chain(evidence.map(str::to_owned)).collect();
+    let words = command.iter().chain(job.plan.run.environment.values()).cloned();
+    let changes = job.patch.changes().iter().map(ToString::to_string);
+    let words = words.chain(changes).chain(evidence.map(str::to_owned)).collect();
     // What a shell is given as one word is a text.
     let lines = command.iter().filter(|word| word.contains(char::is_whitespace));
     let texts = lines.map(|line| (PathBuf::new(), line.clone())).collect();

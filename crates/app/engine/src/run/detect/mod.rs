@@ -11,8 +11,8 @@ use trackway_core::Rung;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector, Firing};
 use trackway_formats::record::NameId;
 use trackway_formats::runfile::{DetectSection, Plan};
-use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, WatchId};
-use trackway_tower::memory::Device;
+use trackway_rules::detect::{Detectors, METRICS_MAX, Rules, WatchId};
+use trackway_rules::preflight::memory::Device;
 
 use self::stopping::Stopping;
 use super::effective_batch::BatchWatch;
@@ -220,7 +220,7 @@ fn rules_of(section: &DetectSection) -> Rules {
 mod tests {
     use trackway_core::Timestamp;
     use trackway_formats::record::{Metrics, NameDefinition, NameTable};
-    use trackway_tower::detect::MemorySample;
+    use trackway_rules::detect::MemorySample;
 
     use super::*;
 

@@ -1,4 +1,4 @@
-use trackway_api::detections::Detection;
+use trackway_api::runs::detections::Detection;
 use trackway_core::detect::DetectionPolicy;
 use trackway_core::{RunId, with_fields_of};
 use trackway_ledger::DetectionRow;

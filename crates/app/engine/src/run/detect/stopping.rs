@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use trackway_formats::record::{NameId, PROGRESSIVE_LOSS, unmarked};
 use trackway_formats::runfile::{EarlyStopSection, Goal};
-use trackway_tower::early_stop::{BandStop, Patience};
-use trackway_tower::progressive::WINDOW_DEFAULT;
+use trackway_rules::early_stop::progressive::WINDOW_DEFAULT;
+use trackway_rules::early_stop::{BandStop, Patience};
 
 use super::super::live_record::RecordedValues;
 use super::WATCHES_MAX;

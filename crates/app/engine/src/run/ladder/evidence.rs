@@ -2,7 +2,7 @@
 
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
-use trackway_tower::ladder::RungCut;
+use trackway_rules::ladder::RungCut;
 
 use super::opened::OpenedData;
 use super::sealed_of_rung;

@@ -1,4 +1,4 @@
-//! Between the ledger's rows and tower's ladder: where a run is on it, how its rule decides about a rung, and the row
+//! Between the ledger's rows and the ladder's rules: where a run is on it, how its rule decides about a rung, and the row
 //! of a rung.
 
 mod evidence;
@@ -12,8 +12,8 @@ use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
 use trackway_formats::runfile::{DataRole, DataSpec};
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, MetricSummaryRow, RunRow};
-use trackway_tower::decide::NextRung;
-use trackway_tower::ladder::{
+use trackway_rules::decide::NextRung;
+use trackway_rules::ladder::{
     Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung, prove,
 };
 

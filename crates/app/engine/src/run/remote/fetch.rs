@@ -129,7 +129,7 @@ fn patiently(
         if !is_passing(&error) {
             return Err(failure.hint("see `trackway checkpoint doctor`"));
         }
-        if attempt >= budget.attempts || context.cancel.stop_requests() > 0 {
+        if attempt >= budget.attempts || context.request.cancel.stop_requests() > 0 {
             return Err(failure
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
                 .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));

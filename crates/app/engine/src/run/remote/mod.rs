@@ -80,7 +80,7 @@ impl RemotePlan {
             run: context.home.layout.run(run_id),
             policy: Some(policy_of(section)).filter(|_| !keep_variables(section).is_empty()),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
-            cancel: context.cancel.clone(),
+            cancel: context.request.cancel.clone(),
             clock: Arc::clone(&context.clock),
             ids: Arc::clone(&context.ids),
         })

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use trackway_api::remote::{FencedBy, RemoteStatus, Uploading};
+use trackway_api::checkpoints::remote::{FencedBy, RemoteStatus, Uploading};
 use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{Replica, Uploaded};
 use trackway_core::Clock as _;

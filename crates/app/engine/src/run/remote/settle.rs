@@ -1,6 +1,6 @@
 //! What commands do with a run's remote while no supervisor does.
 
-use trackway_api::remote::RemoteStatus;
+use trackway_api::checkpoints::remote::RemoteStatus;
 use trackway_ledger::RunRow;
 
 use super::replication::Replication;

@@ -1,4 +1,4 @@
-use trackway_api::remote::RemoteStatus;
+use trackway_api::checkpoints::remote::RemoteStatus;
 use trackway_checkpoint::remote::RemoteLag;
 use trackway_files::TempFile;
 use trackway_formats::layout::RunLayout;

@@ -1,4 +1,4 @@
-//! Gathers what is known about an end from the attempt's folder. Deciding what it means is tower's.
+//! Gathers what is known about an end from the attempt's folder. What it means is decided by the rules.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -14,10 +14,10 @@ use trackway_formats::rehearsal::loss_rank;
 use trackway_launch::{ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, MetricSummaryRow};
 use trackway_records::ClosedRecords;
-use trackway_tower::classify::{
+use trackway_rules::classify::{
     ActionKind, ErrorFile, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
 };
-use trackway_tower::{LogEvidence, LogScanner, TerminationEvidence};
+use trackway_rules::{LogEvidence, LogScanner, TerminationEvidence};
 
 use crate::actions;
 use crate::capture::{Capture, NamedFile};
@@ -57,7 +57,7 @@ impl End {
     }
 }
 
-/// Everything tower needs to name the reason.
+/// Everything that the rules need to name the reason.
 pub fn gather(
     row: &AttemptRow,
     end: &End,

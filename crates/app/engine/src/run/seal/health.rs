@@ -7,7 +7,7 @@ use trackway_checkpoint::{
 use trackway_core::{Health, HealthReport, LaunchKind, Rung, Step, TerminationReason};
 use trackway_layouts::{Entry, Folder, tensors_of};
 use trackway_ledger::{AttemptRow, RunRow};
-use trackway_tower::health::{EarlierEnd, HealthEvidence, Unmoved, judge};
+use trackway_rules::health::{EarlierEnd, HealthEvidence, Unmoved, judge};
 
 use crate::Context;
 use crate::checkpoints::view;

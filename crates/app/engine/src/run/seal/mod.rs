@@ -25,8 +25,8 @@ use trackway_ledger::{
     RungRow, Sealed as SealedWhen,
 };
 use trackway_records::{ClosedRecords, close_records};
-use trackway_tower::classify::LauncherState;
-use trackway_tower::{TerminationVerdict, classify};
+use trackway_rules::classify::LauncherState;
+use trackway_rules::{TerminationVerdict, classify};
 
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};

@@ -10,8 +10,8 @@ use trackway_formats::record::CheckpointFrame;
 use trackway_formats::runfile::{LadderSection, Plan};
 use trackway_launch::{Observation, SignalReason, SignalSent, SpawnError};
 use trackway_ledger::{CheckpointRow, RecordSegmentRow};
-use trackway_tower::TerminationEvidence;
-use trackway_tower::classify::{ActionKind, OwnAction};
+use trackway_rules::TerminationEvidence;
+use trackway_rules::classify::{ActionKind, OwnAction};
 
 use super::evidence::gather;
 use super::*;
@@ -161,6 +161,21 @@ fn metric(row: &AttemptRow, name: &str, non_finite_end_count: Option<u64>) -> Me
         max_value: None,
         mean_value: None,
     }
+}
+
+/// Proves that the charges of an attempt sum to the cost of its receipt, to the nano-dollar.
+#[test]
+fn a_receipt_is_charged_as_it_costs() {
+    let mut ended = Ended::new();
+    (ended.row.gpu_count, ended.row.usd_per_gpu_hour) = (Some(3), Some(1.37));
+    let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
+    let seal = AttemptSeal { costs: costs(&row), ..AttemptSeal::of(row.clone()) };
+    ended.context.ledger_write(|ledger| ledger.seal_attempt(&seal, at(300))).unwrap();
+    let charges = ended.context.ledger_read(|ledger| ledger.charges_of_attempt(row.attempt_id)).unwrap();
+    let items: Vec<_> = charges.iter().map(|charge| (charge.item.as_str(), charge.quantity)).collect();
+    assert_eq!(items, [("cpu", 45_000), ("gpu", 270_000)]);
+    let sum: i64 = charges.iter().filter_map(|charge| charge.amount_nano_usd).sum();
+    assert_eq!(Some(sum as f64), row.cost_usd.map(|usd| (usd * 1e9).round()));
 }
 
 /// Proves that a receipt has what the exit record measured, that GPU seconds and money follow from that, and that an attempt without a

@@ -3,7 +3,7 @@
 use trackway_core::{SkippedBatches, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
-use trackway_tower::roll_back::skipped_count;
+use trackway_rules::checkpoints::roll_back::skipped_count;
 
 use crate::run::ladder::{OpenedData, cuts_in};
 use crate::run::launch::listed;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use trackway_api::changes::AS_COMMITTED;
-use trackway_api::explain::{Change, InputKind, LineCount};
+use trackway_api::runs::changes::AS_COMMITTED;
+use trackway_api::runs::explain::{Change, InputKind, LineCount};
 use trackway_engine::capture::{Git, PatchedFile, Untracked, both, is_of_output, patched_files, states};
 
 use super::{Difference, Kept, have_folders, short};

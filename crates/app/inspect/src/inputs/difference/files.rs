@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use trackway_api::explain::{Change, InputKind};
+use trackway_api::runs::explain::{Change, InputKind};
 use trackway_core::Timestamp;
 use trackway_core::text::counted;
 use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code};

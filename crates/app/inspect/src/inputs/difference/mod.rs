@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
-use trackway_api::explain::{Change, InputKind, LineCount, UnknownChange};
+use trackway_api::runs::explain::{Change, InputKind, LineCount, UnknownChange};
 use trackway_core::text::{counted, first_quoted, short_digest};
 use trackway_engine::capture::{EnvironmentLock, PatchedFile, both, given_leaves, leaves};
 use trackway_engine::run::RunTimes;

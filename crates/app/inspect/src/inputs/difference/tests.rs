@@ -153,7 +153,7 @@ fn what_no_comparison_sees_is_said() {
         assert_eq!(of("/w/part", inside), format!("{outside}{rest}"), "{inside}");
     }
     assert_eq!(of("/linked/part", "/linked/lib"), format!("{outside}{rest}"));
-    let bare = captured(Git::default(), Some(Folder { files: Vec::new(), not_looked_at: 2 }));
+    let bare = captured(Git::default(), Some(Folder { not_looked_at: 2, ..Folder::default() }));
     assert_eq!(
         not_looked_at((&bare, &bare), Path::new("/w")),
         "files outside the folders of the command and its script, 2 files of other kinds or too large in its folders, \
@@ -199,7 +199,7 @@ fn the_files_of_the_folder_are_compared() {
     };
     let of = |files: Vec<FolderFile>| {
         let mut found = inputs(Value::Null, Ok(Vec::new()));
-        found.captured = Ok(captured(Git::default(), Some(Folder { files, not_looked_at: 0 })));
+        found.captured = Ok(captured(Git::default(), Some(Folder { files, ..Folder::default() })));
         found
     };
     let before = of(vec![
@@ -303,7 +303,7 @@ fn what_the_output_went_to_is_no_change() {
             untracked_count: names.len() as u64,
             ..Git::default()
         };
-        let folder = Folder { files: files.filter(|_| root.is_none()).collect(), not_looked_at: 0 };
+        let folder = Folder { files: files.filter(|_| root.is_none()).collect(), ..Folder::default() };
         let mut of_run = captured(git, Some(folder));
         of_run.capture.outputs = vec![Path::new("/w").join(output)];
         let mut found = inputs(Value::Null, Ok(Vec::new()));

@@ -11,7 +11,9 @@ mod words;
 mod written;
 
 use numbers::{read_number, read_values_before_names};
-use parts::{Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, whose_line};
+use parts::{
+    Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
+};
 pub(super) use parts::{evaluation_heading, heads_best_values, part_before, part_heading};
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;
@@ -21,7 +23,7 @@ use words::Line;
 
 use super::NAME_BYTES_MAX;
 use super::commas::{self, Comma};
-use super::named::Named;
+use super::named::{Beside, Named};
 use super::names::{self, Meaning};
 use super::tokens::{Decimals, Token, tokens_of};
 use super::tools::{is_of_xgboost, read_beginning, read_espnet};
@@ -71,6 +73,7 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     let line = Line { printed, small: &small, tokens: &tokens, is_continued };
     let is_drawn = tokens.iter().any(is_block_of_rich);
     let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
+    named.beside = head_in_brackets(&tokens).map(Box::new);
     let mut measured = read_beginning(&tokens, &mut named) | read_espnet(&small, &mut named);
     read_values_before_names(&tokens, &mut named);
     measured |= read_measure_of_parts(&tokens, &mut named);
@@ -103,8 +106,9 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
         return None;
     }
     let counts_steps = || names_count_of_steps(&tokens) && has_decimals(&named.values);
-    let about_training =
-        measured || is_continued || counts_steps() || named.step.is_some() || named.epoch.is_some();
+    let has_head = matches!(named.beside.as_deref(), Some(Beside::Head { .. }));
+    let about_training = measured || is_continued || has_head || counts_steps() || named.step.is_some();
+    let about_training = about_training || named.epoch.is_some();
     if !about_training {
         named.values.clear();
     }
@@ -145,7 +149,9 @@ fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> 
 /// Gives all values the name of what their line is about, by the words that it begins with.
 fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
     if let Some(prefix) = whose_line(tokens) {
-        named.counts_evaluation |= named.position.is_some() && named.total.is_some();
+        let place = named.position.zip(named.total);
+        named.counts_evaluation |= place.is_some();
+        named.place_means(place);
         (named.position, named.total) = (None, None);
         for (name, _) in &mut named.values {
             *name = names::prefixed(prefix, name);
@@ -162,7 +168,38 @@ fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
         for (name, _) in &mut named.values {
             *name = format!("{head}_{name}");
         }
+    } else if repeats_last(tokens) {
+        (named.step, named.epoch, named.position) = (None, None, None);
+        for (name, _) in named.values.iter_mut().filter(|(name, _)| !name.starts_with(names::BEST)) {
+            *name = format!("last_{name}");
+        }
     }
+    if !named.counts_evaluation {
+        named.place_means(None);
+    }
+}
+
+/// `[lfw][2000]XNorm: 21.5`
+fn head_in_brackets(tokens: &[Token<'_>]) -> Option<Beside> {
+    use Token::{Number, Other, Word};
+    let [
+        Other('['),
+        Word(name),
+        Other(']'),
+        Other('['),
+        Number { whole: Some(number), .. },
+        Other(']'),
+        Word(_),
+        Other(':' | '='),
+        Number { .. },
+        ..,
+    ] = tokens
+    else {
+        return None;
+    };
+    let is_other = names::part_of_data(name).is_some() || names::place_of(&[*name], name).is_some();
+    (!is_other && name.len() <= NAME_BYTES_MAX / 2)
+        .then(|| Beside::Head { name: (*name).to_owned(), number: *number })
 }
 
 /// A line below one that only says where the script is, with one value: its name is all the words before it, and may be any with a slash,
@@ -170,6 +207,10 @@ fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
 /// `| > log_mle: 0.5 (0.75)`, it is any name.
 pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Comma>) -> Option<Named> {
     use Token::{Number, Other};
+    // `GPU memory (MB)=512`
+    if !is_item && memchr::memchr2(b'(', b'[', printed.as_bytes()).is_some() {
+        return None;
+    }
     let small = printed.to_lowercase();
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);

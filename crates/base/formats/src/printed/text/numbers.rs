@@ -5,13 +5,14 @@ use super::super::names::{self, Meaning, Place};
 use super::super::objects;
 use super::super::tokens::{Decimals, Token};
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
+use super::parts::whose_line;
 use super::places::{is_behind_epoch, is_epoch_in_brackets, name_before_place};
 use super::results::name_of_result;
 use super::shown::is_estimator;
 use super::words::{Line, PHRASE_WORDS_MAX, Words};
 use super::written::{
     TIME_UNITS, Written, changed_to, fraction_of, highest_listed, is_behind_share, is_one_of_so_many,
-    is_time, list_at, second_of, share_before_sign, value_at_step,
+    is_time, list_at, mean_behind, result_of_fraction, second_of, share_before_sign, value_at_step,
 };
 
 /// Larger numbers are no steps.
@@ -37,6 +38,11 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
         let share = share.filter(|_| names::is_share(&name));
         named.take_value(name, share.unwrap_or(value), "");
         return true;
+    }
+    if let Some(name) = line.name_of_call(at).filter(|_| named.values.len() < VALUES_MAX) {
+        let measure = names::meaning_of(&name) != Meaning::Any;
+        named.take_value(name, share.unwrap_or(value), "");
+        return measure;
     }
     let Some(words) = Words::before(tokens, at) else {
         // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
@@ -128,6 +134,16 @@ fn read_value(
         named.epoch = named.epoch.or(whole);
         return false;
     }
+    let fraction = result_of_fraction(tokens, at).filter(|_| words.is_alone && words.is_assigned);
+    if let Some((result, is_plain)) = fraction
+        && names::meaning_of(name) == Meaning::Any
+        && names::may_be_metric(name)
+        && name.len() <= NAME_BYTES_MAX
+        && named.values.len() < VALUES_MAX
+    {
+        named.take_value(name.clone(), result, "");
+        return is_plain;
+    }
     if of.is_some() && named.step.is_none() && tokens.get(at + 3) != Some(&Token::Word("correct")) {
         // `Train [60/109] loss 0.5`, `train: 12/130 loss 0.5`
         if matches!(&**name, "train" | "training") {
@@ -146,7 +162,7 @@ fn read_value(
     if (decimals == Decimals::Unclear && of.is_none()) || is_listed || is_time(tokens, at) {
         return false;
     }
-    let printed_name = line.name_in_camel_case(words);
+    let printed_name = line.name_in_camel_case(words, at);
     let has_measure = names::meaning_of(name) != Meaning::Any || printed_name.is_some();
     let is_count = whole.is_some() && share.is_none() && names::needs_decimals(name);
     let measure = has_measure && !is_count && !words.is_after_from;
@@ -181,7 +197,11 @@ fn read_value(
     }
     let part = whole.map_or(value, |whole| whole as f64);
     let fraction = of.filter(|of| *of > 0).map(|of| part / of as f64);
-    let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
+    // The best value of a percentage is a percentage: `mAP@0.5 = 58.00 %, best = 58.25 %`.
+    let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| {
+        let best = named.values.last().filter(|_| name == names::BEST);
+        names::is_share(best.map_or(name, |(measure, _)| measure))
+    });
     let name = printed_name.unwrap_or_else(|| name.clone());
     let word_before = words.before_name().unwrap_or_default();
     if let Some(value) = value_at_step(tokens, at).filter(|_| name.contains("loss") && named.step.is_none()) {
@@ -198,6 +218,11 @@ fn read_value(
             }
         }
         None => named.take_value(name, fraction.or(share).unwrap_or(value), word_before),
+    }
+    if let Some(mean) = mean_behind(tokens, at)
+        && whose_line(tokens).is_some()
+    {
+        named.take_mean(mean);
     }
     measure
 }

@@ -17,6 +17,12 @@ const BEST_HEAD_MAX: usize = 3;
 const EVALUATING: [(&str, &str); 3] = [("evaluating", "eval"), ("validating", "val"), ("testing", "test")];
 /// The same of a line that says at which step: `validate step: 20  loss: 7.0`.
 const EVALUATE: [(&str, &str); 2] = [("evaluate", "eval"), ("validate", "val")];
+/// Words behind the part of the data that was evaluated: `Evaluating the train set: loss 0.5`, `validation loss on test set`.
+const BEHIND_PARTS: [&str; 4] = ["set", "data", "dataset", "split"];
+/// What an evaluation is said with before the part of the data.
+const EVALUATED: [&str; 4] = ["evaluating", "evaluation", "evaluate", "eval"];
+/// So many words and signs that a line begins with are looked at for the part of the data.
+const PART_HEAD_MAX: usize = 12;
 /// Signs that decorate a line that says where the script is or what was evaluated.
 pub(super) const DECORATION: &str = "-=*#:[]()/|.>,<~+";
 /// Words before the part of the data that the values of a line are of.
@@ -93,6 +99,12 @@ impl<'l> Scope<'l> {
             // `Epoch 1 (valid): loss=0.5`
             [Other('('), Word(word), Other(')'), Other(':'), Word(_), ..] if is_whose(word) => {
                 self.enter_part(word);
+            }
+            // `Evaluating train: loss 0.5`
+            [Word(word), Other(':'), Word(_), ..] | [Word(word), Word(_), Other(':'), Word(_), ..]
+                if is_training(word) && is_evaluated(tokens, at) =>
+            {
+                self.whose = Some("train");
             }
             [Word(word), Other(':'), Word(_), ..] if is_whose(word) && (at > 0 || word == "dev") => {
                 self.enter_part(word);
@@ -221,9 +233,49 @@ pub(super) fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
         [Token::Word("saving"), Token::Word("dict"), Token::Word("for"), ..] => Some("eval"),
         // WeNet's cross validation.
         [Token::Word("cv"), Token::Word("batch"), ..] => Some("val"),
-        [Token::Word(word), ..] => names::whose_line(word),
+        [Token::Word(word), rest @ ..] => {
+            names::whose_line(word).map(|prefix| part_evaluated(rest).unwrap_or(prefix))
+        }
         _ => None,
     }
+}
+
+/// The part of the data that an evaluation is on: `validation loss at iteration 200 on test set`.
+fn part_evaluated(tokens: &[Token<'_>]) -> Option<&'static str> {
+    use Token::Word;
+    let head = &tokens[..tokens.len().min(PART_HEAD_MAX)];
+    let part = head.windows(4).find_map(|window| match window {
+        [Word("on"), Word("the"), Word(part), Word(data)] | [Word("on"), Word(part), Word(data), _] => {
+            Some((*part, *data))
+        }
+        _ => None,
+    });
+    let (part, _) = part.filter(|(_, data)| BEHIND_PARTS.contains(data))?;
+    names::part_of_data(part).map(|part| part.unwrap_or("train"))
+}
+
+/// Whether the word at this place is what an evaluation is said to be on: `Evaluating train: …`, `evaluation on the train set: …`.
+fn is_evaluated(tokens: &[Token<'_>], at: usize) -> bool {
+    use Token::Word;
+    let is_head = matches!(tokens.get(at + 1), Some(Token::Other(':')))
+        || tokens.get(at + 1).and_then(Token::word).is_some_and(|word| BEHIND_PARTS.contains(&word));
+    let before = tokens[..at].iter().rev().find_map(|token| match token {
+        Word("on" | "the") => None,
+        token => Some(token.word()),
+    });
+    is_head && before.flatten().is_some_and(|word| EVALUATED.contains(&word))
+}
+
+/// Whether a line repeats what was measured before: `Last accuracy mAP@0.5 = 58.00 %, best = 58.25 %`.
+pub(super) fn repeats_last(tokens: &[Token<'_>]) -> bool {
+    let is_decoration = |token: &&Token<'_>| matches!(token, Token::Other('-' | '>'));
+    let begin = tokens.iter().take_while(is_decoration).count();
+    let is_measure = |word: &str| names::meaning_of(word) == Meaning::Measure;
+    matches!(
+        &tokens[begin..],
+        [Token::Word("last"), Token::Word(first), Token::Word(second), ..]
+            if is_measure(first) && is_measure(second)
+    )
 }
 
 /// Whether a line begins with words that head what was measured of the training: `Train Summary | Epoch 1 | loss=0.5`, `Training Results - Epoch: 1 …`.

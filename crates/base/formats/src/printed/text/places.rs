@@ -107,10 +107,21 @@ pub(super) fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
         return false;
     }
     is_drawn
+        || (says_place && named.values.is_empty() && is_place_in_brackets(tokens))
         || heads_evaluation(named, tokens)
         || ends_with_place(tokens)
         || lists_pairs(named, tokens)
         || (says_place && tokens.iter().all(says_no_more))
+}
+
+/// Whether brackets around all of a line begin with the step or the epoch: `[step=10/1000,epoch=1,eta=2 hours]`.
+fn is_place_in_brackets(tokens: &[Token<'_>]) -> bool {
+    use Token::{Number, Other, Word};
+    let [Other('['), Word(first), Other('=' | ':'), Number { .. }, inside @ .., Other(']')] = tokens else {
+        return false;
+    };
+    let is_place = matches!(names::place_of(&[*first], first), Some(Place::Step | Place::Epoch));
+    is_place && !inside.iter().any(|token| matches!(token, Other('[' | ']')))
 }
 
 /// Whether a line shows numbers as R prints them, behind the index of the first: `[1] 0.9134`.

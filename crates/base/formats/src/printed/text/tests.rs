@@ -276,3 +276,82 @@ fn runs_in_brackets() {
     assert_eq!(read("run [50]:"), Some((Some(50), None, None, vec![])));
     assert_eq!(read("run [50]: done"), None);
 }
+
+/// Proves that a call before a sign is a name, `log` before it too, and that units, counts, classes and other words are none.
+#[test]
+fn names_that_are_calls() {
+    for (line, expected) in [
+        ("step 1 loss: 0.5 D(X): 0.25 D(G(Z)): 0.125", vec![("loss", 0.5), ("d_x", 0.25), ("d_g_z", 0.125)]),
+        (
+            "====> Test Epoch: 3\tlog p(x,y): -1.5\tlog p(x): -2.5",
+            vec![("test_log_p_x_y", -1.5), ("test_log_p_x", -2.5)],
+        ),
+        ("step 1 KL(q||p)=0.125 f(x): nan", vec![("kl_q_p", 0.125), ("f_x", f64::NAN)]),
+        ("step 1 loss 0.5 time(s): 10.5 mem(GB): 3.5 it(it/s): 1.5", vec![("loss", 0.5)]),
+        ("step 1 loss 0.5 len(data): 512 -log p(x): 2.5", vec![("loss", 0.5)]),
+        ("step 1 loss (valid): 0.5", vec![("val_loss", 0.5)]),
+    ] {
+        let found = named_values(line);
+        let is_same = |((name, value), (known, expected)): (&(String, f64), &(&str, f64))| {
+            name == known && (value == expected || value.is_nan() && expected.is_nan())
+        };
+        assert!(
+            found.len() == expected.len() && found.iter().zip(&expected).all(is_same),
+            "{line}: {found:?}"
+        );
+    }
+    assert_eq!(read("D(x): 0.5"), None);
+}
+
+/// Proves that a measure in the letters of two cases of a name is one, which has the usual name, and that a class of a model is none.
+#[test]
+fn measures_in_letters_of_two_cases() {
+    for (line, expected) in [
+        ("Epoch: 1 learningRate 0.5 train loss 0.25", vec![("learning_rate", 0.5), ("train_loss", 0.25)]),
+        ("step 1 TrainLoss: 0.5 valAcc 0.75", vec![("train_loss", 0.5), ("val_acc", 0.75)]),
+        ("step 1 GradNorm 1.5 MeanReward=200", vec![("grad_norm", 1.5), ("mean_reward", 200.0)]),
+        ("step 1 dLoss: 0.5 mAcc: 0.75", vec![("d_loss", 0.5), ("macc", 0.75)]),
+        ("step 1 loss 0.5 (1): LayerNorm(64.5) GroupNorm 32", vec![("loss", 0.5)]),
+    ] {
+        assert_eq!(named_values(line), values(&expected), "{line}");
+    }
+    assert_eq!(read("BatchNorm2d(512, momentum=0.1)"), None);
+}
+
+/// Proves that what a fraction is, as it is written behind it, is the value of any name, and that progress and a percentage of any name are none.
+#[test]
+fn results_of_fractions() {
+    assert_eq!(named_values("HellaSwag: 45/60 = 0.7500"), values(&[("hellaswag", 0.75)]));
+    assert_eq!(named_values("Accuracy: 45/60 = 75.0%"), values(&[("accuracy", 0.75)]));
+    for line in ["Batch: 45/60 = 0.75", "Disk: 45/60 = 75%", "progress: 45/60 = 0.75", "A: 45/60 = 7"] {
+        assert!(read(line).is_none_or(|(.., values)| values.is_empty()), "{line}");
+    }
+}
+
+/// Proves that an evaluation on the training set is named so, and that the set at the end of a heading is the one that was evaluated.
+#[test]
+fn the_part_that_is_evaluated() {
+    for (line, expected) in [
+        ("[ITER 5] Evaluating train: L1 0.5 PSNR 20.5", vec![("train_l1", 0.5), ("train_psnr", 20.5)]),
+        ("evaluation on the train set: loss: 0.5", vec![("train_loss", 0.5)]),
+        ("evaluation on test data: loss: 0.5", vec![("test_loss", 0.5)]),
+        ("validation loss at iteration 5 on test set | lm loss PPL: 1.5 |", vec![("test_ppl", 1.5)]),
+        ("Train: loss 0.5", vec![("loss", 0.5)]),
+    ] {
+        assert_eq!(named_values(line), values(&expected), "{line}");
+    }
+}
+
+/// Proves that the word before the loss is of its name where bars separate fields, unless it says when or of what part of the data it was measured.
+#[test]
+fn fields_name_their_losses() {
+    for (line, name) in [
+        ("step 1 | lm loss: 0.5 | grad norm: 1.5", "lm_loss"),
+        ("step 1 | batch loss: 0.5 | grad norm: 1.5", "loss"),
+        ("step 1 | current loss: 0.5 | grad norm: 1.5", "loss"),
+        ("step 1 | training loss: 0.5 | grad norm: 1.5", "training_loss"),
+        ("step 1, lm loss: 0.5, grad norm: 1.5", "loss"),
+    ] {
+        assert_eq!(named_values(line), values(&[(name, 0.5), ("grad_norm", 1.5)]), "{line}");
+    }
+}

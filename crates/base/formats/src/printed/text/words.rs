@@ -1,5 +1,6 @@
 //! The words before a number in a line of text.
 
+use super::super::NAME_BYTES_MAX;
 use super::super::names::{self, Meaning, Place, is_training};
 use super::super::tokens::{Decimals, Token};
 use super::written::{TIME_UNITS, list_at};
@@ -8,6 +9,10 @@ use super::written::{TIME_UNITS, list_at};
 pub(super) const WORDS_MAX: usize = 6;
 /// A name of several words without a measure at its end has so many at most.
 pub(super) const PHRASE_WORDS_MAX: usize = 5;
+/// So many words and signs are in the parentheses of a name at most.
+const CALL_MAX: usize = 10;
+/// Units in parentheses behind the name of what is measured in them.
+const UNITS: [&str; 12] = ["s", "sec", "min", "h", "hr", "mb", "gb", "mib", "gib", "kb", "b", "us"];
 /// Names and values that alternate are so many words and numbers at most.
 const PAIRS_MAX: usize = 96;
 
@@ -31,15 +36,90 @@ impl Line<'_> {
 
     /// A word of the line as it was printed.
     fn as_printed(&self, word: &str) -> Option<&str> {
-        let at = (word.as_ptr() as usize).checked_sub(self.small.as_ptr() as usize)?;
+        let at = self.offset_of(word)?;
         self.printed.get(at..at + word.len()).filter(|printed| printed.eq_ignore_ascii_case(word))
     }
 
-    /// The name as it was printed, where only the cases of its letters show the measure in it.
-    pub fn name_in_camel_case(&self, words: &Words<'_>) -> Option<String> {
-        let word = words.words.last().filter(|word| word.contains('/'))?;
+    /// The name as it was printed, where only the cases of its letters show the measure in it. Without a slash its words are joined as others are:
+    /// `learning_rate` of `LearningRate 0.1`. A class has parentheses behind its name, `LayerNorm(64)`.
+    pub fn name_in_camel_case(&self, words: &Words<'_>, at: usize) -> Option<String> {
+        let word = words.words.last()?;
+        if word.contains('/') {
+            let before = words.name.strip_suffix(word)?;
+            return self.in_camel_case(word).map(|printed| format!("{before}{printed}"));
+        }
+        let is_whole = matches!(self.tokens[at], Token::Number { decimals: Decimals::None, value, .. } if value.is_finite());
+        let is_class = self.tokens[at - 1] == Token::Other('(');
+        let joined = Some(word).filter(|_| !is_class && (words.is_assigned || !is_whole));
+        let joined = joined.and_then(|word| self.joined_camel_case(word))?;
         let before = words.name.strip_suffix(word)?;
-        self.in_camel_case(word).map(|printed| format!("{before}{printed}"))
+        Some(names::plain(format!("{before}{joined}")))
+    }
+
+    /// The words of a name in letters of two cases, joined, if they have a measure and the name itself has none.
+    fn joined_camel_case(&self, word: &str) -> Option<String> {
+        let printed = self.as_printed(word)?;
+        let bytes = printed.as_bytes();
+        let begins =
+            |at: usize| at > 0 && bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
+        let first = (1..bytes.len()).find(|at| begins(*at))?;
+        if names::meaning_of(word) != Meaning::Any {
+            return None;
+        }
+        // `mAcc` is one word, `dLoss` is two.
+        if first == 1 && !names::is_part_of(&word[..1], &word[1..]) {
+            return None;
+        }
+        let mut joined = String::with_capacity(word.len() + 4);
+        for (at, letter) in printed.char_indices() {
+            if begins(at) {
+                joined.push('_');
+            }
+            joined.push(letter.to_ascii_lowercase());
+        }
+        (names::meaning_of(&joined) != Meaning::Any).then_some(joined)
+    }
+
+    /// The name that a call with parentheses makes: `d_g_z` of `D(G(z)): 0.5`. A unit makes none.
+    pub fn name_of_call(&self, at: usize) -> Option<String> {
+        use Token::{Other, Word};
+        let Token::Number { value, decimals, .. } = self.tokens[at] else { return None };
+        let [before @ .., Other(')'), Other(':' | '=')] = &self.tokens[..at] else { return None };
+        let is_value = decimals == Decimals::Point || !value.is_finite();
+        if !is_value || explained_measure(&self.tokens[..at - 1]).is_some() {
+            return None;
+        }
+        let mut depth = 1_usize;
+        let length = before.iter().rev().take(CALL_MAX).position(|token| {
+            match token {
+                Other(')') => depth += 1,
+                Other('(') => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })?;
+        let (head, inside) = before.split_at(before.len() - length - 1);
+        let [others @ .., Word(head)] = head else { return None };
+        let begin = self.offset_of(head)?;
+        // `-log p(x)` is something else than `log p(x)`.
+        let is_called = self.small.get(begin + head.len()..)?.starts_with('(')
+            && !self.small.get(..begin)?.ends_with("-log ");
+        let is_part = |token: &Token<'_>| matches!(token, Word(_) | Other('(' | ')' | ',' | '|' | ';'));
+        let words: Vec<&str> = inside.iter().filter_map(Token::word).collect();
+        let is_unit = |word: &&str| UNITS.contains(word) || TIME_UNITS.contains(word) || word.contains('/');
+        let is_name = is_called
+            && inside.iter().all(is_part)
+            && !words.is_empty()
+            && !words.iter().any(is_unit)
+            && names::place_of(&[*head], head).is_none();
+        let log = if others.last() == Some(&Word("log")) { "log_" } else { "" };
+        let name = format!("{log}{head}_{}", words.join("_"));
+        (is_name && name.len() <= NAME_BYTES_MAX && names::may_be_metric(&name)).then_some(name)
+    }
+
+    /// Where in the line a word of it begins.
+    fn offset_of(&self, word: &str) -> Option<usize> {
+        (word.as_ptr() as usize).checked_sub(self.small.as_ptr() as usize)
     }
 
     /// A word of the line as it was printed, if it has a measure then and has none in small letters.
@@ -111,6 +191,18 @@ impl<'a> Words<'a> {
             words.pop();
         }
         let (mut name, mut left) = names::joined(&words, is_equals)?;
+        // `train/CE loss=9.5` alone in a line
+        let is_of_path =
+            left > 0 && begin == 0 && is_assigned && at + 1 == tokens.len() && words[0].contains('/');
+        // `| lm loss: 2.5 |`
+        let is_field = left == 1
+            && words.len() == 2
+            && name == "loss"
+            && names::may_name_loss(words[0])
+            && begin.checked_sub(1).map(|before| tokens[before]) == Some(Other('|'));
+        if is_field || (is_of_path && names::meaning_of(&name) != Meaning::Any) {
+            (name, left) = (words.join("_"), 0);
+        }
         if let Some(part) =
             left.checked_sub(1).map(|last| words[last]).filter(|part| names::is_part_of(part, &name))
         {
@@ -128,6 +220,10 @@ impl<'a> Words<'a> {
         // `loss (valid): 0.5`
         if let Some(part) = explanation.and_then(names::part_of_data) {
             name = names::prefixed(part.unwrap_or("train"), &name);
+        }
+        // `F-score (micro) 0.86`
+        if let Some(variant) = explanation.filter(|word| names::is_variant(word)) {
+            name = names::with_variant(variant, &name);
         }
         let from = words.len() > 1 && words[words.len() - 2] == "from";
         let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
@@ -286,8 +382,10 @@ fn explained_measure<'a>(tokens: &[Token<'a>]) -> Option<(usize, &'a str)> {
         _ => return None,
     };
     let [others @ .., Word(measure)] = before else { return None };
+    let is_alone = matches!(tokens, [.., Other('('), Word(_), Other(')')]);
     let is_measure = match names::meaning_of(measure) {
         Meaning::Measure => true,
+        Meaning::Setting if is_alone && names::is_variant(explanation) => true,
         Meaning::Setting => matches!(others.last(), Some(Word(_))),
         Meaning::Any => false,
     };

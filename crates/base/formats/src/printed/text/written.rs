@@ -80,6 +80,35 @@ pub(super) fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
     }
 }
 
+/// What a fraction is, as it is written behind it, `2461/10042 = 0.245`, and whether that has a plain number.
+pub(super) fn result_of_fraction(tokens: &[Token<'_>], at: usize) -> Option<(f64, bool)> {
+    use Token::{Number, Other};
+    match tokens.get(at..)? {
+        [
+            Number { whole: Some(_), .. },
+            Other('/'),
+            Number { whole: Some(_), .. },
+            Other('='),
+            Number { value, share, decimals, .. },
+            ..,
+        ] if share.is_some() || *decimals == Decimals::Point => {
+            Some((share.unwrap_or(*value), share.is_none()))
+        }
+        _ => None,
+    }
+}
+
+/// The number in brackets right behind a value: `0.5 (0.25)`.
+pub(super) fn mean_behind(tokens: &[Token<'_>], at: usize) -> Option<f64> {
+    use Token::{Number, Other};
+    match tokens.get(at + 1..)? {
+        [Other('('), Number { value, share: None, decimals: Decimals::Point, .. }, Other(')'), ..] => {
+            Some(*value)
+        }
+        _ => None,
+    }
+}
+
 /// The number behind a slash: `1.5/1.0`.
 pub(super) fn second_of(tokens: &[Token<'_>], at: usize) -> Option<f64> {
     match tokens.get(at + 1..)? {

@@ -1,8 +1,8 @@
 //! What a person sees of checks before a run: pre-flight, rehearsals and proofs of resume.
 
 use super::{assert_screens, home, screen, shown};
+use crate::checks::{preflight, prove, rehearsals};
 use crate::harness::{Answer, Home};
-use crate::{preflight, prove, rehearsals};
 
 /// Steps of a pre-flight end in any order: the lines of stderr are sorted.
 fn sorted(home: &Home, arguments: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use super::{assert_screens, home, screen};
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
-use crate::registry::{EASY, set_policy};
+use crate::models::registry::{EASY, set_policy};
 
 /// A home with a run of three checkpoints, an evaluator, a task set and gates.
 fn trained(gates: &str) -> Home {

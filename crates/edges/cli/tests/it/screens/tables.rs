@@ -1,7 +1,7 @@
 //! What a person sees of data sets, predictions and models that are asked.
 
 use super::{assert_screens, home, screen, table};
-use crate::{metrics, probe, score, slices};
+use crate::evaluations::{metrics, probe, score, slices};
 
 /// Proves what `data snapshot`, `ls`, `diff`, `infer`, `validate` and `images` show.
 #[test]

@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -52,10 +52,55 @@ pub(super) struct MetricFiles {
     main: MainProcess,
 }
 
+/// What was there before the attempt began, and is not of it.
+#[derive(Default)]
+pub(super) struct WhatWasThere {
+    logs: HashMap<PathBuf, Known>,
+    /// What states had, by the folder whose values it is.
+    histories: HashMap<PathBuf, StateHistory>,
+}
+
+impl WhatWasThere {
+    /// To be called before the script starts. A file that is not as expected must not keep it from that.
+    pub fn of(launch: &StoredLaunch) -> Self {
+        let mut there = Self::default();
+        contained(|| there.note(&root_of(launch), launch.home())).ok();
+        there
+    }
+
+    fn note(&mut self, root: &Path, home: &Path) {
+        let (found, _) = files_below(root, home);
+        let (states, logs): (Vec<Found>, Vec<Found>) = found
+            .into_iter()
+            .filter(|one| one.form == Form::State || one.form.is_log())
+            .partition(|one| one.form == Form::State);
+        for found in states.into_iter().take(FILES_MAX) {
+            let entries = text_of(&found.path, STATE_BYTES_MAX).ok().and_then(|text| read_state(&text));
+            let history = self.histories.entry(found.folder_of_values(root)).or_default();
+            entries.iter().for_each(|entries| history.was_there(entries));
+        }
+        for (number, found) in logs.into_iter().enumerate() {
+            // Of more files than may be logs only the length is noted.
+            let known = if number < FILES_MAX {
+                Known::of(&found.path, found.bytes)
+            } else {
+                Known::of_length(found.bytes)
+            };
+            self.logs.insert(found.path, known);
+        }
+    }
+}
+
+/// The folder below which the script writes.
+fn root_of(launch: &StoredLaunch) -> PathBuf {
+    launch.isolation.as_ref().map_or_else(|| launch.working_directory.clone(), Isolation::upper)
+}
+
 impl MetricFiles {
     /// Begins to look; to be called before the script starts. `sight`: what sees who writes. None: no thread can be had.
     pub fn begin(
         launch: &StoredLaunch,
+        there: WhatWasThere,
         (started_at, sight): (Timestamp, Option<WriterView>),
         printed: PrintedCounts,
         records: Records,
@@ -74,12 +119,8 @@ impl MetricFiles {
                 sight.or_else(|| writers.as_ref().map(Writers::sight)).map_or(Proof::Nothing, Proof::Seen)
             }
         };
-        let root =
-            launch.isolation.as_ref().map_or_else(|| launch.working_directory.clone(), Isolation::upper);
-        let mut follower =
-            Follower::new(root, launch.home().to_owned(), (started_at, proof), printed, records);
-        // What is there before the script starts is not of it.
-        contained(|| follower.note_what_is_there()).ok();
+        let places = (root_of(launch), launch.home().to_owned());
+        let mut follower = Follower::new(places, there, (started_at, proof), printed, records);
         // A file that is not as expected must not end the attempt.
         let work = move |stopped: &Receiver<()>| contained(|| follower.run(stopped)).unwrap_or(0);
         let thread = SideThread::begin("metric-files", LAST_LOOK, work)?;
@@ -148,8 +189,8 @@ struct Follower {
 
 impl Follower {
     fn new(
-        root: PathBuf,
-        home: PathBuf,
+        (root, home): (PathBuf, PathBuf),
+        there: WhatWasThere,
         (started_at, proof): (Timestamp, Proof),
         printed: PrintedCounts,
         records: Records,
@@ -161,10 +202,10 @@ impl Follower {
             printed,
             folder: records.folder.clone(),
             files: BTreeMap::new(),
-            before: HashMap::new(),
+            before: there.logs,
             others: HashSet::new(),
             beyond: 0,
-            histories: HashMap::new(),
+            histories: there.histories,
             last_entries: HashMap::new(),
             record: Record::new(root.clone(), records),
             root,
@@ -176,28 +217,6 @@ impl Follower {
         let clock = self.record.below.clock();
         look_until_end(stopped, &*clock, |is_last| self.look(is_last));
         self.end()
-    }
-
-    fn note_what_is_there(&mut self) {
-        let (found, _) = files_below(&self.root, &self.home);
-        let (states, logs): (Vec<Found>, Vec<Found>) = found
-            .into_iter()
-            .filter(|one| one.form == Form::State || one.form.is_log())
-            .partition(|one| one.form == Form::State);
-        for found in states.into_iter().take(FILES_MAX) {
-            let entries = text_of(&found.path, STATE_BYTES_MAX).ok().and_then(|text| read_state(&text));
-            let history = self.histories.entry(found.folder_of_values(&self.root)).or_default();
-            entries.iter().for_each(|entries| history.was_there(entries));
-        }
-        for (number, found) in logs.into_iter().enumerate() {
-            // Of more files than may be logs only the length is noted.
-            let before = if number < FILES_MAX {
-                Known::of(&found.path, found.bytes)
-            } else {
-                Known::of_length(found.bytes)
-            };
-            self.before.insert(found.path, before);
-        }
     }
 
     fn look(&mut self, is_last: bool) {

@@ -50,9 +50,9 @@ impl Place {
         let root = self.root.path().to_owned();
         let home = root.join("home");
         let since = (Timestamp::from_micros(0), proof);
-        let mut follower = Follower::new(root, home, since, self.printed.clone(), records);
-        follower.note_what_is_there();
-        follower
+        let mut there = WhatWasThere::default();
+        there.note(&root, &home);
+        Follower::new((root, home), there, since, self.printed.clone(), records)
     }
 
     fn does(&self, done: &[Does<'_>]) {

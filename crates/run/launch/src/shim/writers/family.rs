@@ -53,8 +53,9 @@ impl Family {
     /// Of the shim that calls it. `outside`: the process that is the attempt, if the shim did not start it.
     pub fn of_this_process(attempt: String, outside: Option<ProcessIdentity>, main: MainProcess) -> Self {
         let shim = std::process::id() as i32;
-        let above = parents(shim).into_iter().map(|stat| stat.identity());
-        let (ancestors, program) = (above.collect(), program(shim));
+        let above = ProcessStat::read(shim).ok().flatten().map(|stat| parents(&stat)).unwrap_or_default();
+        let ancestors = above.iter().map(ProcessStat::identity).collect();
+        let program = program(shim);
         let mut family = Self { shim, main, attempt, ancestors, program, known: HashMap::new() };
         if let Some(identity) = outside
             && let Ok(Some(stat)) = ProcessStat::read(identity.pid)
@@ -105,7 +106,7 @@ impl Family {
                 .get(&pid)
                 .is_some_and(|known| known.kin == Kin::Own && known.start_ticks == start_ticks)
         };
-        let above = parents(stat.pid);
+        let above = parents(stat);
         let is_below = stat.parent == self.shim
             || is_own(stat.pid, stat.start_ticks)
             || above.iter().any(|one| one.pid == self.shim || is_own(one.pid, one.start_ticks));
@@ -140,16 +141,15 @@ impl Family {
 }
 
 /// The processes above one.
-fn parents(pid: i32) -> Vec<ProcessStat> {
+fn parents(stat: &ProcessStat) -> Vec<ProcessStat> {
     let mut above: Vec<ProcessStat> = Vec::new();
-    let mut at = pid;
+    let mut parent = stat.parent;
     while above.len() < PARENTS_MAX
-        && let Ok(Some(stat)) = ProcessStat::read(at)
-        && stat.parent > 1
-        && let Ok(Some(parent)) = ProcessStat::read(stat.parent)
+        && parent > 1
+        && let Ok(Some(stat)) = ProcessStat::read(parent)
     {
-        at = parent.pid;
-        above.push(parent);
+        parent = stat.parent;
+        above.push(stat);
     }
     above
 }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(family.kin(pid), Some(Kin::Own), "it is remembered");
         let me = std::process::id() as i32;
         assert_eq!(family.kin(me), Some(Kin::Trackway));
-        if let Some(parent) = parents(me).first() {
+        if let Some(parent) = parents(&ProcessStat::read(me).unwrap().unwrap()).first() {
             assert_eq!(family.kin(parent.pid), Some(Kin::Ancestor));
         }
         let mut other =

@@ -21,9 +21,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
-
-use crate::limits::EXAMPLES_MAX;
-use crate::read::{Place, Source};
+use trackway_tables::limits::EXAMPLES_MAX;
+use trackway_tables::read::{Place, Source};
 
 /// Up to so many times the fraction that the training side has within itself is expected.
 const EXPECTED_FACTOR: f64 = 2.0;

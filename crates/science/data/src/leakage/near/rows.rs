@@ -2,14 +2,14 @@
 
 use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::population_variance;
+use trackway_tables::pass::Pass;
+use trackway_tables::read::Chunk;
 
 use super::index::{BandIndex, mix};
 use super::{Closest, NearRows};
 use crate::leakage::columns::Places;
 use crate::leakage::sample::Sample;
-use crate::pass::Pass;
-use crate::read::Chunk;
-use crate::sampled::{Content, Values, keys, numbers};
+use crate::values::sampled::{Content, Values, keys, numbers};
 
 /// Rows agree when at least this part of their columns does.
 const AGREEING_SHARE_MIN: f64 = 0.8;

@@ -1,13 +1,14 @@
 //! Nearly equal texts in columns of longer ones.
 
+use trackway_tables::ColumnType;
+use trackway_tables::pass::Pass;
+use trackway_tables::read::{Chunk, Place, Source, Texts};
+
 use super::index::BandIndex;
 use super::minhash::{BANDS, Print, Words};
 use super::{Closest, NearRows};
-use crate::infer::ColumnType;
 use crate::leakage::columns::Places;
 use crate::leakage::sample::spread;
-use crate::pass::Pass;
-use crate::read::{Chunk, Place, Source, Texts};
 
 /// Bytes of the texts of the test side that are kept. Of more, a random part is looked up.
 pub(in crate::leakage) const TEST_BYTES_MAX: usize = 64 << 20;

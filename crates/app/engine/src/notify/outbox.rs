@@ -1,0 +1,143 @@
+//! Notices that their supervisors did not deliver: one try of each that is due, by a tick.
+
+use trackway_core::RunId;
+use trackway_ledger::{DeliveryEnd, NoticeRow, SubjectKind};
+
+use super::delivery::{Failure, HELD_SECONDS, failed, post_patiently};
+use super::{address, host_of};
+use crate::Context;
+use crate::error::AppError;
+use crate::stored::stored_plan;
+
+/// Notices that one tick tries, at most.
+const NOTICES_MAX: u32 = 100;
+/// A notice is given up after so many tries, which take about ten hours.
+const TRIES_OF_NOTICE_MAX: u32 = 16;
+/// The pause after the first try; each is twice the one before.
+const FIRST_PAUSE_SECONDS: f64 = 60.0;
+/// The longest pause.
+const PAUSE_SECONDS_MAX: f64 = 3_600.0;
+
+/// Tries every notice of this home that is due, once, and returns a sentence about each; with `dry_run` none is tried. The address is the one that
+/// the run's plan and this process's environment mean.
+///
+/// # Errors
+/// When the ledger cannot be read or written.
+pub fn deliver_due(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
+    let mut lines = Vec::new();
+    for (notice, delivery) in context.ledger_read(|ledger| ledger.due_notices(NOTICES_MAX))? {
+        lines.extend(deliver(context, &notice, delivery.tries, dry_run)?);
+    }
+    Ok(lines)
+}
+
+/// One of them, tried so often before; none: it is another home's, or another process tries it now.
+fn deliver(
+    context: &Context,
+    notice: &NoticeRow,
+    tries: u32,
+    dry_run: bool,
+) -> Result<Option<String>, AppError> {
+    let what = format!("the notification ({}) of {}", notice.about, notice.subject());
+    let id = notice.notice_id.as_str();
+    let address = match destination(context, notice) {
+        Some(Ok(address)) => address,
+        unknown => {
+            // Else those that cannot be sent from here would be the longest waiting for ever, and no other would be looked at.
+            if !dry_run {
+                context.ledger_write(|ledger| ledger.pass_over_notice(id))?;
+            }
+            return Ok(unknown.and_then(Result::err).map(|why| format!("{what} waits: {why}")));
+        }
+    };
+    if dry_run {
+        return Ok(Some(format!("{what} would be sent to {}", host_of(&address))));
+    }
+    if !context.ledger_write(|ledger| ledger.take_notice(id, HELD_SECONDS))? {
+        return Ok(None);
+    }
+    let document = notice.document_json.to_string();
+    let done = post_patiently(&address, document.as_bytes(), 1);
+    let end = end_of(done, tries + 1);
+    context.ledger_write(|ledger| ledger.end_notice(id, &end))?;
+    note_given_up(context, notice, &end)?;
+    Ok(Some(format!("{what} {} {}", in_words(&end), host_of(&address))))
+}
+
+/// Where a notice is sent to, or why that is not known here; none: its run is another home's, whose webhook may be another one.
+fn destination(context: &Context, notice: &NoticeRow) -> Option<Result<String, String>> {
+    let run_id = run_of(notice);
+    let is_here = |run_id: RunId| context.home.layout.run(run_id).folder().is_dir();
+    run_id.is_none_or(is_here).then(|| address_of(context, run_id))
+}
+
+fn address_of(context: &Context, run_id: Option<RunId>) -> Result<String, String> {
+    let section = match run_id {
+        None => None,
+        Some(run_id) => {
+            let run = context.ledger_read(|ledger| ledger.run(run_id)).map_err(|error| error.message)?;
+            let plan = run.as_ref().map(stored_plan).transpose().map_err(|error| error.message)?;
+            plan.flatten().and_then(|plan| plan.notify)
+        }
+    };
+    let found = address(section.as_ref(), context.webhook.as_deref())?;
+    found.ok_or_else(|| "no webhook is set here".into())
+}
+
+fn run_of(notice: &NoticeRow) -> Option<RunId> {
+    (notice.subject_kind == SubjectKind::Run).then(|| notice.subject_id.parse().ok()).flatten()
+}
+
+/// How a try ended that was the one of this number.
+fn end_of(done: Result<(), Failure>, tries: u32) -> DeliveryEnd {
+    match done {
+        Ok(()) => DeliveryEnd::Delivered,
+        Err(Failure { why, may_pass, .. }) if !may_pass || tries >= TRIES_OF_NOTICE_MAX => {
+            DeliveryEnd::GivenUp { why }
+        }
+        Err(Failure { why, .. }) => {
+            let doubled = FIRST_PAUSE_SECONDS * f64::from(tries.saturating_sub(1)).exp2();
+            DeliveryEnd::Later { seconds: doubled.min(PAUSE_SECONDS_MAX), why }
+        }
+    }
+}
+
+fn in_words(end: &DeliveryEnd) -> &'static str {
+    match end {
+        DeliveryEnd::Delivered => "was taken by",
+        DeliveryEnd::Later { .. } => "was not taken yet by",
+        DeliveryEnd::GivenUp { .. } => "is given up: it was refused by",
+    }
+}
+
+/// A notice that is given up is an event of its run.
+fn note_given_up(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Result<(), AppError> {
+    let (Some(run_id), DeliveryEnd::GivenUp { why }) = (run_of(notice), end) else { return Ok(()) };
+    let message = format!("the notification ({}) is given up: {why}", notice.about);
+    let event = failed(&*context.clock, run_id, &message);
+    context.ledger_write(|ledger| ledger.append_event(&event)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a notice that may still arrive is tried again after pauses that double up to an hour, and that one that was refused or
+    /// tried often enough is given up.
+    #[test]
+    fn how_a_try_ends() {
+        let failure = |may_pass| Err(Failure { why: "500".into(), tries: 1, may_pass });
+        let later = |seconds| DeliveryEnd::Later { seconds, why: "500".into() };
+        let given_up = DeliveryEnd::GivenUp { why: "500".into() };
+        for (done, tries, expected) in [
+            (Ok(()), 1, DeliveryEnd::Delivered),
+            (failure(true), 1, later(60.0)),
+            (failure(true), 3, later(240.0)),
+            (failure(true), 15, later(3_600.0)),
+            (failure(true), 16, given_up.clone()),
+            (failure(false), 1, given_up),
+        ] {
+            assert_eq!(end_of(done, tries), expected, "{tries}");
+        }
+    }
+}

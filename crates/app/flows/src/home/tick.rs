@@ -1,0 +1,227 @@
+//! What needs a clock although nothing runs: duties that are done from time to time by the process that ticks first. `trackway tick` is
+//! called by cron or a timer; to call it twice, or from several machines at once, changes nothing more.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use trackway_api::home::tick::{DutyName, DutyOutcome, TickReport, TickedDuty};
+use trackway_checkpoint::PinInfo;
+use trackway_core::{RunId, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::notify;
+use trackway_formats::EventKind;
+use trackway_launch::MachineIdentity;
+use trackway_ledger::{ApprovalRow, DutyAnswer, EventRow, Subject, SubjectEventRow, SubjectKind};
+
+use crate::checkpoints::checkpoints;
+use crate::home::reconcile;
+
+/// What the events of a tick come from.
+const SOURCE: &str = "tick";
+
+/// Does what is due, each duty by one process at a time; with `dry_run` it only says what it would do.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] where the home can only be read; when the ledger cannot be read. A duty that fails is in the report.
+pub fn tick(context: &Context, dry_run: bool) -> Result<TickReport, AppError> {
+    if !dry_run && (!context.home.is_writable() || context.ledger_is_read_only()) {
+        let message = format!("`{}` can only be read", context.home.folder().display());
+        return Err(
+            AppError::new(ErrorKind::Usage, message).hint("its owner ticks; see what is due with --dry-run")
+        );
+    }
+    let holder = holder(context)?;
+    let duties = DutyName::ALL.iter().map(|name| duty(context, *name, &holder, dry_run));
+    Ok(TickReport { at: context.clock.now(), dry_run, duties: duties.collect::<Result<_, _>>()? })
+}
+
+/// This process, for people and for the ledger.
+fn holder(context: &Context) -> Result<String, AppError> {
+    let machine = MachineIdentity::current()
+        .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
+    Ok(format!("`{}`, process {}, {:032x}", machine.host, std::process::id(), context.ids.next_ulid()))
+}
+
+/// What the duties of a home are done for: the engine that launches on its machine. The homes of two machines may have one path, so that the
+/// number of the folder is part of it.
+fn subject(context: &Context) -> Subject {
+    let given = context.home.folder();
+    let folder = std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned());
+    let inode = folder.metadata().map_or(0, |found| found.ino());
+    Subject::new(SubjectKind::Engine, format!("local:{}:{inode}", folder.display()))
+}
+
+fn duty(context: &Context, name: DutyName, holder: &str, dry_run: bool) -> Result<TickedDuty, AppError> {
+    let subject = &subject(context);
+    let (word, bound) = (name.as_str(), name.bound_seconds());
+    let answer = match dry_run {
+        true => context.ledger_read(|ledger| ledger.duty_now(word, subject))?,
+        false => context.ledger_write(|ledger| ledger.take_duty(word, subject, holder, bound))?,
+    };
+    let (outcome, next_seconds, why) = match answer {
+        DutyAnswer::Mine => return carried_out(context, name, (subject, holder), dry_run),
+        DutyAnswer::NotDue { seconds_left } => (DutyOutcome::NotDue, seconds_left, None),
+        DutyAnswer::HeldBy { holder, seconds_left } => (DutyOutcome::Held, seconds_left, Some(holder)),
+    };
+    Ok(TickedDuty { name, outcome, lines: Vec::new(), why, next_seconds: Some(next_seconds) })
+}
+
+/// Does a duty that is this process's, and ends it; a duty that failed is due again as one that was done.
+fn carried_out(
+    context: &Context,
+    name: DutyName,
+    (subject, holder): (&Subject, &str),
+    dry_run: bool,
+) -> Result<TickedDuty, AppError> {
+    let done = match name {
+        DutyName::Reap if dry_run => reconcile::ended_without_supervisor(context),
+        DutyName::Reap => reconcile::reconcile(context),
+        DutyName::Approvals => end_approvals(context, dry_run),
+        DutyName::Pins => end_pins(context, dry_run),
+        DutyName::Outbox => notify::deliver_due(context, dry_run),
+    };
+    let (outcome, lines, why) = match done {
+        Ok(lines) => (if dry_run { DutyOutcome::Due } else { DutyOutcome::Done }, lines, None),
+        Err(error) => (DutyOutcome::Failed, Vec::new(), Some(error.message)),
+    };
+    let mut next_seconds = None;
+    if !dry_run {
+        let every = name.every_seconds();
+        let end = (every, why.as_deref());
+        context.ledger_write(|ledger| ledger.end_duty(name.as_str(), subject, holder, end))?;
+        next_seconds = Some(every as f64);
+    }
+    Ok(TickedDuty { name, outcome, lines, why, next_seconds })
+}
+
+/// Writes down which approvals have ended, once each.
+fn end_approvals(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
+    let mut lines = Vec::new();
+    for model in context.ledger_read(trackway_ledger::Ledger::models)? {
+        let approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.model))?;
+        let known = Subject::new(SubjectKind::Model, model.model.as_str());
+        let known = context.ledger_read(|ledger| ledger.events_of_subject(&known))?;
+        for event in ended(&approvals, &known, context.clock.now()) {
+            if !dry_run {
+                context.ledger_write(|ledger| ledger.append_subject_event(&event))?;
+            }
+            lines.push(format!("model `{}`: {}", model.model, event.message));
+        }
+    }
+    Ok(lines)
+}
+
+/// The events of approvals that have ended and of which none is known.
+fn ended(approvals: &[ApprovalRow], known: &[SubjectEventRow], now: Timestamp) -> Vec<SubjectEventRow> {
+    let event = |approval: &ApprovalRow| SubjectEventRow {
+        event_id: format!("{}:{}", approval.approval_id, EventKind::ApprovalExpired),
+        subject_kind: SubjectKind::Model,
+        subject_id: approval.model.clone(),
+        attempt_id: None,
+        at: approval.expires_at,
+        kind: EventKind::ApprovalExpired.as_str().into(),
+        step: None,
+        message: format!("the approval of version {} by {} has ended", approval.version, approval.approver),
+        fields_json: Some(serde_json::json!({
+            "approval_id": approval.approval_id,
+            "version": approval.version,
+            "approver": approval.approver,
+        })),
+        source: SOURCE.into(),
+    };
+    let is_new = |event: &SubjectEventRow| known.iter().all(|known| known.event_id != event.event_id);
+    let over = approvals.iter().filter(|approval| approval.expires_at <= now);
+    over.map(event).filter(is_new).collect()
+}
+
+/// Takes the pins away whose time is over, of the runs of this home. A run whose checkpoints cannot be read is named, and the others follow.
+fn end_pins(context: &Context, dry_run: bool) -> Result<Vec<String>, AppError> {
+    let mut lines = Vec::new();
+    for run_id in context.ledger_read(trackway_ledger::Ledger::runs_with_pins)? {
+        if context.home.layout.run(run_id).folder().is_dir() {
+            let ended = end_pins_of(context, run_id, dry_run);
+            lines.extend(ended.unwrap_or_else(|error| vec![format!("run {run_id}: {}", error.message)]));
+        }
+    }
+    Ok(lines)
+}
+
+fn end_pins_of(context: &Context, run_id: RunId, dry_run: bool) -> Result<Vec<String>, AppError> {
+    let of_run = checkpoints(context, run_id)?;
+    let expired = of_run.end_expired_pins(true)?;
+    let mut lines = Vec::new();
+    for pin in &expired {
+        let message = format!("the pin `{}` has ended", pin.name);
+        lines.push(format!("run {run_id}: {message}"));
+        if !dry_run {
+            let event = pin_expired(run_id, pin, context.clock.now(), message);
+            context.ledger_write(|ledger| ledger.append_event(&event))?;
+        }
+    }
+    // After their events: a tick that was killed in between is repeated by the next one.
+    if !dry_run && !expired.is_empty() {
+        of_run.end_expired_pins(false)?;
+        of_run.mirror(context)?;
+    }
+    Ok(lines)
+}
+
+/// The event of a pin whose time is over: the same again at each look.
+fn pin_expired(run_id: RunId, pin: &PinInfo, now: Timestamp, message: String) -> EventRow {
+    let (kind, until) = (EventKind::PinExpired, pin.until.clone().unwrap_or_default());
+    let at = until.parse().unwrap_or(now);
+    EventRow {
+        event_id: format!("{run_id}:{kind}:{}:{until}", pin.name),
+        fields_json: Some(serde_json::json!({ "pin": pin.name, "until": until })),
+        source: SOURCE.into(),
+        ..EventRow::of_run(run_id, kind, at, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval(id: &str, expires_micros: i64) -> ApprovalRow {
+        let at = Timestamp::from_micros;
+        ApprovalRow {
+            approval_id: id.into(),
+            model: "income".into(),
+            version: 3,
+            digest: "d".into(),
+            gate_receipt_id: "g".into(),
+            approver: "ana".into(),
+            at: at(1),
+            expires_at: at(expires_micros),
+            why: None,
+        }
+    }
+
+    /// Proves that an approval whose time is over becomes an event of its model, once, and that others become none.
+    #[test]
+    fn an_approval_ends_once() {
+        let approvals = [approval("a", 10), approval("b", 11)];
+        let now = Timestamp::from_micros(10);
+        let first = ended(&approvals, &[], now);
+        assert_eq!(first.len(), 1);
+        assert_eq!((first[0].event_id.as_str(), first[0].at), ("a:approval_expired", now));
+        assert_eq!(first[0].message, "the approval of version 3 by ana has ended");
+        assert_eq!(ended(&approvals, &first, now), []);
+    }
+
+    /// Proves that the event of a pin is the same at each look, so that a tick which was killed after it is repeated.
+    #[test]
+    fn a_pin_ends_once() {
+        let run_id: RunId = "run_00000000000000000000000001".parse().unwrap();
+        let pin = PinInfo {
+            name: "eval".into(),
+            commit: 7,
+            why: "eval-7 reads it".into(),
+            until: Some("2026-01-02T03:04:05Z".into()),
+            at: "2026-01-01T00:00:00Z".into(),
+        };
+        let event = |now: i64| pin_expired(run_id, &pin, Timestamp::from_micros(now), "it ended".into());
+        assert_eq!(event(1), event(2));
+        assert_eq!(event(1).at, "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap());
+    }
+}

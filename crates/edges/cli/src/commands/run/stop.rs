@@ -1,0 +1,14 @@
+//! `trackway stop`: requests the end of a run.
+
+use trackway_engine::{Context, stop};
+
+use crate::args::StopArgs;
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Exit {
+    let asked = stop::stop(context, context.resolve_run(&args.run)?, args.kill, &args.why)?;
+    printer
+        .answer(&asked, || printer.note(format!("requested stop of run {} ({})", asked.run_id, asked.mode)));
+    Ok(0)
+}

@@ -1,0 +1,93 @@
+//! Settings files, and `trackway config`: what is set, and by what.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::harness::{Answer, Home, answer};
+use crate::safety::bad_input::transcript;
+
+const PROJECT_FILE: &str = ".trackway/config.toml";
+const USER_FILE: &str = "settings/trackway/config.toml";
+
+/// A settings file that only its owner can write.
+fn write(home: &Home, name: &str, text: &str) -> PathBuf {
+    let folder = home.path().join(Path::new(name).parent().unwrap());
+    std::fs::create_dir_all(&folder).unwrap();
+    set_mode(&folder, 0o700);
+    let path = home.write(name, text);
+    set_mode(&path, 0o600);
+    path
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A command that no variable gives a home.
+fn without_home(home: &Home, arguments: &[&str]) -> Answer {
+    let mut command = home.command(arguments);
+    answer(command.env_remove("TRACKWAY_HOME").env("TRACKWAY_PAGE_MIB_MAX", "256").output().unwrap())
+}
+
+/// A text without the folder of the test, and without what depends on the length of its name.
+fn shown(home: &Home, text: &str) -> String {
+    let folder = home.path().canonicalize().unwrap();
+    let text = text.replace(&*folder.to_string_lossy(), "[folder]");
+    let text = text.replace(&*home.path().to_string_lossy(), "[folder]");
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+/// Proves that `config` shows every setting with what set it: an option, a variable, the project's file, the user's,
+/// the default.
+#[test]
+fn config_shows_where_every_value_comes_from() {
+    let home = Home::new();
+    write(&home, PROJECT_FILE, "ledger = \"team.db\"\ncolumns_max = 20_000\n");
+    write(&home, USER_FILE, "# of this user\ncolumns_max = 7\nfollow_links = true\n");
+    let text = without_home(&home, &["config", "--home", "elsewhere"]);
+    assert_eq!((text.code, text.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!("config", shown(&home, &text.stdout));
+    let json = without_home(&home, &["config", "--json", "--home", "elsewhere"]);
+    insta::assert_snapshot!("config_json", shown(&home, &json.stdout));
+    assert!(!home.path().join("elsewhere").exists(), "asking made a home");
+}
+
+/// Proves that the settings of a file hold for other commands: the ledger is where the project's file sets it, and a
+/// table with more columns than the user's file permits is refused.
+#[test]
+fn what_a_file_sets_holds() {
+    let home = Home::new();
+    write(&home, PROJECT_FILE, "home = \"../state\"\nledger = \"../team.db\"\n");
+    write(&home, USER_FILE, "columns_max = 2\n");
+    let ran = without_home(&home, &["run", "--", "true"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(home.path().join("team.db").is_file() && home.path().join("state/attempts").is_dir());
+    home.write("wide.csv", "a,b,c\n1,2,3\n4,5,6\n");
+    let refused = without_home(&home, &["data", "profile", "wide.csv"]);
+    assert!(refused.code != 0 && refused.stderr.contains("more than 2 columns"), "{}", refused.stderr);
+}
+
+/// Proves that a settings file with a mistake stops a command, with file, line and what to write.
+#[test]
+fn a_mistake_in_a_settings_file_has_a_line() {
+    let home = Home::new();
+    write(&home, PROJECT_FILE, "hoem = \"/data\"\ncolor = \"never\"\n");
+    insta::assert_snapshot!("mistakes", transcript(&home, &["runs"]));
+}
+
+/// Proves that a settings file that other users can write sets nothing, and is named.
+#[test]
+fn a_file_that_others_can_write_sets_nothing() {
+    let home = Home::new();
+    let file = write(&home, PROJECT_FILE, "columns_max = 3\n");
+    set_mode(&file, 0o666);
+    let answer = without_home(&home, &["config", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let why = "config.toml` is not used: not trusted: other users can write it (mode 666)";
+    assert!(answer.stderr.contains(why), "{}", answer.stderr);
+    let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(
+        (&document["settings"][3]["value"], &document["files"][0]["state"]),
+        (&10_000.into(), &"refused".into())
+    );
+}

@@ -1,0 +1,137 @@
+//! `trackway run --queue`: at most so many runs of a queue at once.
+
+use std::process::Child;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{Home, UNTIL_GO, answer, eventually, signal};
+
+/// A home whose user lets so many runs of the queue `gpu` run at once.
+fn home(at_most: u32) -> Home {
+    let home = Home::new();
+    let folder = home.path().join("settings/trackway");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), format!("[queues.gpu]\nat_most = {at_most}\n")).unwrap();
+    home
+}
+
+fn queued(home: &Home, name: &str, script: &str) -> Child {
+    home.spawn(&["run", "--json", "--queue", "gpu", "--name", name, "--", "sh", "-c", script])
+}
+
+/// How many events of this kind the ledger has.
+fn count(home: &Home, kind: &str) -> u64 {
+    let rows = home.sql(&format!("select count(*) as found from events where kind = '{kind}'"));
+    rows[0]["found"].as_u64().unwrap()
+}
+
+fn state_of(home: &Home, name: &str) -> Value {
+    home.sql(&format!("select state from runs where name = '{name}'"))[0]["state"].clone()
+}
+
+fn ends(run: Child, code: i32) {
+    let ended = answer(run.wait_with_output().unwrap());
+    assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+}
+
+/// Proves that of four runs of a queue of two never more than two run at once, that the others are shown as waiting with their queue, that all
+/// four complete, and that nothing of a run begins before it has its place.
+#[test]
+fn no_more_runs_than_places() {
+    let home = home(2);
+    let script = format!("touch in-$$; ls in-* | wc -l >> counts; {UNTIL_GO}; rm in-$$");
+    let runs: Vec<Child> = (1..=4).map(|number| queued(&home, &format!("r{number}"), &script)).collect();
+    eventually("two runs that wait", || (count(&home, "queue_joined") == 2).then_some(()));
+    eventually("two runs that run", || {
+        let counts = std::fs::read_to_string(home.path().join("counts")).unwrap_or_default();
+        (counts.lines().count() == 2).then_some(())
+    });
+    let waiting = home.sql("select name from runs where state = 'waiting' order by name");
+    assert_eq!(waiting.len(), 2, "{waiting:?}");
+    let sample = home.json(&["watch", waiting[0]["name"].as_str().unwrap(), "--once"]);
+    assert_eq!(
+        (&sample["queue"]["name"], &sample["queue"]["running"]),
+        (&json!("gpu"), &json!(2)),
+        "{sample}"
+    );
+    let explained = home.trackway(&["explain", waiting[0]["name"].as_str().unwrap()]);
+    assert!(explained.stdout.contains("waiting for queue gpu (2 running)"), "{}", explained.stdout);
+    home.go();
+    runs.into_iter().for_each(|run| ends(run, 0));
+    let counts = std::fs::read_to_string(home.path().join("counts")).unwrap();
+    let counts: Vec<u32> = counts.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert!(counts.len() == 4 && counts.iter().all(|count| *count <= 2), "{counts:?}");
+    assert_eq!(count(&home, "queue_place_taken"), 4);
+    let early = "select count(*) as found from training_attempts a join events e on e.run_id = a.run_id \
+                 where e.kind = 'queue_place_taken' and a.started_at < e.at";
+    assert_eq!(home.sql(early)[0]["found"], 0);
+}
+
+/// Proves that a supervisor that is killed leaves its place to its script, and that the next run gets the place once that is killed too.
+#[test]
+fn a_killed_run_frees_its_place() {
+    let home = home(1);
+    let mut first = queued(&home, "first", &format!("echo $$ > pid.new; mv pid.new pid; {UNTIL_GO}"));
+    let pid = eventually("the script", || std::fs::read_to_string(home.path().join("pid")).ok());
+    let mut second = queued(&home, "second", "true");
+    eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    signal(&first, Signal::SIGKILL);
+    first.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(second.try_wait().unwrap().is_none(), "the script of the first still runs");
+    let script = nix::unistd::Pid::from_raw(pid.trim().parse().unwrap());
+    nix::sys::signal::kill(script, Signal::SIGKILL).unwrap();
+    ends(second, 0);
+}
+
+/// Proves that Ctrl-C ends a run that waits at once, as a stopped run that a resume continues; that `--detach` does not wait for a place;
+/// and that `trackway stop` reaches a run that waits.
+#[test]
+fn a_run_that_waits_can_be_stopped() {
+    let home = home(1);
+    let first = queued(&home, "first", &format!("touch began; {UNTIL_GO}"));
+    eventually("the script", || home.path().join("began").exists().then_some(()));
+    let second = queued(&home, "second", "true");
+    eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    signal(&second, Signal::SIGINT);
+    ends(second, 4);
+    assert_eq!(state_of(&home, "second"), "stopped");
+
+    let third =
+        home.trackway(&["run", "--json", "--detach", "--queue", "gpu", "--name", "third", "--", "true"]);
+    let detached: Value = serde_json::from_str(&third.stdout).unwrap();
+    assert_eq!((third.code, &detached["attempt_id"]), (0, &Value::Null), "{}", third.stderr);
+    eventually("the third in the line", || (state_of(&home, "third") == "waiting").then_some(()));
+    let stopped = home.trackway(&["stop", "third"]);
+    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    eventually("the end of the third", || (state_of(&home, "third") == "stopped").then_some(()));
+
+    home.go();
+    ends(first, 0);
+    let resumed = home.trackway(&["resume", "second"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(state_of(&home, "second"), "completed");
+}
+
+/// Proves that the receipt of a run names the script as it was when the run got its place, and not as it was when the run began to wait.
+#[test]
+fn what_changed_while_a_run_waited_is_recorded() {
+    let home = home(1);
+    home.write("train.sh", "echo before");
+    let first = queued(&home, "first", &format!("touch began; {UNTIL_GO}"));
+    eventually("the script", || home.path().join("began").exists().then_some(()));
+    let of_script =
+        |name: &str| home.spawn(&["run", "--json", "--queue", "gpu", "--name", name, "--", "sh", "train.sh"]);
+    let second = of_script("second");
+    eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    home.write("train.sh", "echo after");
+    home.go();
+    ends(first, 0);
+    ends(second, 0);
+    ends(of_script("third"), 0);
+    let scripts = "select distinct a.script_blake3 from training_attempts a join runs r on r.run_id = a.run_id \
+                   where r.name in ('second', 'third')";
+    let found = home.sql(scripts);
+    assert!(found.len() == 1 && found[0]["script_blake3"].is_string(), "{found:?}");
+}

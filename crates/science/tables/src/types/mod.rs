@@ -1,0 +1,8 @@
+//! The types of columns, from what their values have in common; and how numbers and times are written in text.
+
+pub(crate) mod decimal;
+pub(crate) mod infer;
+pub(crate) mod times;
+
+pub use infer::{Column, ColumnType, Form, form_of, trim};
+pub use times::parse_timestamp;

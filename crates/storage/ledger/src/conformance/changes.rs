@@ -1,0 +1,144 @@
+//! What is written is noted in the order of the commits, and what an attempt costs is charged.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trackway_core::LaunchKind;
+
+use super::rows::{at, checkpoint, ended, event, new_attempt, stored_run};
+use super::{Open, numbers};
+use crate::charges::nano_usd;
+use crate::error::ErrorKind;
+use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
+use crate::records::{AttemptState, ChangeRow, CostRow, EventRow, Subject, SubjectEventRow, SubjectKind};
+use crate::seal::{AttemptSeal, Sealed};
+
+/// Events of a model are kept as those of runs are, and the view of events has those of runs alone.
+pub(super) fn events_are_of_any_subject(ledger: &Ledger) {
+    let run = stored_run(ledger, "subjects");
+    let of_model = SubjectEventRow {
+        subject_kind: SubjectKind::Model,
+        subject_id: "income".into(),
+        ..SubjectEventRow::from(&event(&run, "subject-1"))
+    };
+    assert!(ledger.append_subject_event(&of_model).unwrap());
+    assert!(!ledger.append_subject_event(&of_model).unwrap());
+    let subject = Subject::new(SubjectKind::Model, "income");
+    assert_eq!(ledger.events_of_subject(&subject).unwrap(), [of_model.clone()]);
+    assert_eq!(numbers(ledger, "SELECT count(*) FROM events WHERE event_id = 'subject-1'"), [0]);
+    let unknown = SubjectEventRow { subject_id: "unknown".into(), event_id: "subject-2".into(), ..of_model };
+    assert_eq!(ledger.append_subject_event(&unknown).unwrap_err().kind(), ErrorKind::Integrity);
+    let orphan =
+        EventRow { run_id: "run_7zzzzzzzzzzzzzzzzzzzzzzzzz".parse().unwrap(), ..event(&run, "subject-3") };
+    assert_eq!(ledger.append_event(&orphan).unwrap_err().kind(), ErrorKind::Integrity, "no such run");
+    // A monitor has no table here: its writer knows it.
+    let of_monitor = SubjectEventRow { subject_kind: SubjectKind::Monitor, ..unknown };
+    assert!(ledger.append_subject_event(&of_monitor).unwrap());
+}
+
+/// The charges of an attempt are written when it is sealed, once, sum to the cost of its receipt, and come back with the kept receipt.
+pub(super) fn a_receipt_is_charged_once(ledger: &Ledger) {
+    let run = stored_run(ledger, "charged");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
+    let cost = |item: &str, usd| CostRow {
+        attempt_id,
+        run_id,
+        item: item.into(),
+        quantity: 1.5,
+        unit: format!("{item}_seconds"),
+        usd,
+    };
+    let seal = AttemptSeal {
+        costs: vec![cost("gpu", Some(0.2)), cost("cpu", None)],
+        ..AttemptSeal::of(ended(attempt))
+    };
+    assert!(ledger.charges_of_attempt(attempt_id).unwrap().is_empty());
+    assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), Sealed::Now);
+    assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), Sealed::Before);
+    let charges = ledger.charges_of_attempt(attempt_id).unwrap();
+    let items: Vec<_> = charges.iter().map(|charge| (charge.item.as_str(), charge.amount_nano_usd)).collect();
+    assert_eq!(items, [("cpu", None), ("gpu", Some(200_000_000)), ("rest", Some(100_000_000))]);
+    assert_eq!(charges[1].quantity, 1_500);
+    assert!(charges.iter().all(|charge| charge.project == run.project && charge.at == at(101)));
+    let sum: i64 = charges.iter().filter_map(|charge| charge.amount_nano_usd).sum();
+    assert_eq!(Some(sum), seal.attempt.cost_usd.map(nano_usd));
+    let kept = ledger.kept_later(attempt_id).unwrap().unwrap();
+    assert!(ledger.differences(&kept).unwrap().is_empty());
+    assert!(serde_json::to_string(&kept).unwrap().contains("\"charges\""));
+}
+
+/// Each write is noted once, with its subject and its project; a write that changes nothing, and how far an attempt is, are not.
+pub(super) fn what_is_written_is_noted(ledger: &Ledger) {
+    let before = ledger.newest_change().unwrap();
+    let mut run = stored_run(ledger, "noted");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    let said = event(&run, "noted-1");
+    let stored = checkpoint(&run, attempt.attempt_id, 3);
+    for _ in 0..2 {
+        ledger.insert_run(&run, &[]).unwrap();
+        ledger.insert_attempt(&attempt).unwrap();
+        ledger.append_event(&said).unwrap();
+        ledger.upsert_checkpoints(std::slice::from_ref(&stored)).unwrap();
+    }
+    let touch = |progress: AttemptProgress| {
+        let of = (attempt.attempt_id, LaunchKind::Train);
+        assert!(ledger.touch_attempt(run.run_id, of, &progress).unwrap());
+    };
+    touch(AttemptProgress { last_step: Some(7), ..AttemptProgress::default() });
+    touch(AttemptProgress { state: Some(AttemptState::Ended), ..AttemptProgress::default() });
+    run = ledger.change_run(run.run_id, |run| run.attempt_count = 1).unwrap();
+    let changes = ledger.changes_after(before, None, 100).unwrap();
+    let kinds: Vec<&str> = changes.iter().map(|change| change.kind.as_str()).collect();
+    assert_eq!(kinds, ["runs", "training_attempts", "events", "checkpoints", "training_attempts", "runs"]);
+    let numbered: Vec<u64> = changes.iter().map(|change| change.number).collect();
+    assert_eq!(numbered, (before + 1..=before + 6).collect::<Vec<_>>());
+    let subject = run.run_id.to_string();
+    let is_of_run = |change: &ChangeRow| {
+        (change.subject_kind, &change.subject_id, &change.project)
+            == (SubjectKind::Run, &subject, &run.project)
+    };
+    assert!(changes.iter().all(is_of_run), "{changes:?}");
+    assert_eq!(ledger.changes_after(before, Some("fraud"), 2).unwrap(), changes[..2]);
+    assert!(ledger.changes_after(before, Some("other"), 100).unwrap().is_empty());
+    assert_eq!(ledger.newest_change().unwrap(), before + 6);
+}
+
+/// A reader that follows the feed while others write misses nothing: no number appears below one that it has read.
+pub(super) fn numbers_follow_the_commits(open: Open<'_>, ledger: &Ledger) {
+    const WRITERS: u64 = 4;
+    const EVENTS: u64 = 15;
+    let run = &stored_run(ledger, "followed");
+    let before = ledger.newest_change().unwrap();
+    let done = &AtomicBool::new(false);
+    let read: Vec<u64> = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let own = open(&OpenOptions::default()).unwrap();
+            let (mut last, mut read) = (before, Vec::new());
+            loop {
+                let all_written = done.load(Ordering::SeqCst);
+                let changes = own.changes_after(last, None, 100).unwrap();
+                read.extend(changes.iter().map(|change| change.number));
+                last = read.last().copied().unwrap_or(last);
+                if all_written && changes.is_empty() {
+                    return read;
+                }
+            }
+        });
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let own = open(&OpenOptions::default()).unwrap();
+                    for number in 0..EVENTS {
+                        let id = format!("followed-{writer}-{number}");
+                        assert!(own.append_event(&event(run, &id)).unwrap());
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::SeqCst);
+        reader.join().unwrap()
+    });
+    assert_eq!(read, (before + 1..=before + WRITERS * EVENTS).collect::<Vec<_>>());
+}

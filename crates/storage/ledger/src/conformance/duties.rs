@@ -1,0 +1,94 @@
+//! Duties are done by one process at a time, and notices are sent until they arrive.
+
+use serde_json::json;
+
+use super::rows::{at, stored_run};
+use super::{Open, assert_refused};
+use crate::duties::DutyAnswer;
+use crate::ledger::{Ledger, OpenOptions};
+use crate::outbox::DeliveryEnd;
+use crate::records::{DeliveryState, NoticeRow, Subject, SubjectKind};
+use crate::text::KEY_BYTES_MAX;
+
+/// Of several processes that would do a duty at once one does it; it is due again as long after it as was said, and a process that took
+/// too long does not end what is another one's.
+pub(super) fn a_duty_is_done_by_one(open: Open<'_>, ledger: &Ledger) {
+    let engine = &Subject::new(SubjectKind::Engine, "local:/srv/ana");
+    let take =
+        |ledger: &Ledger, holder: &str, bound: u64| ledger.take_duty("reap", engine, holder, bound).unwrap();
+    let taken = std::thread::scope(|scope| {
+        let takers: Vec<_> = (0..4)
+            .map(|number| {
+                scope.spawn(move || {
+                    take(&open(&OpenOptions::default()).unwrap(), &format!("taker {number}"), 600)
+                })
+            })
+            .collect();
+        takers.into_iter().map(|taker| taker.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(taken.iter().filter(|answer| **answer == DutyAnswer::Mine).count(), 1, "{taken:?}");
+    assert_eq!(taken.iter().filter(|answer| matches!(answer, DutyAnswer::HeldBy { .. })).count(), 3);
+    let other = &Subject::new(SubjectKind::Engine, "local:/srv/ben");
+    assert_eq!(ledger.duty_now("reap", other).unwrap(), DutyAnswer::Mine, "another home's");
+    let row = ledger.duties().unwrap().into_iter().find(|duty| duty.subject_id == engine.id).unwrap();
+    let holder = row.holder.unwrap();
+    assert!(!ledger.end_duty("reap", engine, "another one", (0, None)).unwrap());
+    assert!(ledger.end_duty("reap", engine, &holder, (0, Some("a disk is full"))).unwrap());
+    let row = ledger.duties().unwrap().into_iter().find(|duty| duty.subject_id == engine.id).unwrap();
+    assert_eq!((row.holder, row.last_failure.as_deref()), (None, Some("a disk is full")));
+    assert_eq!(take(ledger, "slow", 0), DutyAnswer::Mine);
+    assert_eq!(take(ledger, "next", 600), DutyAnswer::Mine, "its bound is over");
+    assert!(!ledger.end_duty("reap", engine, "slow", (0, None)).unwrap());
+    assert!(ledger.end_duty("reap", engine, "next", (600, None)).unwrap());
+    assert!(
+        matches!(take(ledger, "early", 600), DutyAnswer::NotDue { seconds_left } if seconds_left > 500.0)
+    );
+    // A path that is longer than a key takes is found again as it was stored.
+    let deep = &Subject::new(SubjectKind::Engine, format!("local:/{}", "d".repeat(2 * KEY_BYTES_MAX)));
+    assert_eq!(ledger.take_duty("reap", deep, "deep", 600).unwrap(), DutyAnswer::Mine);
+    assert!(ledger.end_duty("reap", deep, "deep", (600, None)).unwrap());
+    assert!(matches!(ledger.duty_now("reap", deep).unwrap(), DutyAnswer::NotDue { .. }));
+}
+
+/// A notice is stored once, tried by one process at a time, tried again after a failure, and not after it arrived.
+pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
+    let run = stored_run(ledger, "noticed");
+    let notice = NoticeRow {
+        notice_id: format!("{}:end:1", run.run_id),
+        subject_kind: SubjectKind::Run,
+        subject_id: run.run_id.to_string(),
+        project: None,
+        at: at(1),
+        about: "end".into(),
+        document_json: json!({ "text": "run ended" }),
+    };
+    let id = notice.notice_id.as_str();
+    assert!(ledger.post_notice(&notice).unwrap());
+    assert!(!ledger.post_notice(&NoticeRow { at: at(2), ..notice.clone() }).unwrap(), "the same notice");
+    let due = |ledger: &Ledger| -> Vec<NoticeRow> {
+        ledger.due_notices(10).unwrap().into_iter().map(|(notice, _)| notice).collect()
+    };
+    assert_eq!(due(ledger), [NoticeRow { project: run.project.clone(), ..notice.clone() }]);
+    let other = open(&OpenOptions::default()).unwrap();
+    assert!(ledger.take_notice(id, 600.0).unwrap());
+    assert!(!other.take_notice(id, 600.0).unwrap() && due(&other).is_empty(), "another process tries it");
+    let later = |seconds: f64| DeliveryEnd::Later { seconds, why: "it answered with status 500".into() };
+    ledger.end_notice(id, &later(0.0)).unwrap();
+    assert_eq!(due(&other).len(), 1);
+    // One that cannot be tried here lets the others go first, and that does not count as a try.
+    let next = NoticeRow { notice_id: format!("{}:end:0", run.run_id), ..notice.clone() };
+    assert!(ledger.post_notice(&next).unwrap());
+    assert!(ledger.pass_over_notice(id).unwrap());
+    let waiting: Vec<String> = due(&other).into_iter().map(|notice| notice.notice_id).collect();
+    assert_eq!(waiting, [next.notice_id.as_str(), id]);
+    assert!(ledger.take_notice(&next.notice_id, 600.0).unwrap());
+    assert!(!ledger.pass_over_notice(&next.notice_id).unwrap(), "another process tries it");
+    ledger.end_notice(&next.notice_id, &DeliveryEnd::Delivered).unwrap();
+    assert!(other.take_notice(id, 0.0).unwrap());
+    other.end_notice(id, &DeliveryEnd::Delivered).unwrap();
+    ledger.end_notice(id, &later(0.0)).unwrap();
+    let delivery = ledger.delivery_of(id).unwrap().unwrap();
+    assert_eq!((delivery.state, delivery.tries), (DeliveryState::Delivered, 2));
+    assert!(due(ledger).is_empty() && !ledger.take_notice(id, 1.0).unwrap());
+    assert_refused(ledger, &format!("UPDATE notices SET about = 'x' WHERE notice_id = '{id}'"));
+}

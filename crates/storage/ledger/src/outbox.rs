@@ -1,0 +1,108 @@
+//! Notices and their delivery. A notice is stored before it is sent, so that it survives the process that made it; it is sent at least
+//! once, and by one process at a time.
+
+use crate::backend::{in_seconds, now};
+use crate::changes::{known_subject, note_change};
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::records::{DeliveryState, NoticeRow, OutboxRow};
+use crate::value::{Field as _, Record as _, Value};
+
+/// How a try to deliver a notice ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeliveryEnd {
+    Delivered,
+    /// It may be tried again after so many seconds.
+    Later {
+        seconds: f64,
+        why: String,
+    },
+    GivenUp {
+        why: String,
+    },
+}
+
+impl Ledger {
+    /// Stores a notice that is to be delivered, durably; its project is filled in. A notice with the same id is there already: nothing
+    /// changes then, and the answer is `false`.
+    pub fn post_notice(&self, notice: &NoticeRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| {
+            if backend.stored(notice)?.is_some() {
+                return Ok(false);
+            }
+            let project = known_subject(backend, &notice.subject())?.flatten();
+            let is_new = backend.insert_if_absent(&NoticeRow { project, ..notice.clone() })?;
+            if is_new {
+                let next_try_at = now(backend)?;
+                let notice_id = notice.notice_id.clone();
+                backend.insert(&OutboxRow { notice_id, next_try_at, ..OutboxRow::blank() })?;
+                note_change(backend, NoticeRow::TABLE, notice.subject())?;
+            }
+            Ok(is_new)
+        })
+    }
+
+    /// Takes a notice in order to try its delivery within so many seconds: for as long no other process tries it. False: it is not to be
+    /// tried now.
+    pub fn take_notice(&self, notice_id: &str, seconds: f64) -> Result<bool, LedgerError> {
+        self.move_due(notice_id, 1, seconds)
+    }
+
+    /// Puts a notice that is due and cannot be tried here behind all others that are due. False: it is not due.
+    pub fn pass_over_notice(&self, notice_id: &str) -> Result<bool, LedgerError> {
+        self.move_due(notice_id, 0, 0.0)
+    }
+
+    /// Moves the next try of a notice that is due to so many seconds from now.
+    fn move_due(&self, notice_id: &str, tries: u32, seconds: f64) -> Result<bool, LedgerError> {
+        self.backend().transaction(false, |backend| {
+            let now = now(backend)?;
+            let sql = format!(
+                "UPDATE outbox SET tries = tries + {tries}, next_try_at = ? WHERE notice_id = ? AND state = 'waiting' AND next_try_at <= ?"
+            );
+            let values = [in_seconds(now, seconds).into(), Value::from(notice_id), now.into()];
+            Ok(backend.execute("taking a notice", &sql, &values)? == 1)
+        })
+    }
+
+    /// Notes how a try ended. What was delivered or given up stays so.
+    pub fn end_notice(&self, notice_id: &str, end: &DeliveryEnd) -> Result<(), LedgerError> {
+        let (state, seconds, why) = match end {
+            DeliveryEnd::Delivered => (DeliveryState::Delivered, 0.0, None),
+            DeliveryEnd::Later { seconds, why } => (DeliveryState::Waiting, *seconds, Some(why)),
+            DeliveryEnd::GivenUp { why } => (DeliveryState::GivenUp, 0.0, Some(why)),
+        };
+        self.backend().transaction(false, |backend| {
+            let next_try_at = in_seconds(now(backend)?, seconds);
+            let stored: Vec<OutboxRow> = backend.select("WHERE notice_id = ?", &[Value::from(notice_id)])?;
+            let Some(row) = stored.into_iter().next().filter(|row| row.state == DeliveryState::Waiting)
+            else {
+                return Ok(());
+            };
+            let ended = OutboxRow { state, next_try_at, last_failure: why.cloned(), ..row };
+            backend.update(&ended, &[]).map(drop)
+        })
+    }
+
+    /// The notices that may be tried now with their deliveries, the longest waiting first; at most `limit`.
+    pub fn due_notices(&self, limit: u32) -> Result<Vec<(NoticeRow, OutboxRow)>, LedgerError> {
+        let mut backend = self.backend();
+        let now = now(&mut backend)?;
+        let tail = format!(
+            "WHERE state = 'waiting' AND next_try_at <= ? ORDER BY next_try_at, notice_id LIMIT {limit}"
+        );
+        let waiting: Vec<OutboxRow> = backend.select(&tail, &[now.into()])?;
+        let ids: Vec<String> = waiting.iter().map(|row| row.notice_id.clone()).collect();
+        let notices: Vec<NoticeRow> = backend.select_among(NoticeRow::TABLE, "notice_id", &ids, "")?;
+        let with_notice = |row: OutboxRow| {
+            let notice = notices.iter().find(|notice| notice.notice_id == row.notice_id)?;
+            Some((notice.clone(), row))
+        };
+        Ok(waiting.into_iter().filter_map(with_notice).collect())
+    }
+
+    /// How far the delivery of a notice is; none: there is no such notice.
+    pub fn delivery_of(&self, notice_id: &str) -> Result<Option<OutboxRow>, LedgerError> {
+        Ok(self.backend().select("WHERE notice_id = ?", &[notice_id.to_owned().to_value()])?.pop())
+    }
+}
