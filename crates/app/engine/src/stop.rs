@@ -13,7 +13,7 @@ use crate::control;
 use crate::error::AppError;
 use crate::json_file::read_if_sound;
 use crate::run::supervision::SupervisionClaim;
-use crate::run::{self, StoredJob};
+use crate::run::{self, StoredJob, queue};
 
 /// Requests the end of the live attempt of a run: through the control file and SIGTERM, or at once. A second request is
 /// at once too.
@@ -60,6 +60,10 @@ fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppErr
     let path = context.home.layout.run(run.run_id).stop();
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
     if let SupervisionClaim::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
+        let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+        if let Some(wait) = queue::waits(context, &events) {
+            queue::record_left(context, run.run_id, &wait.queue)?;
+        }
         context.set_run_state(run.run_id, RunState::Stopped)?;
         let _ = trackway_files::unlink(&path);
     }

@@ -223,6 +223,11 @@ fn a_model_reaches_production_and_goes_back() {
     assert_eq!(view.production_version, Some(1));
     let newest = view.versions.iter().map(|version| version.version).max();
     assert_eq!((view.versions.len(), view.next), (1, newest), "there is an older version");
+    // A page that comes after what does not exist is refused, as that of any list.
+    let absent = model_view(&team.context, "income", &Page { after: Some(99), limit: 1 }).unwrap_err();
+    assert_eq!((absent.kind, absent.message.as_str()), (ErrorKind::NotFound, "`income` has no version 99"));
+    let absent = model_history(&team.context, "income", &Page { after: Some(99), limit: 1 }).unwrap_err();
+    assert_eq!((absent.kind, absent.message.as_str()), (ErrorKind::NotFound, "`income` has no change 99"));
     let days: Vec<i64> = model_history(&team.context, "income", &Page::default())
         .unwrap()
         .entries

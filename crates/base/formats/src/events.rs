@@ -176,6 +176,8 @@ closed_list!(
         QueueJoined = "queue_joined",
         /// The run got a place in its queue: `queue`, `seconds` that it waited.
         QueuePlaceTaken = "queue_place_taken",
+        /// The run was stopped while it waited for a place in its queue: `queue`.
+        QueueLeft = "queue_left",
         /// An attempt was not launched, and why; what a person does about it is in `next`.
         LaunchRefused = "launch_refused",
         /// What was fetched from the remote before the launch.

@@ -23,8 +23,16 @@ pub(crate) enum Mistake {
     Key,
     /// What its value must be.
     Value(String),
-    /// A mistake inside its value: its bytes, the message and a hint.
-    Inside(Range<usize>, String, Option<String>),
+    /// Mistakes inside its value.
+    Inside(Vec<MistakeInside>),
+}
+
+/// A mistake inside a value.
+pub(crate) struct MistakeInside {
+    /// Its bytes in the file.
+    pub span: Range<usize>,
+    pub message: String,
+    pub hint: Option<String>,
 }
 
 impl Mistake {
@@ -74,7 +82,9 @@ impl FlatFile {
                 Err(Mistake::Value(wanted)) => {
                     errors.push(error(value.span(), format!("`{name}` must be {wanted}"), None));
                 }
-                Err(Mistake::Inside(span, message, hint)) => errors.push(error(span, message, hint)),
+                Err(Mistake::Inside(inside)) => {
+                    errors.extend(inside.into_iter().map(|it| error(it.span, it.message, it.hint)));
+                }
             }
         }
         errors.sort_by_key(|error| error.span.start);

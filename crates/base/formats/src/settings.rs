@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use toml::de::DeValue;
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
 
-use crate::flat_file::{FlatFile, Mistake, count, flag, text};
+use crate::flat_file::{FlatFile, Mistake, MistakeInside, count, flag, text};
 use crate::queue::QueueName;
 use crate::runfile::{RunFileError, nearest};
 
@@ -93,38 +94,58 @@ fn queues(
 ) -> Result<BTreeMap<QueueName, Written<u32>>, Mistake> {
     let example = "a table for each queue, such as `[queues.gpu]` with `at_most = 2`";
     let DeValue::Table(table) = value else { return Err(Mistake::value(example)) };
-    let mut found = BTreeMap::new();
+    let (mut found, mut mistakes) = (BTreeMap::new(), Vec::new());
     for (name, queue) in table.iter() {
-        let queue_name = name
-            .get_ref()
-            .parse::<QueueName>()
-            .map_err(|error| Mistake::Inside(name.span(), format!("{error}"), None))?;
-        let DeValue::Table(keys) = queue.get_ref() else {
-            let message = format!("`queues.{queue_name}` must be a table with `{AT_MOST}`");
-            return Err(Mistake::Inside(queue.span(), message, None));
-        };
-        if let Some((key, _)) = keys.iter().find(|(key, _)| key.get_ref() != AT_MOST) {
+        match bound(name, queue) {
+            Ok((name, value, at)) => {
+                found.insert(name, Written { value, line: line_at(at) });
+            }
+            Err(inside) => mistakes.extend(inside),
+        }
+    }
+    if mistakes.is_empty() { Ok(found) } else { Err(Mistake::Inside(mistakes)) }
+}
+
+/// A queue with its bound and the byte at which that is.
+fn bound(
+    name: &Spanned<DeString<'_>>,
+    queue: &Spanned<DeValue<'_>>,
+) -> Result<(QueueName, u32, usize), Vec<MistakeInside>> {
+    let inside = |span, message, hint| MistakeInside { span, message, hint };
+    let queue_name = name
+        .get_ref()
+        .parse::<QueueName>()
+        .map_err(|error| vec![inside(name.span(), format!("{error}"), None)])?;
+    let DeValue::Table(keys) = queue.get_ref() else {
+        let message = format!("`queues.{queue_name}` must be a table with `{AT_MOST}`");
+        return Err(vec![inside(queue.span(), message, None)]);
+    };
+    let (mut mistakes, mut found) = (Vec::new(), None);
+    for (key, value) in keys.iter() {
+        if key.get_ref() != AT_MOST {
             let hint = match nearest(key.get_ref(), [AT_MOST].into_iter()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("a queue has only `{AT_MOST}`"),
             };
             let message = format!("unknown setting `{}` in `queues.{queue_name}`", key.get_ref());
-            return Err(Mistake::Inside(key.span(), message, Some(hint)));
-        }
-        let Some((_, at_most)) = keys.iter().next() else {
-            let message = format!("`queues.{queue_name}.{AT_MOST}` is missing");
-            let hint = format!("add `{AT_MOST} = 2`, or remove the section: one run at once is the default");
-            return Err(Mistake::Inside(name.span(), message, Some(hint)));
-        };
-        let wrong = |_| {
+            mistakes.push(inside(key.span(), message, Some(hint)));
+        } else if let Ok(at_most) = count(value.get_ref()) {
+            found = Some((at_most, value.span().start));
+        } else {
             let message =
                 format!("`queues.{queue_name}.{AT_MOST}` must be a whole number from 1 to 4294967295");
-            Mistake::Inside(at_most.span(), message, None)
-        };
-        let value = count(at_most.get_ref()).map_err(wrong)?;
-        found.insert(queue_name, Written { value, line: line_at(at_most.span().start) });
+            mistakes.push(inside(value.span(), message, None));
+        }
     }
-    Ok(found)
+    match found {
+        Some((value, at)) if mistakes.is_empty() => Ok((queue_name, value, at)),
+        None if mistakes.is_empty() => {
+            let message = format!("`queues.{queue_name}.{AT_MOST}` is missing");
+            let hint = format!("add `{AT_MOST} = 2`, or remove the section: one run at once is the default");
+            Err(vec![inside(name.span(), message, Some(hint))])
+        }
+        _ => Err(mistakes),
+    }
 }
 
 /// Whether a text is an address of HTTP.
@@ -190,7 +211,7 @@ mod tests {
         );
     }
 
-    /// Proves that a mistake in the section of a queue is shown with its place and what to write.
+    /// Proves that a mistake in the section of a queue is shown with its place and what to write, and of several sections each one.
     #[test]
     fn mistakes_of_queues_are_shown() {
         for (text, expected) in [
@@ -211,6 +232,9 @@ mod tests {
             let errors = parse(text.as_bytes(), "config.toml").unwrap_err();
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         }
+        let several = "[queues.gpu]\nat_most = 0\n[queues.y]\nat_most = -2\nmost = 1\n[queues.ok]\nat_most = 1\n[queues.z]\nmost = 1\n";
+        let errors = parse(several.as_bytes(), "config.toml").unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [2, 4, 5, 9], "{errors:?}");
         let shown = |text: &str| parse(text.as_bytes(), "config.toml").unwrap_err()[0].to_string();
         assert!(shown("[queues.gpu]\n").contains("`queues.gpu.at_most` is missing"));
         assert!(shown("[queues.\"../x\"]\nat_most = 1\n").contains("cannot be the name of a queue"));

@@ -582,9 +582,9 @@ def test_stacks_are_written_when_asked_for(tmp_path):
     is called too, that without the variable the signal keeps its meaning, and that an empty file does not stay."""
     script = tmp_path / "train.py"
     script.write_text(
-        "import signal, sys, threading, time, trackway\n"
+        "import os, signal, sys, threading, time, trackway\n"
         "def wait_for_data():\n    time.sleep(100)\n"
-        "if 'own' in sys.argv:\n    signal.signal(41, lambda *_: print('own handler', flush=True))\n"
+        "if 'own' in sys.argv:\n    signal.signal(41, lambda *_: os.write(1, b'own handler\\n'))\n"
         "run = trackway.attach()\n"
         "if 'end' in sys.argv:\n    sys.exit()\n"
         "threading.Thread(target=wait_for_data, daemon=True).start()\n"

@@ -480,7 +480,7 @@ impl Restoring<'_> {
             self.attempt(&attempt)?;
         }
         self.rows_of::<AttemptDataRow>()?;
-        self.rows_of::<ChargeRow>()?;
+        self.charges()?;
         self.rows_of::<RetryRow>()?;
         self.rows_of::<DetectionRow>()?;
         self.rows_of::<RollBackRow>()?;
@@ -530,6 +530,17 @@ impl Restoring<'_> {
         Ok(())
     }
 
+    /// Charges that a migration wrote have no project; the copies of those that were charged before it have one.
+    fn charges(&mut self) -> Result<(), LedgerError> {
+        let charges: Vec<ChargeRow> = self.kept.rows_of()?;
+        let sql = "UPDATE charges SET project = ? WHERE charge_id = ? AND project IS NULL";
+        for charge in charges.iter().filter(|charge| charge.project.is_some()) {
+            let values = [charge.project.to_value(), Value::from(charge.charge_id.as_str())];
+            self.restored.added |= self.backend.execute("noting a project", sql, &values)? > 0;
+        }
+        self.rows(&charges)
+    }
+
     /// A run, and if `with_state` the state it reached after as many attempts as the ledger has. A state from before the
     /// last attempt is older than that attempt's receipt.
     fn run(&mut self, run: &RunRow, with_state: bool) -> Result<(), LedgerError> {
@@ -537,13 +548,26 @@ impl Restoring<'_> {
             self.restored.added |= self.backend.insert_if_absent(run)?;
             return Ok(());
         };
+        let stored = self.completed(run, stored)?;
         self.compare(run, &stored)?;
         let moved = stored.attempt_count == run.attempt_count && stored.state != run.state;
         if with_state && moved && run.state != RunState::Planned {
-            update_run(self.backend, &RunRow { revision: stored.revision, ..run.clone() })?;
+            let reached = with_purpose(run.clone(), &stored);
+            update_run(self.backend, &RunRow { revision: stored.revision, ..reached })?;
             self.restored.added = true;
         }
         Ok(())
+    }
+
+    /// The run in the ledger, with what only the kept one says of its purpose.
+    fn completed(&mut self, kept: &RunRow, stored: RunRow) -> Result<RunRow, LedgerError> {
+        let completed = with_purpose(stored.clone(), kept);
+        if completed == stored {
+            return Ok(stored);
+        }
+        update_run(self.backend, &completed)?;
+        self.restored.added = true;
+        Ok(RunRow { revision: completed.revision + 1, ..completed })
     }
 
     fn attempt(&mut self, attempt: &AttemptRow) -> Result<(), LedgerError> {
@@ -612,19 +636,38 @@ fn restore_attempt(
     }
     // The ledger may have a later attempt.
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[attempt.run_id.to_value()])?;
-    let (known, revision) = stored.first().map_or((0, 0), |run| (run.attempt_count, run.revision));
-    seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| RunRow { revision, ..run });
+    let stored = stored.first();
+    let known = stored.map_or(0, |run| run.attempt_count);
+    seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| match stored {
+        Some(stored) => RunRow { revision: stored.revision, ..with_purpose(run, stored) },
+        None => RunRow { revision: 0, ..run },
+    });
     seal_rows(backend, &seal, attempt.sealed_at)?;
     backend.update(attempt, &["run_id", "kind"])?;
     Ok(true)
 }
 
-/// The newest state of a model counts.
+/// A run with the project and the criticality of another row of it, where it has none: a version before 26 stored and kept runs without.
+fn with_purpose(run: RunRow, other: &RunRow) -> RunRow {
+    RunRow {
+        project: run.project.or_else(|| other.project.clone()),
+        criticality: run.criticality.or(other.criticality),
+        ..run
+    }
+}
+
+/// The newest state of a model counts; a version before 26 restored it without its project.
 fn restore_standing(backend: &mut Backend, standing: &ModelRow) -> Result<(), LedgerError> {
     if backend.stored(standing)?.is_none_or(|stored| stored.change_number < standing.change_number) {
         backend.upsert(standing, &["created_at", "project"])?;
     }
-    Ok(())
+    if standing.project.is_none() {
+        return Ok(());
+    }
+    let number = i64::try_from(standing.change_number).unwrap_or(i64::MAX);
+    let sql = "UPDATE models SET project = ? WHERE model = ? AND change_number = ? AND project IS NULL";
+    let values = [standing.project.to_value(), Value::from(standing.model.as_str()), Value::Integer(number)];
+    backend.execute("noting a project", sql, &values).map(drop)
 }
 
 impl KeptRow {

@@ -255,7 +255,7 @@ impl Ledger {
     pub fn append_event(&self, event: &EventRow) -> Result<bool, LedgerError> {
         self.write_about(event.run_id, false, |backend| {
             let is_new = insert_event(backend, event)?;
-            noted(backend, is_new, EventRow::TABLE, event.run_id)
+            noted(backend, is_new, SubjectEventRow::TABLE, event.run_id)
         })
     }
 

@@ -23,7 +23,7 @@ const NOTICE_SECONDS: f64 = 1.0;
 /// A run that waits for its place now, as another process sees it; none: it does not wait. `events`: those of the run.
 #[must_use]
 pub fn waits(context: &Context, events: &[EventRow]) -> Option<QueueWait> {
-    let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken];
+    let kinds = [EventKind::QueueJoined, EventKind::QueuePlaceTaken, EventKind::QueueLeft];
     let of_queue = events.iter().filter(|event| kinds.iter().any(|kind| kind.is(&event.kind)));
     let last =
         of_queue.max_by_key(|event| event.at).filter(|event| EventKind::QueueJoined.is(&event.kind))?;
@@ -213,9 +213,19 @@ fn left(
         return Ok(());
     }
     let _ = trackway_files::unlink(&asked);
+    record_left(context, run_id, queue)?;
     context.set_run_state(run_id, RunState::Stopped)?;
     reporter.note(format!("stopped while waiting for queue {queue}"));
     Ok(())
+}
+
+/// Writes down that a run was stopped while it waited for a place.
+///
+/// # Errors
+/// When the ledger cannot be written.
+pub(crate) fn record_left(context: &Context, run_id: RunId, queue: &QueueName) -> Result<(), AppError> {
+    let message = format!("stopped while it waited for a place in queue {queue}");
+    record(context, run_id, EventKind::QueueLeft, message, json!({ "queue": queue }))
 }
 
 fn cannot_wait(queue: &QueueName, error: &std::io::Error) -> AppError {

@@ -4,7 +4,6 @@
 use std::fs::File;
 
 use nix::fcntl::{Flock, FlockArg};
-use trackway_adopt::Patterns;
 use trackway_core::RunId;
 use trackway_ledger::{RunFilter, RunRow, RunState};
 
@@ -34,8 +33,11 @@ impl Drop for Beginning {
     }
 }
 
-/// Refuses a job of which a live run names the same checkpoints, and reports live runs that look for theirs in the same folder. `own`: the run
-/// itself, if it began before.
+/// How many live runs a report names.
+const NAMED_MAX: usize = 3;
+
+/// Refuses a job of which a live run names the same checkpoints, and reports live runs that look for theirs in the same folder, in one line. A run
+/// that waits for its first attempt is not among these: it has launched nothing yet. `own`: the run itself, if it began before.
 ///
 /// # Errors
 /// [`ErrorKind::Blocked`]: which run it is, and what to do.
@@ -46,6 +48,7 @@ pub(super) fn refuse_shared(
     reporter: &dyn Reporter,
 ) -> Result<(), AppError> {
     let Some(patterns) = patterns_of_job(context, job)? else { return Ok(()) };
+    let mut beside = Vec::new();
     for run in open_runs(context)?.into_iter().filter(|run| Some(run.run_id) != own) {
         // A plan that cannot be read names nothing.
         let Some(other) = planned_job(context, &run).ok().filter(|other| !take_turns(context, job, other))
@@ -55,12 +58,16 @@ pub(super) fn refuse_shared(
         let Some(others) = patterns_of_job(context, &other).ok().flatten() else { continue };
         let named = patterns.names_with(&others);
         if (named.is_some() || patterns.shares_folder_with(&others)) && is_live(context, &run)? {
-            let Some(pattern) = named else {
-                report_shared(&run, &patterns, reporter);
-                continue;
-            };
-            return Err(refused(&run, pattern));
+            if let Some(pattern) = named {
+                return Err(refused(&run, pattern));
+            }
+            if run.state != RunState::Waiting || !context.attempts_of(run.run_id)?.is_empty() {
+                beside.push(format!("`{}` ({})", run.name, run.run_id));
+            }
         }
+    }
+    if let Some(line) = shared_line(&beside, patterns.is_detecting()) {
+        reporter.note(line);
     }
     Ok(())
 }
@@ -95,12 +102,22 @@ fn is_live(context: &Context, run: &RunRow) -> Result<bool, AppError> {
     Ok(seen.is_some_and(|seen| !seen.is_final()))
 }
 
-fn report_shared(run: &RunRow, patterns: &Patterns, reporter: &dyn Reporter) {
-    let how = if patterns.is_detecting() { "looks for checkpoints" } else { "names checkpoints" };
-    reporter.note(format!(
-        "run `{}` ({}) is live and has its checkpoints in a folder in which this run {how}: each of them commits only what it is shown to have written",
-        run.name, run.run_id
-    ));
+/// What is reported of live runs that look for their checkpoints where this one does; none without any.
+fn shared_line(beside: &[String], is_detecting: bool) -> Option<String> {
+    let named = beside.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match beside.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let live = match beside.len() {
+        0 => return None,
+        1 => format!("run {named} is live and has its checkpoints"),
+        count => format!("{count} runs are live ({named}{more}) and have their checkpoints"),
+    };
+    let how = if is_detecting { "looks for checkpoints" } else { "names checkpoints" };
+    Some(format!(
+        "{live} in a folder in which this run {how}: each of them commits only what it is shown to have written"
+    ))
 }
 
 fn refused(run: &RunRow, pattern: &str) -> AppError {
@@ -111,4 +128,23 @@ fn refused(run: &RunRow, pattern: &str) -> AppError {
     AppError::new(ErrorKind::Blocked, message)
         .hint("let this run write to another folder, and name that in `checkpoint.adopt`")
         .hint(format!("or wait for the other one: trackway watch {}", run.run_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that live runs beside this one are one line, however many they are, and that without any nothing is said.
+    #[test]
+    fn live_runs_are_one_line() {
+        let runs: Vec<String> = (1..=5).map(|number| format!("`r{number}` (run_{number})")).collect();
+        let begins = |count: usize, begin: &str| {
+            let line = shared_line(&runs[..count], true).unwrap();
+            assert!(line.starts_with(begin) && !line.contains('\n'), "{line}");
+        };
+        assert_eq!(shared_line(&[], true), None);
+        begins(1, "run `r1` (run_1) is live and has its checkpoints in a folder in which this run looks");
+        begins(2, "2 runs are live (`r1` (run_1), `r2` (run_2)) and have their checkpoints in a folder in");
+        begins(5, "5 runs are live (`r1` (run_1), `r2` (run_2), `r3` (run_3) and 2 more) and have their");
+    }
 }

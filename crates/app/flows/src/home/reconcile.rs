@@ -48,7 +48,9 @@ pub fn ended_without_supervisor(context: &Context) -> Result<Vec<String>, AppErr
         lock.is_some() && matches!(has_ended(context, attempt), Ok(Some(true)))
     });
     Ok(ended
-        .map(|attempt| format!("attempt {} has ended without a supervisor", attempt.attempt_id))
+        .map(|attempt| {
+            format!("attempt {} would be sealed: it has ended without a supervisor", attempt.attempt_id)
+        })
         .collect())
 }
 

@@ -105,7 +105,8 @@ fn end_approvals(context: &Context, dry_run: bool) -> Result<Vec<String>, AppErr
             if !dry_run {
                 context.ledger_write(|ledger| ledger.append_subject_event(&event))?;
             }
-            lines.push(format!("model `{}`: {}", model.model, event.message));
+            let would = if dry_run { "it would be written down that " } else { "" };
+            lines.push(format!("model `{}`: {would}{}", model.model, event.message));
         }
     }
     Ok(lines)
@@ -152,7 +153,10 @@ fn end_pins_of(context: &Context, run_id: RunId, dry_run: bool) -> Result<Vec<St
     let mut lines = Vec::new();
     for pin in &expired {
         let message = format!("the pin `{}` has ended", pin.name);
-        lines.push(format!("run {run_id}: {message}"));
+        lines.push(match dry_run {
+            true => format!("run {run_id}: the pin `{}` would be taken away: its time is over", pin.name),
+            false => format!("run {run_id}: {message}"),
+        });
         if !dry_run {
             let event = pin_expired(run_id, pin, context.clock.now(), message);
             context.ledger_write(|ledger| ledger.append_event(&event))?;

@@ -53,6 +53,14 @@ impl Model {
         })
     }
 
+    fn change(&self, number: u64) -> Result<&ModelChangeRow, AppError> {
+        self.rows.iter().find(|row| row.number == number).ok_or_else(|| {
+            let message = format!("`{}` has no change {number}", self.name);
+            let hint = format!("see its changes with: trackway registry history {}", self.name);
+            AppError::new(ErrorKind::NotFound, message).hint(hint)
+        })
+    }
+
     /// A number, `v3`, an alias, or a stage with one version in it.
     fn named(&self, text: &str) -> Result<&ModelVersionRow, AppError> {
         if let Ok(number) = text.strip_prefix('v').unwrap_or(text).parse() {

@@ -39,9 +39,12 @@ fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
 /// A model with a page of its versions, newest first.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::NotFound`].
+/// [`trackway_engine::error::ErrorKind::NotFound`], also when there is no version that the page comes after.
 pub fn model_view(context: &Context, name: &str, page: &Page<Version>) -> Result<ModelDetails, AppError> {
     let model = registry::model(context, name)?;
+    if let Some(after) = page.after {
+        model.version(after)?;
+    }
     let left = model.versions.iter().rev().filter(|row| page.after.is_none_or(|after| row.version < after));
     let Paged { entries, next, .. } = Paged::of_all(left.collect(), page.rows(), |row| row.version);
     let versions =
@@ -116,14 +119,17 @@ pub fn versions_of_run(context: &Context, run_id: RunId) -> Result<Vec<ModelVers
 /// A page of what happened to a model, oldest first.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::NotFound`].
+/// [`trackway_engine::error::ErrorKind::NotFound`], also when there is no change that the page comes after.
 pub fn model_history(
     context: &Context,
     name: &str,
     page: &Page<u64>,
 ) -> Result<Paged<ModelChangeEntry, u64>, AppError> {
-    let rows = registry::model(context, name)?.rows.into_iter();
-    let left = rows.filter(|row| page.after.is_none_or(|after| row.number > after));
+    let model = registry::model(context, name)?;
+    if let Some(after) = page.after {
+        model.change(after)?;
+    }
+    let left = model.rows.into_iter().filter(|row| page.after.is_none_or(|after| row.number > after));
     let Paged { entries, more_count, .. } = Paged::of_all(left.collect(), page.rows(), |row| row.number);
     let entries = entries.into_iter().map(entry_of).collect::<Result<_, _>>()?;
     Ok(Paged::new(entries, more_count, |entry: &ModelChangeEntry| entry.number))

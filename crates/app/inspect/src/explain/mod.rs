@@ -112,12 +112,13 @@ pub fn explain_with_curves(context: &Context, subject: Found) -> Result<Explanat
     Ok(page)
 }
 
-/// A run that was never launched: it waits for a place in its queue, pre-flight forbade it, or a user stopped it before.
+/// A run that was never launched: it waits for a place in its queue, was stopped while it did, pre-flight forbade it, or a user stopped it before.
 fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
     let preflight = recorded(context, run.run_id)?;
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     let wait = if run.state == RunState::Waiting { waits(context, &events) } else { None };
-    if preflight.is_empty() && wait.is_none() {
+    let left = left_queue(run, &events);
+    if preflight.is_empty() && wait.is_none() && left.is_none() {
         let message = format!("run `{}` has no attempt to explain", run.name);
         return Err(AppError::new(ErrorKind::NotFound, message));
     }
@@ -130,9 +131,10 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         rungs: Vec::new(),
         parent_diff: None,
         data: data_card(context, run, None)?,
-        next_actions: match &wait {
-            Some(wait) => waiting_actions(run, wait),
-            None => unlaunched_actions(run, &preflight),
+        next_actions: match (&wait, left) {
+            (Some(wait), _) => waiting_actions(run, wait),
+            (None, Some(queue)) => vec![rejoin_action(run, queue, needs_full_command(context, run.run_id))],
+            (None, None) => unlaunched_actions(run, &preflight),
         },
         preflight,
         detections: Vec::new(),
@@ -611,6 +613,21 @@ fn waiting_actions(run: &RunRow, wait: &QueueWait) -> Vec<String> {
         format!("if no process of it lives, let it wait again: trackway resume {run_id}"),
         format!("end it: trackway stop {run_id}"),
     ]
+}
+
+/// The queue of a run that was never launched, since it was stopped while it waited there.
+fn left_queue<'e>(run: &RunRow, events: &'e [EventRow]) -> Option<&'e str> {
+    let joined = events.iter().filter(|event| EventKind::QueueJoined.is(&event.kind));
+    let last = joined.max_by_key(|event| event.at).filter(|_| run.state == RunState::Stopped)?;
+    last.field("queue")
+}
+
+/// How a run waits again that was stopped while it waited. `has_secret`: its command has one, and is not stored.
+fn rejoin_action(run: &RunRow, queue: &str, has_secret: bool) -> String {
+    match has_secret {
+        true => next::AGAIN.to_owned(),
+        false => format!("let it wait in queue {queue} again: trackway resume {}", run.run_id),
+    }
 }
 
 /// What to do about each finding that forbade the launch, worst first.

@@ -150,6 +150,9 @@ fn cause(page: &Explanation) -> String {
             page.preflight.iter().filter(|check| check.blocks).map(|check| check.name.as_str()).collect();
         return match (page.attempt.is_some(), blocking.is_empty()) {
             (true, _) => "it has not ended".into(),
+            (false, true) if page.run.state == RunState::Stopped => {
+                "it was never launched: it was stopped before".into()
+            }
             (false, true) => "it was never launched".into(),
             (false, false) => {
                 format!("it was never launched: pre-flight blocked it ({})", blocking.join(", "))

@@ -4,13 +4,13 @@
 use super::dialect::Dialect;
 use crate::error::INTEGRITY_MARK;
 use crate::records::{
-    AttemptRow, CheckpointRow, DutyRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, LAUNCHES,
-    LeaseRow, ModelRow, OutboxRow, RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TABLES,
+    AttemptRow, ChargeRow, CheckpointRow, DutyRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow,
+    LAUNCHES, LeaseRow, ModelRow, OutboxRow, RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TABLES,
 };
 use crate::value::{Record, Table};
 
 /// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
-/// same row again changes nothing.
+/// same row again changes nothing. Of charges, [`PROJECT`] may be filled in.
 pub(crate) const CHANGING: [&Table; 11] = [
     RunRow::TABLE,
     AttemptRow::TABLE,
@@ -37,6 +37,8 @@ const NOT_DELETED: [(&Table, &str); 5] = [
     (ModelRow::TABLE, "models are not deleted"),
     (LeaseRow::TABLE, "leases are not deleted"),
 ];
+/// The column of a charge that is filled in later, where the migration that wrote it did not know it.
+const PROJECT: &str = "project";
 /// The column of a retry that is filled in later.
 pub(crate) const NEXT_ATTEMPT: &str = "next_attempt_id";
 const SEALED: &str = "the receipt is sealed; write an amendment";
@@ -100,8 +102,10 @@ impl Rule {
 fn rules() -> Vec<Rule> {
     use Event::{Delete, Insert, Update};
     let mut rules = Vec::new();
-    let append_only =
-        TABLES.iter().filter(|table| !CHANGING.contains(table) && !SEALED_WITH_ATTEMPTS.contains(table));
+    let append_only = TABLES.iter().filter(|table| {
+        let has_rules = CHANGING.contains(table) || **table == ChargeRow::TABLE;
+        !has_rules && !SEALED_WITH_ATTEMPTS.contains(table)
+    });
     for table in append_only {
         let message = format!("{} is append-only", table.name);
         rules.push(Rule::new(table, "append_only", &[Update, Delete], When::Always, &message));
@@ -125,6 +129,7 @@ fn rules() -> Vec<Rule> {
         rules.push(Rule::new(table, "running", &[Insert], When::EvaluationNotRunning, message));
     }
     rules.extend(rules_of_states());
+    rules.extend(rules_of_charges());
     rules
 }
 
@@ -204,6 +209,21 @@ fn rules_of_states() -> Vec<Rule> {
             row("NEW.epoch < OLD.epoch"),
             "the epoch of a lease only grows",
         ),
+    ]
+}
+
+/// Charges are only added to, but for a project that was not known.
+fn rules_of_charges() -> Vec<Rule> {
+    let charges = ChargeRow::TABLE;
+    let columns: Vec<&str> =
+        charges.columns.iter().map(|column| column.name).filter(|name| *name != PROJECT).collect();
+    let append_only = "charges is append-only";
+    let known = When::Row(format!("OLD.{PROJECT} IS NOT NULL"));
+    vec![
+        Rule::of_columns(charges, "columns", &columns, When::Always, append_only),
+        Rule::new(charges, "kept", &[Event::Delete], When::Always, append_only),
+        Rule::new(charges, "once", &[Event::Insert], replaces_another(charges, &[]), append_only),
+        Rule::of_columns(charges, "project", &[PROJECT], known, "the project of a charge is already known"),
     ]
 }
 

@@ -143,7 +143,7 @@ impl SqliteBackend {
             ),
         };
         let of_file = |source: std::io::Error| failed(source.to_string());
-        let _ = std::fs::remove_file(&part);
+        let _ = trackway_files::unlink(&part);
         // An empty file with the rights of the others: SQLite fills it.
         let mut options = std::fs::OpenOptions::new();
         trackway_files::open_own(options.append(true).create(true), &part).map_err(of_file)?;
@@ -154,7 +154,7 @@ impl SqliteBackend {
         )
         .and_then(|reader| reader.execute("VACUUM INTO ?", [part.to_string_lossy()]));
         if let Err(source) = copied {
-            let _ = std::fs::remove_file(&part);
+            let _ = trackway_files::unlink(&part);
             return Err(failed(described(&source)));
         }
         // SQLite leaves it to others to bring the copy to the disk.
@@ -277,7 +277,7 @@ fn forget_copies(path: &Path, newest: &Path) {
         let version = entry.file_name().to_string_lossy().strip_prefix(&mark).map(str::to_owned);
         let is_copy = version.is_some_and(|version| version.bytes().all(|digit| digit.is_ascii_digit()));
         if is_copy && entry.path() != newest {
-            let _ = std::fs::remove_file(entry.path());
+            let _ = trackway_files::unlink(&entry.path());
         }
     }
 }

@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trackway_core::LaunchKind;
 
 use super::rows::{at, checkpoint, ended, event, new_attempt, stored_run};
-use super::{Open, numbers};
+use super::{Open, assert_refused, numbers};
 use crate::charges::nano_usd;
 use crate::error::ErrorKind;
+use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
-use crate::records::{AttemptState, ChangeRow, CostRow, EventRow, Subject, SubjectEventRow, SubjectKind};
+use crate::records::{
+    AttemptState, ChangeRow, ChargeRow, CostRow, EventRow, Subject, SubjectEventRow, SubjectKind,
+};
 use crate::seal::{AttemptSeal, Sealed};
 
 /// Events of a model are kept as those of runs are, and the view of events has those of runs alone.
@@ -23,7 +26,7 @@ pub(super) fn events_are_of_any_subject(ledger: &Ledger) {
     assert!(ledger.append_subject_event(&of_model).unwrap());
     assert!(!ledger.append_subject_event(&of_model).unwrap());
     let subject = Subject::new(SubjectKind::Model, "income");
-    assert_eq!(ledger.events_of_subject(&subject).unwrap(), [of_model.clone()]);
+    assert_eq!(ledger.events_of_subject(&subject).unwrap(), std::slice::from_ref(&of_model));
     assert_eq!(numbers(ledger, "SELECT count(*) FROM events WHERE event_id = 'subject-1'"), [0]);
     let unknown = SubjectEventRow { subject_id: "unknown".into(), event_id: "subject-2".into(), ..of_model };
     assert_eq!(ledger.append_subject_event(&unknown).unwrap_err().kind(), ErrorKind::Integrity);
@@ -68,6 +71,35 @@ pub(super) fn a_receipt_is_charged_once(ledger: &Ledger) {
     assert!(serde_json::to_string(&kept).unwrap().contains("\"charges\""));
 }
 
+/// A run and charges that an older version put back have no project: their copies bring it, once, and it does not change then.
+pub(super) fn projects_come_back_from_copies(ledger: &Ledger) {
+    let run = stored_run(ledger, "put back");
+    let run_id = run.run_id;
+    let forget = format!("UPDATE runs SET project = NULL, criticality = NULL WHERE run_id = '{run_id}'");
+    assert_eq!(ledger.backend().execute("raw SQL", &forget, &[]).unwrap(), 1);
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let attempt_id = attempt.attempt_id;
+    ledger.seal_attempt(&AttemptSeal::of(ended(attempt)), at(101)).unwrap();
+    let charges = ledger.charges_of_attempt(attempt_id).unwrap();
+    assert!(!charges.is_empty() && charges.iter().all(|charge| charge.project.is_none()));
+    let with_project = |charge: &ChargeRow| ChargeRow { project: run.project.clone(), ..charge.clone() };
+    let expected: Vec<ChargeRow> = charges.iter().map(with_project).collect();
+    let kept = KeptRows::of_run(&run, &[], &[]).and(&expected);
+    assert_eq!(ledger.differences(&kept).unwrap().len(), expected.len());
+    for is_new in [true, false] {
+        let restored = ledger.restore(&kept).unwrap();
+        assert_eq!((restored.added, restored.differs), (is_new, Vec::new()));
+    }
+    assert!(ledger.differences(&kept).unwrap().is_empty());
+    assert_eq!(ledger.charges_of_attempt(attempt_id).unwrap(), expected);
+    let stored = ledger.run(run_id).unwrap().unwrap();
+    assert_eq!((&stored.project, stored.criticality), (&run.project, run.criticality));
+    let of_attempt = format!("WHERE attempt_id = '{attempt_id}'");
+    assert_refused(ledger, &format!("UPDATE charges SET project = 'other' {of_attempt}"));
+    assert_refused(ledger, &format!("UPDATE charges SET quantity = 7 {of_attempt}"));
+}
+
 /// Each write is noted once, with its subject and its project; a write that changes nothing, and how far an attempt is, are not.
 pub(super) fn what_is_written_is_noted(ledger: &Ledger) {
     let before = ledger.newest_change().unwrap();
@@ -90,7 +122,9 @@ pub(super) fn what_is_written_is_noted(ledger: &Ledger) {
     run = ledger.change_run(run.run_id, |run| run.attempt_count = 1).unwrap();
     let changes = ledger.changes_after(before, None, 100).unwrap();
     let kinds: Vec<&str> = changes.iter().map(|change| change.kind.as_str()).collect();
-    assert_eq!(kinds, ["runs", "training_attempts", "events", "checkpoints", "training_attempts", "runs"]);
+    let expected =
+        ["runs", "training_attempts", "subject_events", "checkpoints", "training_attempts", "runs"];
+    assert_eq!(kinds, expected);
     let numbered: Vec<u64> = changes.iter().map(|change| change.number).collect();
     assert_eq!(numbered, (before + 1..=before + 6).collect::<Vec<_>>());
     let subject = run.run_id.to_string();

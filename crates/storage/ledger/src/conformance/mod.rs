@@ -50,6 +50,7 @@ pub fn run_all(open: Open<'_>) {
     leases::subjects_are_leased_apart(open, &ledger);
     changes::events_are_of_any_subject(&ledger);
     changes::a_receipt_is_charged_once(&ledger);
+    changes::projects_come_back_from_copies(&ledger);
     changes::what_is_written_is_noted(&ledger);
     changes::numbers_follow_the_commits(open, &ledger);
     duties::a_duty_is_done_by_one(open, &ledger);

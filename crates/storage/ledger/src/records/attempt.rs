@@ -123,7 +123,7 @@ record!(
         hosts: Option<String>,
         /// Devices it had, as seen, separated by commas; null: nothing shows which.
         devices: Option<String>,
-        /// The queue or partition.
+        /// The queue or partition of its engine, such as Slurm's; null: the engine has none. Not the queue of `trackway run --queue`.
         queue: Option<String>,
         /// CPU cores of the host.
         host_cpu_count: Option<u32>,
@@ -197,9 +197,10 @@ record!(
         health: Option<Health>,
         /// What that rests on: findings, the metrics that were looked at, what is missing.
         health_json: Option<Json>,
-        /// When an engine took it into its queue; null: its engine has none.
+        /// When its engine, such as Slurm, took it into its queue; null: the engine has none, or does not say. Not that of
+        /// `trackway run --queue`.
         submitted_at: Option<Timestamp>,
-        /// Seconds from then until it started.
+        /// Seconds from `submitted_at` until it started; the wait of `trackway run --queue` is before both.
         queued_seconds: Option<f64>,
         /// The engine's name for this start of it; null: it has none.
         engine_instance: Option<String>,

@@ -136,7 +136,7 @@ record!(
         attempt_id: Option<AttemptId>,
         /// The run, when it concerns one.
         run_id: Option<RunId>,
-        /// The project it is charged to; null: it was not known then.
+        /// The project it is charged to; null: it was not known then. May be filled in once.
         project: Option<String>,
         /// When it was charged.
         at: Timestamp,

@@ -17,7 +17,8 @@ pub fn tick(context: &Context, args: &TickArgs, printer: Printer) -> Exit {
 fn show(report: &TickReport, printer: Printer) {
     let rows = report.duties.iter().map(|duty| {
         let next = duty.next_seconds.map(duration).unwrap_or_default();
-        vec![duty.name.to_string(), duty.outcome.to_string(), next, duty.why.clone().unwrap_or_default()]
+        let outcome = duty.outcome.as_str().replace('_', " ");
+        vec![duty.name.to_string(), outcome, next, duty.why.clone().unwrap_or_default()]
     });
     printer.table(&["duty", "outcome", "next in", "why"], rows.collect());
     for line in report.duties.iter().flat_map(|duty| &duty.lines) {

@@ -193,10 +193,11 @@ fn cell(value: &serde_json::Value) -> String {
     }
 }
 
-/// How long a run took; of one that has not ended, how long ago it was started.
+/// How long a run took; of one that has not ended, how long ago it was started; nothing of one that was never launched.
 fn took(run: &RunRow, now: Timestamp) -> String {
     match run.started_at.filter(|_| !run.state.is_final()) {
         Some(started) => format!("{} so far", duration(now.seconds_since(started).max(0.0))),
+        None if run.attempt_count == 0 => String::new(),
         None => duration(run.wall_seconds),
     }
 }

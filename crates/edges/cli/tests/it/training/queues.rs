@@ -85,7 +85,7 @@ fn a_killed_run_frees_its_place() {
     ends(second, 0);
 }
 
-/// Proves that Ctrl-C ends a run that waits at once, as a stopped run that a resume continues; that `--detach` does not wait for a place;
+/// Proves that Ctrl-C ends a run that waits at once, as a stopped run that can be explained and that a resume continues; that `--detach` does not wait for a place;
 /// and that `trackway stop` reaches a run that waits.
 #[test]
 fn a_run_that_waits_can_be_stopped() {
@@ -97,6 +97,13 @@ fn a_run_that_waits_can_be_stopped() {
     signal(&second, Signal::SIGINT);
     ends(second, 4);
     assert_eq!(state_of(&home, "second"), "stopped");
+    let explained = home.json(&["explain", "second"]);
+    assert_eq!((&explained["run"]["state"], &explained["attempt"]), (&json!("stopped"), &Value::Null));
+    let events = explained["timeline"].as_array().unwrap();
+    for kind in ["queue_joined", "queue_left"] {
+        assert!(events.iter().any(|event| event["kind"] == kind), "{kind}: {explained}");
+    }
+    assert!(explained["next_actions"][0].as_str().unwrap().contains("trackway resume run_"), "{explained}");
 
     let third =
         home.trackway(&["run", "--json", "--detach", "--queue", "gpu", "--name", "third", "--", "true"]);
@@ -104,6 +111,7 @@ fn a_run_that_waits_can_be_stopped() {
     assert_eq!((third.code, &detached["attempt_id"]), (0, &Value::Null), "{}", third.stderr);
     eventually("the third in the line", || (state_of(&home, "third") == "waiting").then_some(()));
     let stopped = home.trackway(&["stop", "third"]);
+    assert!(stopped.stderr.contains("the next attempt does not start"), "{}", stopped.stderr);
     assert_eq!(stopped.code, 0, "{}", stopped.stderr);
     eventually("the end of the third", || (state_of(&home, "third") == "stopped").then_some(()));
 
