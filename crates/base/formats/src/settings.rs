@@ -186,7 +186,7 @@ mod tests {
         };
         assert_eq!(file, expected);
         let is_there = |key: &&str| text.contains(&format!("{key} = ")) || text.contains(&format!("[{key}"));
-        assert!(KEYS.iter().all(|key| is_there(key)));
+        assert!(KEYS.iter().all(is_there));
         assert_eq!(parse(b"", "config.toml").unwrap(), SettingsFile::default());
     }
 
