@@ -166,7 +166,7 @@ lint-quick: ## what lint sees without a compiler: seconds, so before every commi
 	$(PYTHON) scripts/check_cycles.py
 	$(PYTHON) scripts/check_versions.py
 	$(PYTHON) scripts/check_links.py
-	@git grep -nE '/root/[[:alnum:].]' -- ':!Makefile'; test $$? -eq 1 || { echo 'paths that look like those of a machine'; exit 1; }
+	@git grep -nE '/[r]oot/[[:alnum:].]'; test $$? -eq 1 || { echo 'paths that look like those of a machine'; exit 1; }
 	$(PYTHON) scripts/check_comments.py
 
 lint-more: doc features fuzz-check $(PYTHON_VENV)/ready1 ## what takes longer: documentation, builds without features, examples, fuzz targets, types of Python

@@ -10,7 +10,7 @@ const FORMS_MAX: usize = 4096;
 const DIGITS_MAX: usize = 15;
 /// The same, behind a point.
 const FRACTION_DIGITS_MAX: usize = 24;
-/// The form of a line that is no longer is made without memory for it.
+/// The form of a line of at most so many bytes is made without allocating.
 const SHORT_BYTES: usize = 128;
 /// 2⁶⁴ divided by the golden ratio: odd, and its bits are spread.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
