@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = {
     "base": ["skip", "no-schema", "schema", "core", "system", "files", "redact", "formats"],
     "storage": ["store", "layouts", "checkpoint", "ledger", "records", "sql"],
-    "science": ["statistics", "tables", "data", "evaluate"],
+    "science": ["statistics", "results", "tables", "data", "evaluate"],
     "decide": ["rules"],
     "run": ["recorder", "adopt", "launch"],
     "app": ["api", "engine", "flows", "inspect", "pages"],
@@ -59,6 +59,7 @@ FORBIDDEN = {
     "trackway-files": HEAVY,
     "trackway-redact": HEAVY,
     "trackway-statistics": HEAVY,
+    "trackway-results": HEAVY,
     "trackway-tables": r"datafusion|axum|hyper|tokio|rusqlite|postgres|rustls|object_store|reqwest|image",
     "trackway-formats": TRAINING,
     "trackway-store": TRAINING,
@@ -72,7 +73,8 @@ FORBIDDEN = {
     "trackway-records": r"datafusion|axum|object_store",
     "trackway-rules": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
-    "trackway-api": r"datafusion|axum|clap|indicatif|maud",
+    # The contract: a client of it reads answers, and computes none.
+    "trackway-api": r"datafusion|arrow|parquet|tokio|object_store|axum|clap|indicatif|maud",
     "trackway-engine": r"datafusion|axum|clap|indicatif",
     "trackway-flows": r"axum|clap|indicatif",
     "trackway-inspect": r"axum|clap|indicatif",

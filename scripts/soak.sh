@@ -23,12 +23,12 @@ range() { echo "TRACKWAY_SEEDS=$((($1 - 1) * $2))..$(($1 * $2))"; }
 # Half of TRACKWAY_KILLS are made there.
 rust_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check --manifest-path examples/rust/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --test resume -- --nocapture random_kills; }
 torch_kills() {
-  TRACKWAY_TEST_KILLS=25 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/edges/python/tests/test_torch.py -k kills_at_random
+  TRACKWAY_TEST_KILLS=25 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/edges/python/tests/state/test_torch.py -k kills_at_random
 }
 # What was logged before a kill is in the record.
 record_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check -p trackway-recorder --test processes -- --nocapture sigkill_loses; }
 script_kills() {
-  TRACKWAY_TEST_KILLS=50 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/edges/python/tests/test_run.py -k killed_script
+  TRACKWAY_TEST_KILLS=50 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/edges/python/tests/run/test_run.py -k killed_script
 }
 rank_kills() { TRACKWAY_KILLS=250 check -p trackway-checkpoint --lib -- --nocapture a_killed_rank; }
 store_seeds() { env "$(range "$1" 1000)" "$cargo" test --locked -q -p trackway-store --features testing --lib -- --nocapture bad_weather; }

@@ -15,8 +15,8 @@ fuzz_target!(|input: (&[u8], u8)| {
 
 fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(u64, Vec<(String, u64)>)> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-    let reported = |metrics: trackway_formats::printed::PrintedMetrics| {
-        let values = metrics.values.into_iter().map(|(name, value)| (name, value.to_bits()));
+    let reported = |metrics: &trackway_formats::printed::PrintedMetrics| {
+        let values = metrics.values.iter().map(|(name, value)| (name.clone(), value.to_bits()));
         (metrics.step, values.collect())
     };
     for piece in bytes.chunks(piece_bytes) {

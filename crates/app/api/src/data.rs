@@ -6,16 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::clean::Account;
-use trackway_data::drift::DriftReport;
-use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
-use trackway_data::join::as_of::AsOfReport;
-use trackway_data::media::MediaChecks;
-use trackway_data::snapshot::{BytesFault, KeptBytes, NamedSnapshot, SnapshotDiff};
-use trackway_data::split::{SplitMethod, SplitProof};
-use trackway_tables::Column;
-use trackway_tables::profile::ColumnSummary;
-use trackway_tables::read::{Place, ReadNote, Rejects};
+use trackway_results::clean::Account;
+use trackway_results::drift::DriftReport;
+use trackway_results::integrity::{Group, LabelNoise, PersonalColumn};
+use trackway_results::join::AsOfReport;
+use trackway_results::media::MediaChecks;
+use trackway_results::profile::ColumnSummary;
+use trackway_results::reading::{Column, Place, ReadNote, Rejects};
+use trackway_results::snapshot::{BytesFault, KeptBytes, NamedSnapshot, SnapshotDiff};
+use trackway_results::split::{SplitMethod, SplitProof};
 
 /// A profile of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use trackway_core::{Clock, Ids};
+use trackway_core::{AttemptId, Clock, Ids, RunId};
 use trackway_formats::queue::QueueName;
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_records::LiveRecords;
 use trackway_redact::Redactor;
+use trackway_rules::PastAttempt;
 use trackway_system::{SystemClock, SystemIds};
 use trackway_tables::ReadContext;
 
@@ -67,6 +68,9 @@ pub struct Shared {
     /// The records of attempts that are not sealed, as far as searches read them.
     pub live_records: LiveRecords,
     pub(crate) outage: Mutex<Outage>,
+    /// The sealed attempts of runs that this process decided about, oldest first and without a gap: a receipt does not change, so that the
+    /// next decision reads those since then alone.
+    pub(crate) known_past: Mutex<BTreeMap<RunId, (Vec<AttemptId>, Vec<PastAttempt>)>>,
     pub(crate) launchers: Launchers,
     /// This program, which runs `__shim` and `score`.
     pub binary: PathBuf,
@@ -175,6 +179,7 @@ impl Context {
             home,
             ledger,
             outage: Mutex::default(),
+            known_past: Mutex::default(),
             launchers: Launchers::new(launchers),
             binary,
             redactor: Redactor::of_this_process(),

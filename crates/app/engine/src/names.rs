@@ -33,7 +33,7 @@ impl Context {
             Found::Attempt(attempt) => return Ok(attempt.attempt_id),
             Found::Run(run) => run,
         };
-        let last = self.attempts_of_kind(run.run_id, run.kind)?.pop();
+        let last = self.last_attempt_of_kind(run.run_id, run.kind)?;
         last.map(|attempt| attempt.attempt_id).ok_or_else(|| {
             let message = format!("run `{}` has no attempt: nothing was launched", run.name);
             AppError::new(ErrorKind::NotFound, message)

@@ -112,8 +112,7 @@ fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppEr
         return refuse("it completed".into());
     }
     context
-        .attempts_of(run.run_id)?
-        .pop()
+        .last_attempt_of(run.run_id)?
         .ok_or_else(|| AppError::new(ErrorKind::NotFound, format!("run `{}` was never launched", run.name)))
 }
 

@@ -10,7 +10,8 @@ use trackway_core::{AttemptId, RunId, Timestamp};
 use trackway_files::{TempFile, make_folders};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, DetectionRow, EvaluationEnd, EvaluationRow, KeptRows, LedgerError, RetryRow,
+    AttemptRow, AttemptSeal, DeliveryEnd, DeliveryState, DetectionRow, EvaluationEnd, EvaluationRow,
+    KeptRows, Ledger, LedgerError, NoticeRow, OutboxRow, RetryRow,
 };
 
 use crate::error::AppError;
@@ -93,6 +94,34 @@ impl Context {
     /// Whether rows of the registry are kept under this name.
     pub fn is_kept_in_registry(&self, name: &str) -> bool {
         self.home.layout.registry_file(name).exists()
+    }
+}
+
+/// Where the copy of a notice is; none: it is about something else than a run.
+pub fn notice_copy(home: &Home, notice: &NoticeRow) -> Option<PathBuf> {
+    Some(home.layout.run(notice.run_id()?).row_copy(RowCopy::Notice(&notice.notice_id)))
+}
+
+/// Keeps a notice that waits, before the ledger gets it: so its copy is never older than one that says how its delivery ended. A copy that is
+/// there stays.
+pub(crate) fn keep_new_notice(home: &Home, ledger: &Ledger, notice: &NoticeRow) {
+    let is_new = notice_copy(home, notice).is_some_and(|path| !path.exists());
+    if is_new {
+        keep_notice(home, ledger, notice, &OutboxRow::of(notice, DeliveryState::Waiting));
+    }
+}
+
+/// Keeps how a delivery ended; one that is tried again is kept as waiting already.
+pub(crate) fn keep_end(home: &Home, ledger: &Ledger, notice: &NoticeRow, end: &DeliveryEnd) {
+    let Some(state) = end.final_state() else { return };
+    let stored = ledger.delivery_of(&notice.notice_id).ok().flatten();
+    let delivery = stored.filter(|row| row.state == state);
+    keep_notice(home, ledger, notice, &delivery.unwrap_or_else(|| OutboxRow::of(notice, state)));
+}
+
+fn keep_notice(home: &Home, ledger: &Ledger, notice: &NoticeRow, delivery: &OutboxRow) {
+    if let Some(path) = notice_copy(home, notice) {
+        write(home, &path, ledger.kept(&KeptRows::of_notice(notice, delivery)));
     }
 }
 

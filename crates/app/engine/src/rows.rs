@@ -9,7 +9,7 @@ use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{AttemptId, Clock as _, HealthReport, LaunchKind, RunId, Rung, with_fields_of};
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::RunSection;
-use trackway_launch::{AttemptChannel, FolderChannel, ObservedAttempt, Placement};
+use trackway_launch::{AttemptChannel, FolderChannel, ObservedAttempt, Offer, Placement};
 use trackway_ledger::{
     AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState, RungRow,
 };
@@ -86,6 +86,20 @@ impl Context {
         self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
     }
 
+    /// The last launch of a run of one kind.
+    pub fn last_attempt_of_kind(
+        &self,
+        run_id: RunId,
+        kind: LaunchKind,
+    ) -> Result<Option<AttemptRow>, AppError> {
+        self.ledger_read(|ledger| ledger.last_attempt_of_kind(run_id, kind))
+    }
+
+    /// The last training attempt of a run.
+    pub fn last_attempt_of(&self, run_id: RunId) -> Result<Option<AttemptRow>, AppError> {
+        self.last_attempt_of_kind(run_id, LaunchKind::Train)
+    }
+
     /// The launches of the same kind and rung before an attempt, oldest first.
     pub(crate) fn attempts_before(&self, attempt: &AttemptRow) -> Result<Vec<AttemptRow>, AppError> {
         let mut before = self.attempts_of_kind(attempt.run_id, attempt.kind)?;
@@ -129,7 +143,7 @@ impl Context {
     /// [`ErrorKind::NotFound`] when none lives.
     pub fn live_attempt(&self, run: RunId) -> Result<AttemptRow, AppError> {
         let run = self.run_by_id(run)?;
-        let last = self.attempts_of(run.run_id)?.pop();
+        let last = self.last_attempt_of(run.run_id)?;
         let why = || format!("run `{}` is not running: it is {}", run.name, run.state);
         last.filter(|attempt| attempt.state != AttemptState::Sealed)
             .ok_or_else(|| AppError::new(ErrorKind::NotFound, why()))
@@ -138,6 +152,15 @@ impl Context {
     /// Changes a run as the ledger has it now.
     pub(crate) fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, AppError> {
         self.ledger_write(|ledger| ledger.change_run(run_id, &change))
+    }
+
+    /// The same where a durable write follows at once, or the seal of the attempt computes it again.
+    pub(crate) fn change_run_soon(
+        &self,
+        run_id: RunId,
+        change: impl Fn(&mut RunRow),
+    ) -> Result<RunRow, AppError> {
+        self.ledger_write(|ledger| ledger.change_run_soon(run_id, &change))
     }
 
     /// Records that a run of another kind was for a training run, whose money it spent.
@@ -150,10 +173,15 @@ impl Context {
     /// Sets the state of a run, and the end of one that is at its end.
     pub fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
         let now = self.clock.now();
-        let run = self.change_run(run_id, |run| {
+        let change = |run: &mut RunRow| {
             run.state = state;
             run.ended_at = state.is_final().then_some(now);
-        })?;
+        };
+        // The attempt that is launched next is written down durably, and takes it along.
+        let run = match state {
+            RunState::Running => self.change_run_soon(run_id, change)?,
+            _ => self.change_run(run_id, change)?,
+        };
         self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
         Ok(())
     }
@@ -186,6 +214,15 @@ impl Context {
     pub(crate) fn observe(&self, placement: &Placement) -> Result<ObservedAttempt, AppError> {
         let launcher = self.launchers.of(placement)?;
         launcher.observe(placement).map_err(|error| AppError::fault("the launcher", &error))
+    }
+
+    /// What the launcher of this name can give now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when this version has none of that name; when its machines cannot be looked at now.
+    pub(crate) fn offer_of(&self, launcher: &str) -> Result<Offer, AppError> {
+        let offer = self.launchers.named(launcher)?.offer(self.home.folder());
+        offer.map_err(|error| AppError::fault("what can be launched cannot be found out", &error))
     }
 
     /// Where an attempt was put that must have been launched.
@@ -261,10 +298,11 @@ pub fn listed_run(row: RunRow) -> Run {
         Run,
         row,
         [
-            run_id, name, kind, state, model_family, owner, team, config_sha256, data_sha256, seed,
+            run_id, name, kind, state, model_family, owner, team, project, config_sha256, data_sha256, seed,
             created_at, started_at, ended_at, attempt_count, termination_reason, last_committed_step,
             cost_usd, gpu_seconds, wall_seconds, run_file_path, note, hidden_at, health,
         ],
+        queue: None,
         tags: BTreeMap::new(),
         values: BTreeMap::new(),
         next: None,

@@ -67,7 +67,7 @@ fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppErr
         context.set_run_state(run.run_id, RunState::Stopped)?;
         let _ = trackway_files::unlink(&path);
     }
-    let last = context.attempts_of(run.run_id)?.pop();
+    let last = context.last_attempt_of(run.run_id)?;
     let attempt_id = last.map(|attempt| attempt.attempt_id);
     Ok(StopRequested { run_id: run.run_id, attempt_id, mode: StopMethod::BeforeNextAttempt })
 }

@@ -336,6 +336,7 @@ mod tests {
                 vec![serde_json::json!(null), serde_json::json!("first")],
             ],
             next: None,
+            more_count: None,
         };
         let only = ["eval.f1".to_owned(), "eval.f1".to_owned()];
         let numbers = numbers(&found, &only, &ids);

@@ -213,10 +213,7 @@ fn marks_before(channel: &dyn AttemptChannel, times: GrowingFile<'_>, offset: u6
         let middle = low + (high - low) / 2;
         let record = channel.read(times, middle * MARK_BYTES, MARK_BYTES)?;
         let mark = <[u8; MARK_BYTES as usize]>::try_from(record).map(mark_of);
-        match mark.is_ok_and(|mark| mark.offset <= offset) {
-            true => low = middle + 1,
-            false => high = middle,
-        }
+        if mark.is_ok_and(|mark| mark.offset <= offset) { low = middle + 1 } else { high = middle }
     }
     Ok(low)
 }

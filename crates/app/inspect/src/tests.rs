@@ -13,6 +13,7 @@ use trackway_engine::testing::{SETTLES, World};
 use trackway_engine::{Context, Request, RollBackRequest};
 use trackway_flows::home::verify::{Depth, verify};
 use trackway_flows::runs::amend_run::{RunChanges, amend_run};
+use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{Decision, Found, LedgerError, RunState};
 use trackway_recorder::{Kind, Recorder};
 use trackway_sql::{QueryLimits, sql_within};
@@ -100,6 +101,26 @@ fn a_failed_run_is_explained() {
     assert!(page.timeline.is_sorted_by_key(|event| event.at), "{:?}", page.timeline);
     let (first, end) = (page.timeline.first().unwrap().at, page.timeline.last().unwrap().at);
     assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
+}
+
+/// Proves that an explanation says how long the attempt was in the queue of its engine and which of its files did not arrive, and has when it was
+/// submitted before its launch.
+#[test]
+fn the_queue_and_what_did_not_arrive_are_explained() {
+    let bench = Bench::new();
+    bench.world.engine.hold(6);
+    bench.world.engine.cut("stderr.log");
+    let run_id = bench.world.run(&bench.context, "exit 0", "[launch]\nqueue = \"gpu\"\n").run_id;
+    let page = explain(&bench.context, bench.run_of(run_id)).unwrap();
+    let place = page.placement.unwrap();
+    assert_eq!(place.completeness.as_deref(), Some("1 of 2 files, without stderr.log"));
+    let waited = place.queued_seconds.unwrap();
+    assert!((40.0..90.0).contains(&waited) && place.engine_instance.is_some(), "{waited}");
+    let kinds: Vec<&str> = page.timeline.iter().map(|event| event.kind.as_str()).collect();
+    let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap();
+    assert!(at("queued") < at("launched"), "{kinds:?}");
+    let queued = &page.timeline[at("queued")];
+    assert_eq!(queued.text, "went into the queue of its engine, gpu");
 }
 
 /// Proves that the explanation of a run that diverged has the exact command that continues from the newest checkpoint before, or from as far before as

@@ -6,13 +6,14 @@ use trackway_api::runs::watch::{LiveCurve, Progress, QueuedRun, RunSample};
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::reporter::{self, QueueWait};
+use trackway_engine::reporter;
 use trackway_engine::run::curves::LiveCurve as RecordedCurve;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
-use trackway_engine::run::queue::waits;
+use trackway_engine::run::queue::{queued_run, waits};
 use trackway_engine::run::remote::read_status;
+use trackway_engine::run::supervision::is_supervised;
 use trackway_formats::arguments::total_steps_of;
 use trackway_ledger::{AttemptRow, RunState};
 use trackway_rules::early_stop::progressive::ProgressiveEstimate;
@@ -52,6 +53,12 @@ pub fn watch(context: &Context, run: RunId) -> Result<Watcher<'_>, AppError> {
 }
 
 impl Watcher<'_> {
+    /// Whether nothing supervises the run, and it waits still: a supervisor that ends in order writes how it ended first.
+    fn has_lost_its_supervisor(&self) -> Result<bool, AppError> {
+        Ok(!is_supervised(self.context, self.run_id)?
+            && self.context.run_by_id(self.run_id)?.state == RunState::Waiting)
+    }
+
     /// Looks once.
     pub fn look(&mut self) -> Result<RunSample, AppError> {
         let run = self.context.run_by_id(self.run_id)?;
@@ -61,6 +68,8 @@ impl Watcher<'_> {
         let mut view = RunSample {
             run_id: run.run_id,
             name: run.name,
+            project: run.project,
+            unsupervised: run.state == RunState::Waiting && self.has_lost_its_supervisor()?,
             ended: run.state.is_final(),
             state: run.state,
             attempt_id: None,
@@ -83,13 +92,13 @@ impl Watcher<'_> {
             remote: read_status(&self.context.home.layout.run(self.run_id)),
         };
         let Some(attempt) = attempts.last() else { return Ok(view) };
-        let now = self.context.clock.now();
+        let until = attempt.ended_at.unwrap_or_else(|| self.context.clock.now());
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
         view.rung = Some(attempt.rung.clone());
         view.running_seconds = attempt
             .wall_seconds
-            .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
+            .or_else(|| Some(until.seconds_since(attempt.started_at.or(attempt.submitted_at)?).max(0.0)));
         view.attempt_state = Some(attempt.state);
         let estimate = self.follow(attempt, &mut view)?;
         view.progressive = card(estimate, &view.detections, attempt, &attempts);
@@ -103,12 +112,7 @@ impl Watcher<'_> {
             return Ok(None);
         }
         let events = self.context.ledger_read(|ledger| ledger.events_of_run(self.run_id))?;
-        let wait = waits(self.context, &events);
-        Ok(wait.map(|QueueWait { queue, running, seconds }| QueuedRun {
-            name: queue.to_string(),
-            running,
-            waited_seconds: seconds,
-        }))
+        Ok(waits(self.context, &events).map(queued_run))
     }
 
     fn follow(

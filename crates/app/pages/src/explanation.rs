@@ -415,6 +415,8 @@ fn machine(found: &Explanation) -> Markup {
                 @if let Some(memory) = place.memory_bytes { ", " (bytes(memory)) }
                 @if let Some(devices) = &place.devices { ", " (devices) }
                 @if let Some(job) = &place.job_id { ", process " (job) }
+                @if let Some(seconds) = place.queued_seconds { ", " (duration(seconds)) " in its queue" }
+                @if let Some(here) = &place.completeness { ", arrived: " (here) }
             }
         }
         @if let Some(work) = work {

@@ -119,6 +119,15 @@ pub fn first_few<T: Display>(words: impl IntoIterator<Item = T>, count_max: usiz
     }
 }
 
+/// The first letters of a text, and `…` where there are more.
+#[must_use]
+pub fn shortened(text: &str, letters_max: usize) -> String {
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
 #[must_use]
 pub fn metric(value: f64) -> String {

@@ -9,27 +9,16 @@
 //! ledger.
 
 mod armour;
-mod assigned;
-mod bytes;
 mod files;
-mod grid;
+mod lines;
 mod names;
-mod ordinary;
-mod phrases;
-mod places;
 mod racy;
-mod rule;
 mod rules;
 mod search;
 mod shapes;
-mod spelling;
 mod stream;
 mod tables;
-mod unprefixed;
 mod value;
-mod view;
-mod waiting;
-mod words;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -130,7 +119,7 @@ impl Redactor {
     #[must_use]
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         // Something may have appended plain text to a file that begins as UTF-16.
-        let clean = bytes::of_utf16(bytes, |wide| self.as_they_are(wide).into_owned())
+        let clean = lines::bytes::of_utf16(bytes, |wide| self.as_they_are(wide).into_owned())
             .map(|clean| self.as_they_are(&clean).into_owned());
         match clean {
             Some(clean) if clean == bytes => Cow::Borrowed(bytes),
@@ -144,7 +133,7 @@ impl Redactor {
 
     /// Binary data without the secrets in the texts within it, each of them as a separate line; `None`: there are none.
     fn packed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let spans = self.search.spans(&bytes::texts(bytes)?);
+        let spans = self.search.spans(&lines::bytes::texts(bytes)?);
         let mut clean = Vec::with_capacity(bytes.len());
         let mut at = 0;
         for span in &spans {
@@ -168,7 +157,7 @@ impl Redactor {
     /// The value of a named setting: redacted when its name or its form marks it as secret.
     #[must_use]
     pub fn value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
-        match ordinary::is_secret_setting(name, value.as_bytes()) {
+        match rules::ordinary::is_secret_setting(name, value.as_bytes()) {
             true => Cow::Borrowed(NAMED),
             false => self.text(value),
         }
@@ -261,7 +250,7 @@ impl Redactor {
 
     /// The value of an option or a parameter.
     fn given(&self, name: &str, value: &str) -> String {
-        match ordinary::is_secret_option(name, value.as_bytes()) {
+        match rules::ordinary::is_secret_option(name, value.as_bytes()) {
             true => NAMED.to_owned(),
             false => self.text(value).into_owned(),
         }
@@ -385,7 +374,7 @@ fn is_variable_secret(name: &str, value: &str) -> bool {
     let value = value.as_bytes();
     names::is_secret_variable(name)
         && value::present(value)
-        && !places::is_path(value)
+        && !value::places::is_path(value)
         && !value::is_special(value)
         && (may_be_word || value::unlike_a_word(value))
 }
@@ -415,7 +404,7 @@ fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
     {
         push_literal(password.as_bytes(), literals);
         // What is encoded in the URL is plain where the script uses it.
-        for view in view::View::of(password.as_bytes()) {
+        for view in lines::view::View::of(password.as_bytes()) {
             push_literal(&view.bytes, literals);
         }
     }
@@ -462,12 +451,4 @@ fn push_literal(bytes: &[u8], literals: &mut Vec<Vec<u8>>) {
 }
 
 #[cfg(test)]
-mod channels;
-#[cfg(test)]
-mod key_tests;
-#[cfg(test)]
-mod recall_tests;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod written_tests;

@@ -8,16 +8,16 @@ use once_cell::race::OnceBox;
 use regex::bytes::Regex;
 
 use super::armour;
-use super::assigned;
-use super::grid;
-use super::ordinary;
-use super::rule::Reading;
+use super::lines::unprefixed::Unprefixed;
+use super::lines::view::{INVISIBLE, SEARCHED, View, first_escape};
+use super::lines::words::Words;
 use super::rules::RULES;
+use super::rules::assigned;
+use super::rules::ordinary;
+use super::rules::rule::Reading;
 use super::shapes::SHAPES;
 use super::tables;
-use super::unprefixed::Unprefixed;
-use super::view::{INVISIBLE, SEARCHED, View, first_escape};
-use super::words::Words;
+use super::tables::grid;
 
 /// Where a secret is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

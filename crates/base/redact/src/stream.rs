@@ -5,7 +5,8 @@
 //! that `password = ` and its value are seen together even when they arrive apart.
 
 use super::search::{Search, Span, pem_end};
-use super::{armour, names, tables, value, waiting};
+use super::tables::waiting;
+use super::{armour, names, tables, value};
 
 /// An unfinished word longer than this is passed; no secret without a recognisable beginning is longer.
 pub const HELD_BYTES_MAX: usize = 4096;

@@ -1,4 +1,4 @@
-//! Makes Rust of the tables of signatures in `src/signatures/*.toml`, so that no process reads or derives them: the rows, and one automaton that
+//! Makes Rust of the tables of signatures in `src/signatures/tables/*.toml`, so that no process reads or derives them: the rows, and one automaton that
 //! finds the literals of all phrases.
 
 #![allow(clippy::print_stdout, reason = "cargo reads what a build script prints")]
@@ -19,8 +19,8 @@ const FAMILIES: [&str; 19] = [
 ];
 
 fn main() -> io::Result<()> {
-    let source =
-        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src/signatures");
+    let source = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("src/signatures/tables");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed={}", source.display());

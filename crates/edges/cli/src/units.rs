@@ -1,6 +1,6 @@
 //! Numbers of the command line as people read them.
 
-pub use trackway_core::text::{bytes, counted, duration, metric, short_range, timestamp};
+pub use trackway_core::text::{bytes, counted, duration, metric, short_range, shortened, timestamp};
 use trackway_flows::evaluation::assess::Estimate;
 
 /// A number that was estimated: `0.3142`, `12.5000`, `1.200e-7`.
@@ -36,12 +36,4 @@ pub fn between(ends: Option<(f64, f64)>, word: &str) -> String {
 /// `0.0312`, `<0.0001`.
 pub fn p_value(p_value: f64) -> String {
     if p_value < 1e-4 { "<0.0001".to_owned() } else { format!("{p_value:.4}") }
-}
-
-/// The first letters of a text, and `…` where there are more.
-pub fn shortened(text: &str, letters_max: usize) -> String {
-    match text.char_indices().nth(letters_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -12,24 +12,24 @@ use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
 use trackway_formats::writers::{OwnCheckpoint, ShownBy};
 use trackway_layouts::{Answer, Entry, Fingerprint, Observation, Recognised, Settling, Wholeness};
 
-use crate::candidate::{Candidate, Content};
-use crate::committed::{Commits, default_beside, not_adopted};
-use crate::complete::{
+use crate::commit::committed::{Commits, default_beside, not_adopted};
+use crate::commit::complete::{
     Complete, OPTIMIZER_ALONE, SameFiles, free_bytes, is_further_name, is_optimizer_alone, named_in_tick,
     never_committed, open, origin_of, real_path, regular_in_window, same_files, step_of, why,
 };
-use crate::families::Families;
+use crate::commit::families::Families;
+use crate::commit::lost::{LostValues, lost_in};
+use crate::commit::order::{Order, put_in_order};
+use crate::commit::weights::same_tensors;
+use crate::find::candidate::{Candidate, Content};
+use crate::find::parts::{Compared, compared};
+use crate::find::patterns::holds_a_training;
+use crate::find::places::Place;
 use crate::look::{Adopted, AdopterSpec, Facts, Look, NotAdopted, NotOwn};
-use crate::lost::{LostValues, lost_in};
-use crate::order::{Order, put_in_order};
-use crate::own::OwnCheckpoints;
-use crate::owner::{Evidence, Owner, beyond, owner, owner_of_all};
-use crate::parts::{Compared, compared};
-use crate::patterns::holds_a_training;
-use crate::places::Place;
-use crate::sightings::{WriterEvidence, WrittenFile};
-use crate::steps::{SOON_NS, TICK_NS};
-use crate::weights::same_tensors;
+use crate::put_back::own::OwnCheckpoints;
+use crate::writers::owner::{Evidence, Owner, beyond, owner, owner_of_all};
+use crate::writers::sightings::{WriterEvidence, WrittenFile};
+use crate::writers::steps::{SOON_NS, TICK_NS};
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;

@@ -7,9 +7,9 @@ use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::writers::ShownBy;
 use trackway_layouts::Because;
 
-use crate::patterns::Patterns;
-use crate::saves::Saves;
-use crate::sightings::{WriterEvidence, WrittenFile};
+use crate::find::patterns::Patterns;
+use crate::find::saves::Saves;
+use crate::writers::sightings::{WriterEvidence, WrittenFile};
 
 /// Whose checkpoints are adopted, and where they go.
 #[derive(Debug, Clone)]

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
-use crate::{GrowingFile, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, StopMode, Stream};
+use crate::{
+    GrowingFile, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, StopMode, Stream,
+};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
@@ -18,6 +21,8 @@ pub trait Faults {
     fn hide(&self, polls: u32);
     /// The next submit is carried out, and its reply is lost.
     fn lose_reply(&self);
+    /// Of the job that is submitted next, the end of this file does not arrive: a path in the folder of the attempt.
+    fn cut(&self, file: &str);
 }
 
 /// Checks a launcher against the contract of [`Launcher`]. `launcher` makes one, as a supervisor that was just started
@@ -34,6 +39,7 @@ pub fn run(
 ) {
     let redactor = Redactor::from_own_environment();
     let suite = Suite { launcher: launcher(), clock, redactor };
+    suite.what_is_not_offered_is_refused(&mut spec);
     suite.codes_and_signals(&mut spec);
     suite.every_answer_is_dated(&mut spec);
     suite.launching_twice_is_launching_once(&mut spec);
@@ -44,6 +50,7 @@ pub fn run(
         suite.a_queue_is_no_end(faults, &mut spec);
         suite.no_answer_is_no_end(faults, &mut spec);
         suite.a_lost_reply_starts_nothing_twice(faults, &mut spec);
+        suite.what_did_not_arrive_is_known(faults, &mut spec);
     }
 }
 
@@ -74,6 +81,28 @@ impl Suite<'_> {
 
     fn observe(&self, placement: &Placement) -> ObservedAttempt {
         self.launcher.observe(placement).expect("conformance: observe works")
+    }
+
+    /// What the offer gives is launched; what it does not give is refused for good, by its name, and starts nothing.
+    fn what_is_not_offered_is_refused(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let mut spec = spec(&["true"]);
+        let offer = self.launcher.offer(&spec.directory).expect("conformance: an offer can be found out");
+        assert_eq!(offer.launcher, self.launcher.name(), "conformance: an offer names its launcher");
+        assert_eq!(
+            offer.unmet(&spec.request),
+            None,
+            "conformance: nothing is requested, and all of it given"
+        );
+        let modest = std::mem::take(&mut spec.details.request);
+        spec.details.request.resources.memory_bytes = Some(1 << 60);
+        let why = offer.unmet(&spec.request).expect("conformance: no machine has an exbibyte of memory");
+        assert!(why.contains("`resources.memory`"), "conformance: what is not given is named: {why}");
+        let error = self.launcher.launch(&spec, &self.redactor).expect_err("conformance: it is refused");
+        assert!(matches!(error, LaunchError::Refused { .. }), "conformance: no later try helps: {error}");
+        let found = self.launcher.find(spec.attempt_id, &spec.directory).expect("conformance: find works");
+        assert_eq!(found, None, "conformance: nothing was started");
+        spec.details.request = modest;
+        self.end(&self.launch(&spec));
     }
 
     /// Each answer has the time at which it was true, and the start of the job that it is about; an end is of the
@@ -240,11 +269,15 @@ impl Suite<'_> {
         );
         assert!(seen.engine_state.is_some(), "conformance: the engine has a word for it");
         assert!(
-            seen.instance.is_none() && seen.hosts.is_empty(),
+            seen.instance.is_none() && seen.started_at.is_none() && seen.hosts.is_empty(),
             "conformance: it has not started: {seen:?}"
         );
+        assert!(seen.submitted_at.is_some(), "conformance: what waits was submitted: {seen:?}");
         let end = self.end(&placement);
         assert!(matches!(end, Observation::Exited(_)), "conformance: it ran, but is {end:?}");
+        let ended = self.observe(&placement);
+        assert_eq!(ended.submitted_at, seen.submitted_at, "conformance: it was submitted once");
+        assert!(ended.started_at >= ended.submitted_at, "conformance: it started after that: {ended:?}");
 
         faults.hold(1_000_000);
         let placement = self.launch(&spec(&["sh", "-c", "exit 0"]));
@@ -252,6 +285,7 @@ impl Suite<'_> {
         self.launcher.stop(&placement, mode).expect("conformance: stop works in the queue");
         let end = self.end(&placement);
         assert!(matches!(end, Observation::Gone { .. }), "conformance: it never ran, but is {end:?}");
+        assert!(self.observe(&placement).never_started(), "conformance: it is known that it never started");
     }
 
     /// Without an answer of the engine nothing is known about the attempt, and its later answer counts.
@@ -301,6 +335,27 @@ impl Suite<'_> {
         self.end(&placement);
         assert_eq!(self.launch(&spec), placement, "conformance: the attempt has one place");
         assert_eq!(self.printed(&placement), b"once\n", "conformance: it ran once");
+    }
+
+    /// Where a file did not arrive as a whole, the record of the end says how long it was.
+    fn what_did_not_arrive_is_known(
+        &self,
+        faults: &dyn Faults,
+        spec: &mut impl FnMut(&[&str]) -> LaunchSpec,
+    ) {
+        let log = AttemptLayout::new("").stdout_log().to_string_lossy().into_owned();
+        let written = |placement: &Placement| {
+            let Observation::Exited(exit) = self.end(placement) else {
+                panic!("conformance: an exit has a record")
+            };
+            exit.files.get(&log).copied().expect("conformance: the log is among its files")
+        };
+        let here = |placement: &Placement| self.printed(placement).len() as u64;
+        let whole = self.launch(&spec(&["sh", "-c", "echo up"]));
+        assert_eq!(written(&whole), here(&whole), "conformance: all of it arrived");
+        faults.cut(&log);
+        let cut = self.launch(&spec(&["sh", "-c", "echo up"]));
+        assert!(written(&cut) > here(&cut), "conformance: some of it did not arrive");
     }
 
     fn foreign_placements_are_refused(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -64,6 +65,10 @@ pub struct ExitRecord {
     pub killed_after_grace: bool,
     /// What was left when the main process had ended.
     pub tree: TreeEnd,
+    /// The files of the attempt by their paths in its folder, with their bytes, as they were where it ran. Empty where it wrote them into the
+    /// folder that is read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, u64>,
 }
 
 /// The most of `error.json` that an exit record keeps.

@@ -5,24 +5,32 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Timestamp};
-use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
-use crate::{AttemptChannel, ExitRecord, LaunchSpec, StackDump};
+use crate::{AttemptChannel, ExitRecord, LaunchSpec, Offer, StackDump};
 
 /// Starts attempts and reports their states. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
 /// The contract, which [`crate::conformance`] checks:
+/// - What [`Launcher::offer`] does not give is refused by `launch`, with the same reason.
 /// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
 /// - Silence is never death. [`Observation::Gone`] is proof; without a way to look, it is [`Observation::CannotTell`].
 /// - Every answer has the time at which it was true: [`ObservedAttempt::seen_at`] is when the launcher looked, also if it answers
 ///   from a cache.
 /// - The end of an attempt is returned by every call; once a launcher has returned it, also while its engine does not
 ///   answer.
+/// - An attempt that waits for its turn has a time at which it was submitted, and neither an instance nor a start.
+/// - An end is reported once the files that [`ExitRecord::files`] lists have arrived, or are not waited for any longer.
 /// - Any process may call any method with a placement that another one made.
 pub trait Launcher: Send + Sync {
     /// The launcher's name in placements and run files, such as `local`.
     fn name(&self) -> &'static str;
+
+    /// What it can give now; `directory` is where the attempt's files would be, and need not exist yet.
+    ///
+    /// # Errors
+    /// [`LaunchError::Unavailable`] when that cannot be found out now.
+    fn offer(&self, directory: &Path) -> Result<Offer, LaunchError>;
 
     /// Starts the attempt, or finds it when it was started before. Returns when it has a place, not when it runs.
     ///
@@ -56,11 +64,6 @@ pub trait Launcher: Send + Sync {
     /// polled, one poll serves the questions about all attempts.
     fn poll_interval(&self) -> Duration;
 
-    /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
-    fn chooses_hosts(&self) -> bool {
-        true
-    }
-
     /// Requests the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is not an
     /// error.
     ///
@@ -73,12 +76,6 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::ForeignPlacement`].
     fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError>;
-
-    /// Where the attempt's files are, as this process sees them.
-    ///
-    /// # Errors
-    /// [`LaunchError::ForeignPlacement`].
-    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError>;
 
     /// What every process of a living attempt does at present; needs some seconds at most and changes nothing. An attempt
     /// that has ended has none.
@@ -115,6 +112,10 @@ pub struct ObservedAttempt {
     pub seen_at: Timestamp,
     /// The state in the engine's own words; none where there is no engine.
     pub engine_state: Option<EngineState>,
+    /// When the engine took the job into its queue, by the engine's clock; none where there is no engine, or it does not say.
+    pub submitted_at: Option<Timestamp>,
+    /// When the engine started it, by the engine's clock; none before that, where there is no engine, or it does not say.
+    pub started_at: Option<Timestamp>,
     /// Which start of the job this is about; none before it started.
     pub instance: Option<Instance>,
     /// The machines it runs on, as far as they are known.
@@ -128,6 +129,13 @@ impl ObservedAttempt {
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.state.is_final()
+    }
+
+    /// Whether it ended in the queue of its engine, and was never started.
+    #[must_use]
+    pub fn never_started(&self) -> bool {
+        let waited = self.submitted_at.is_some() && self.started_at.is_none() && self.instance.is_none();
+        waited && matches!(self.state, Observation::Gone { .. })
     }
 }
 

@@ -11,6 +11,7 @@ mod isolation;
 mod launcher;
 mod local;
 mod local_offer;
+mod offer;
 pub mod outside;
 mod process;
 mod request;
@@ -33,9 +34,9 @@ pub use launcher::{
     EngineState, Instance, LaunchError, Launcher, Observation, ObservedAttempt, Placement, Running, StopMode,
 };
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
-pub use local_offer::LocalOffer;
+pub use offer::{Capacity, ContainerStart, Offer, RequestPart};
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
-pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
+pub use request::{EngineRequest, GpuRequest, Resources};
 pub use spec::{Adopt, ContinuesFrom, LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};
 pub use terminal::{Terminal, TerminalStreams, input_waits};

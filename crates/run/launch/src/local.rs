@@ -21,14 +21,15 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
-use crate::local_offer::LocalOffer;
+use crate::local_offer::{self, NAME};
 use crate::process::{
     MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
     AttemptChannel, EngineRequest, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
-    Observation, ObservedAttempt, Placement, Running, StackDump, StopMode, StoredLaunch, stacks,
+    Observation, ObservedAttempt, Offer, Placement, Resources, Running, StackDump, StopMode, StoredLaunch,
+    stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -36,7 +37,6 @@ pub const START_MILLIS_MAX: u16 = 30_000;
 /// The subcommand under which the binary runs [`crate::shim::run`].
 pub const SHIM_COMMAND: &str = "__shim";
 
-const NAME: &str = "local";
 /// A look costs a few reads in `/proc`, and [`Launcher::wait`] returns as soon as the shim ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -63,6 +63,17 @@ impl LocalLauncher {
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self { binary: binary.into() }
+    }
+
+    /// The machine is looked at only where something of it is requested.
+    fn check_request(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
+        if spec.request == EngineRequest::default() {
+            return Ok(());
+        }
+        // Attempts before this one may have filled what was free: before the first one it was looked at.
+        let resources = Resources { disk_bytes: None, ..spec.request.resources.clone() };
+        let request = EngineRequest { resources, ..spec.request.clone() };
+        self.offer(&spec.directory)?.unmet(&request).map_or(Ok(()), |why| Err(refused(spec, why)))
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
@@ -136,11 +147,16 @@ impl Launcher for LocalLauncher {
         NAME
     }
 
+    fn offer(&self, directory: &Path) -> Result<Offer, LaunchError> {
+        local_offer::now(directory).map_err(|error| unavailable("look at its machine", error))
+    }
+
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError> {
         check(spec)?;
         if let Some(placement) = find(&spec.directory)? {
             return Ok(placement);
         }
+        self.check_request(spec)?;
         let files = AttemptLayout::new(&spec.directory);
         trackway_files::make_folders(&spec.directory)
             .map_err(|error| file_error("make the folder", spec.directory.clone(), error))?;
@@ -167,6 +183,8 @@ impl Launcher for LocalLauncher {
             state,
             seen_at,
             engine_state: None,
+            submitted_at: None,
+            started_at: None,
             instance: Some(Instance(format!("{}/{pid}/{start_ticks}", place.machine.boot_id))),
             hosts: vec![place.machine.host],
             devices: place.devices,
@@ -199,10 +217,6 @@ impl Launcher for LocalLauncher {
         POLL_INTERVAL
     }
 
-    fn chooses_hosts(&self) -> bool {
-        false
-    }
-
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
         let place = place_of(placement)?;
         let seen = self.observe(placement)?.state;
@@ -224,10 +238,6 @@ impl Launcher for LocalLauncher {
         Ok(Arc::new(FolderChannel::new(place_of(placement)?.directory)))
     }
 
-    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError> {
-        Ok(AttemptLayout::new(place_of(placement)?.directory))
-    }
-
     fn stacks(&self, placement: &Placement) -> Result<StackDump, LaunchError> {
         const WHAT: &str = "read the stacks";
         let place = place_of(placement)?;
@@ -244,8 +254,7 @@ impl Launcher for LocalLauncher {
 }
 
 fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
-    let refuse =
-        |why: &str| Err(LaunchError::Refused { attempt: spec.attempt_id.to_string(), why: why.to_owned() });
+    let refuse = |why: &str| Err(refused(spec, why.to_owned()));
     let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
     if spec.argv.first().is_none_or(|program| program.is_empty()) {
         refuse("the command is empty; give a program and its arguments")
@@ -257,13 +266,13 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         refuse("a variable of the environment has an empty name or a `=` in its name")
     } else if !spec.directory.is_absolute() || !spec.working_directory.is_absolute() {
         refuse("the attempt's folder and the working directory must be absolute paths")
-    } else if spec.request == EngineRequest::default() {
-        Ok(())
     } else {
-        let offer =
-            LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", error))?;
-        offer.unmet(&spec.request).map_or(Ok(()), |why| refuse(&why))
+        Ok(())
     }
+}
+
+fn refused(spec: &LaunchSpec, why: String) -> LaunchError {
+    LaunchError::Refused { attempt: spec.attempt_id.to_string(), why }
 }
 
 /// The attempt in a folder, by what its shim wrote there.

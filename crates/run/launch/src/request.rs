@@ -1,6 +1,7 @@
 //! What a launch needs from the engine that starts it. A launcher provides it, or refuses the launch.
 
 use serde::{Deserialize, Serialize};
+use trackway_formats::runfile::{EngineTemplate, SecretReference};
 use trackway_redact::Redactor;
 
 /// All requirements on the engine; none by default.
@@ -55,33 +56,6 @@ pub struct GpuRequest {
     pub memory_bytes: Option<u64>,
 }
 
-/// A secret by reference; its value never passes through Trackway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecretReference {
-    /// The environment variable that the script finds it in.
-    pub name: String,
-    /// Where the engine has it, in its own terms, such as `hub-credentials/token`.
-    pub from: String,
-}
-
-/// A patch of what is submitted, as the engine itself writes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EngineTemplate {
-    /// How the text is written.
-    pub format: TemplateFormat,
-    /// The patch.
-    pub text: String,
-}
-
-/// How a template is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TemplateFormat {
-    Json,
-    Toml,
-    Yaml,
-}
-
 impl EngineRequest {
     /// The request as it may be stored.
     pub(crate) fn redacted(&self, redactor: &Redactor) -> Self {
@@ -95,6 +69,8 @@ impl EngineRequest {
 
 #[cfg(test)]
 mod tests {
+    use trackway_formats::runfile::TemplateFormat;
+
     use super::*;
 
     /// Proves that a template is stored without the secrets in it.

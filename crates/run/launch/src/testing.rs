@@ -20,14 +20,16 @@ use trackway_system::SystemClock;
 
 use crate::conformance::Faults;
 use crate::{
-    AttemptChannel, EXIT_VERSION, EngineRequest, EngineState, ExitRecord, FolderChannel, Instance,
-    LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Placement, Running, SpawnError,
-    StopMode,
+    AttemptChannel, Capacity, ContainerStart, EXIT_VERSION, EngineRequest, EngineState, ExitRecord,
+    FolderChannel, Instance, LaunchError, LaunchSpec, Launcher, Observation, ObservedAttempt, Offer,
+    Placement, Running, SpawnError, StopMode,
 };
 
 const NAME: &str = "fake";
 /// How long an answer of the engine is good enough, unless a test sets it.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The memory of its largest machine.
+const MEMORY_BYTES: u64 = 1 << 40;
 
 /// The engine. It outlives the launchers that talk to it, and fails as a test sets it.
 #[derive(Debug, Clone)]
@@ -52,6 +54,8 @@ struct State {
     hidden_polls: u32,
     /// Submits from now on that are carried out without an answer.
     lost_replies: u32,
+    /// The file of the job that is submitted next whose end does not arrive.
+    cut_file: Option<String>,
     /// How the job that is submitted next is ended by the engine.
     ending: Option<Ending>,
     polls: u32,
@@ -72,6 +76,10 @@ struct Job {
     spec: LaunchSpec,
     number: usize,
     phase: Phase,
+    submitted_at: Timestamp,
+    started_at: Option<Timestamp>,
+    /// The file whose end does not arrive.
+    cut_file: Option<String>,
     /// It had its real time.
     is_settled: bool,
     /// When it is killed, because its end was requested.
@@ -84,6 +92,42 @@ enum Phase {
     Queued { polls_left: u32 },
     Running { group: Pid },
     Ended(Observation),
+}
+
+/// What the engine answers about a job.
+#[derive(Debug)]
+struct Answer {
+    state: Observation,
+    words: Option<EngineState>,
+    submitted_at: Option<Timestamp>,
+    started_at: Option<Timestamp>,
+}
+
+impl Answer {
+    /// Nothing is known.
+    fn hidden(why: &str) -> Self {
+        let state = Observation::CannotTell { why: why.to_owned(), is_lasting: false };
+        Self { state, words: None, submitted_at: None, started_at: None }
+    }
+
+    fn of(job: &Job, state: Observation) -> Self {
+        let words = Some(job.words(&state));
+        Self { state, words, submitted_at: Some(job.submitted_at), started_at: job.started_at }
+    }
+
+    fn seen_at(self, key: &str, seen_at: Timestamp) -> ObservedAttempt {
+        let has_started = self.started_at.is_some();
+        ObservedAttempt {
+            state: self.state,
+            seen_at,
+            engine_state: self.words,
+            submitted_at: self.submitted_at,
+            started_at: self.started_at,
+            instance: has_started.then(|| Instance(format!("{key}/1"))),
+            hosts: has_started.then(|| "fake-1".to_owned()).into_iter().collect(),
+            devices: Vec::new(),
+        }
+    }
 }
 
 impl Job {
@@ -132,6 +176,10 @@ impl Faults for FakeEngine {
 
     fn lose_reply(&self) {
         self.state().lost_replies += 1;
+    }
+
+    fn cut(&self, file: &str) {
+        self.state().cut_file = Some(file.to_owned());
     }
 }
 
@@ -186,12 +234,24 @@ impl FakeEngine {
     fn submit(&self, key: &str, spec: &LaunchSpec) -> Option<usize> {
         let mut state = self.state();
         let (number, polls_left) = (state.jobs.len() + 1, std::mem::take(&mut state.held_polls));
-        let ending = state.ending.take();
-        let new = || {
-            let phase = if polls_left == 0 { self.start(key, spec) } else { Phase::Queued { polls_left } };
-            Job { spec: spec.clone(), number, phase, is_settled: false, kill_at_micros: None, ending }
+        let (ending, cut_file) = (state.ending.take(), state.cut_file.take());
+        let new = || Job {
+            spec: spec.clone(),
+            number,
+            phase: Phase::Queued { polls_left },
+            submitted_at: self.0.clock.now(),
+            started_at: None,
+            cut_file,
+            is_settled: false,
+            kill_at_micros: None,
+            ending,
         };
-        let number = state.jobs.entry(key.to_owned()).or_insert_with(new).number;
+        let is_new = !state.jobs.contains_key(key);
+        let job = state.jobs.entry(key.to_owned()).or_insert_with(new);
+        if is_new && polls_left == 0 {
+            self.start(key, job);
+        }
+        let number = job.number;
         if state.lost_replies > 0 {
             state.lost_replies -= 1;
             return None;
@@ -200,15 +260,14 @@ impl FakeEngine {
     }
 
     /// The engine's answer about a job, which starts when its polls in the queue are over, and the state that it gives.
-    fn poll(&self, key: &str) -> (Observation, Option<EngineState>) {
-        let hidden = |why: &str| (Observation::CannotTell { why: why.to_owned(), is_lasting: false }, None);
+    fn poll(&self, key: &str) -> Answer {
         let mut state = self.state();
         state.polls += 1;
         if state.hidden_polls > 0 {
             state.hidden_polls -= 1;
-            return hidden("the engine does not answer");
+            return Answer::hidden("the engine does not answer");
         }
-        let Some(job) = state.jobs.get_mut(key) else { return hidden("the engine has no such job") };
+        let Some(job) = state.jobs.get_mut(key) else { return Answer::hidden("the engine has no such job") };
         if let (Phase::Running { group }, Some(at)) = (&job.phase, job.kill_at_micros)
             && self.0.clock.monotonic_micros() >= at
         {
@@ -217,24 +276,26 @@ impl FakeEngine {
         }
         job.end_by_engine();
         let observed = match &job.phase {
-            Phase::Queued { polls_left } => {
-                let polls_left = polls_left.saturating_sub(1);
-                job.phase =
-                    if polls_left == 0 { self.start(key, &job.spec) } else { Phase::Queued { polls_left } };
-                Observation::Pending { why: "Priority".into() }
-            }
+            Phase::Queued { .. } => Observation::Pending { why: "Priority".into() },
             Phase::Running { .. } => Observation::Running(Running::default()),
             Phase::Ended(end) => end.clone(),
         };
-        let words = job.words(&observed);
-        (observed, Some(words))
+        let answer = Answer::of(job, observed);
+        if let Phase::Queued { polls_left } = &mut job.phase {
+            *polls_left = polls_left.saturating_sub(1);
+            if *polls_left == 0 {
+                self.start(key, job);
+            }
+        }
+        answer
     }
 
-    fn start(&self, key: &str, spec: &LaunchSpec) -> Phase {
+    fn start(&self, key: &str, job: &mut Job) {
         let started_at = self.0.clock.now();
+        job.started_at = Some(started_at);
         let record =
             ExitRecord { version: EXIT_VERSION, started_at, ended_at: started_at, ..ExitRecord::default() };
-        match spawn(spec) {
+        job.phase = match spawn(&job.spec) {
             Ok(child) => {
                 let group = Pid::from_raw(child.id().cast_signed());
                 let (engine, key) = (self.clone(), key.to_owned());
@@ -246,7 +307,7 @@ impl FakeEngine {
                 let record = ExitRecord { spawn_error: Some(spawn_error), ..record };
                 Phase::Ended(Observation::Exited(Box::new(record)))
             }
-        }
+        };
     }
 
     fn wait_for(&self, key: &str, mut child: Child, mut record: ExitRecord) {
@@ -259,6 +320,7 @@ impl FakeEngine {
         if let Some(job) = self.state().jobs.get_mut(key)
             && matches!(job.phase, Phase::Running { .. })
         {
+            record.files = written_files(&job.spec.directory, job.cut_file.as_deref());
             job.phase = Phase::Ended(Observation::Exited(Box::new(record)));
         }
         self.0.ended.notify_all();
@@ -296,6 +358,17 @@ impl FakeEngine {
             }
         }
     }
+}
+
+/// The logs of a job as they were where it ran; of the one that is cut there was more than there is here.
+fn written_files(directory: &Path, cut_file: Option<&str>) -> BTreeMap<String, u64> {
+    let files = AttemptLayout::new(directory);
+    let sizes = [files.stdout_log(), files.stderr_log()].into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        let more = u64::from(cut_file == Some(name.as_str()));
+        Some((name, path.metadata().ok()?.len() + more))
+    });
+    sizes.collect()
 }
 
 fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
@@ -363,28 +436,28 @@ impl FakeLauncher {
     }
 }
 
-fn dated(
-    (state, engine_state): (Observation, Option<EngineState>),
-    key: &str,
-    seen_at: Timestamp,
-) -> ObservedAttempt {
-    let has_started = matches!(state, Observation::Running(_) | Observation::Exited(_));
-    ObservedAttempt {
-        state,
-        seen_at,
-        engine_state,
-        instance: has_started.then(|| Instance(format!("{key}/1"))),
-        hosts: has_started.then(|| "fake-1".to_owned()).into_iter().collect(),
-        devices: Vec::new(),
-    }
-}
-
 impl Launcher for FakeLauncher {
     fn name(&self) -> &'static str {
         self.name
     }
 
+    fn offer(&self, _directory: &Path) -> Result<Offer, LaunchError> {
+        Ok(Offer {
+            launcher: self.name,
+            host: None,
+            cpus: Capacity::Unlimited,
+            memory_bytes: Capacity::UpTo(MEMORY_BYTES),
+            disk_bytes: Capacity::Unlimited,
+            refused: Vec::new(),
+            isolates: false,
+            container: ContainerStart::ByEngine,
+        })
+    }
+
     fn launch(&self, spec: &LaunchSpec, _redactor: &Redactor) -> Result<Placement, LaunchError> {
+        if let Some(why) = self.offer(&spec.directory)?.unmet(&spec.request) {
+            return Err(LaunchError::Refused { attempt: spec.attempt_id.to_string(), why });
+        }
         let file_error = |source| LaunchError::File { what: "make", path: spec.directory.clone(), source };
         trackway_files::make_folders(&spec.directory).map_err(file_error)?;
         let key = spec.attempt_id.to_string();
@@ -409,7 +482,7 @@ impl Launcher for FakeLauncher {
             return Ok(end.clone());
         }
         let now = self.engine.0.clock.now();
-        let seen = dated(self.engine.poll(&key), &key, now);
+        let seen = self.engine.poll(&key).seen_at(&key, now);
         if seen.is_final() {
             ends.insert(key, seen.clone());
         }
@@ -433,9 +506,5 @@ impl Launcher for FakeLauncher {
 
     fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
         Ok(Arc::new(FolderChannel::new(self.place_of(placement)?.files)))
-    }
-
-    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError> {
-        Ok(AttemptLayout::new(self.place_of(placement)?.files))
     }
 }

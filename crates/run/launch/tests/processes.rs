@@ -147,11 +147,16 @@ impl Place {
         }
     }
 
+    /// Where the local launcher keeps an attempt's files.
+    fn files(&self, placement: &Placement) -> AttemptLayout {
+        AttemptLayout::new(placement.extra["directory"].as_str().unwrap())
+    }
+
     /// Launches and waits: the exit record and the files.
     fn run(&self, spec: &LaunchSpec) -> (ExitRecord, AttemptLayout) {
         let placement = self.launch(spec);
         match self.end(&placement) {
-            Observation::Exited(exit) => (*exit, self.launcher.files(&placement).unwrap()),
+            Observation::Exited(exit) => (*exit, AttemptLayout::new(&spec.directory)),
             other => panic!("{other:?}"),
         }
     }
@@ -293,7 +298,7 @@ fn a_script_that_forks_and_exits_is_followed() {
         matches!(seen, Observation::Running(Running { main_ended_at: Some(_), unsupervised: false, .. }))
     });
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };
-    let files = place.launcher.files(&placement).unwrap();
+    let files = place.files(&placement);
     assert_eq!(std::fs::read_to_string(files.stdout_log()).unwrap(), "early\nlate\n");
     assert_eq!((exit.exit_code, exit.tree.leftover_processes_ended), (Some(0), 0));
     assert!(exit.ended_at.seconds_since(exit.main_ended_at.unwrap()) > 0.4);
@@ -369,7 +374,7 @@ fn a_second_stop_kills_at_once() {
     let place = Place::new();
     let placement =
         place.launch(&place.spec(&["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]));
-    let files = place.launcher.files(&placement).unwrap();
+    let files = place.files(&placement);
     until("it is up", || std::fs::read(files.stdout_log()).is_ok_and(|log| log == b"up\n"));
     let begun = Begun::now();
     place.launcher.stop(&placement, StopMode::Graceful { grace_seconds: 600.0 }).unwrap();
@@ -391,7 +396,7 @@ fn signals_are_passed_on() {
         "-c",
         "trap 'echo usr1; exit 0' USR1; echo up; while :; do sleep 0.05; done",
     ]));
-    let files = place.launcher.files(&placement).unwrap();
+    let files = place.files(&placement);
     until("it is up", || std::fs::read(files.stdout_log()).is_ok_and(|log| log == b"up\n"));
     let shim = nix::unistd::Pid::from_raw(placement.job_id.parse().unwrap());
     nix::sys::signal::kill(shim, nix::sys::signal::Signal::SIGUSR1).unwrap();
@@ -427,7 +432,7 @@ fn endless_lines_cost_bounded_memory() {
         "  {megabytes} MB in {seconds:.1} s: {:.0} MB/s, shim's peak {peak_kib} KiB",
         megabytes as f64 / seconds
     );
-    let files = place.launcher.files(&placement).unwrap();
+    let files = place.files(&placement);
     assert_eq!(std::fs::metadata(files.stdout_log()).unwrap().len(), megabytes * 1_000_000);
     assert_eq!((exit.exit_code, exit.lines), (Some(0), 1));
     assert!(peak_kib > 0 && peak_kib < 40 * 1024, "the shim used {peak_kib} KiB");
@@ -558,8 +563,7 @@ fn a_killed_supervisor_changes_nothing() {
 fn a_killed_shim_is_no_death_of_the_script() {
     let place = Place::new();
     let placement = place.launch(&place.spec(&["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]));
-    let child =
-        || ShimRecord::read(place.launcher.files(&placement).unwrap().folder()).unwrap().unwrap().child;
+    let child = || ShimRecord::read(place.files(&placement).folder()).unwrap().unwrap().child;
     until("both sleep", || {
         let cmdline = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         child().is_some_and(|child| cmdline(child.pid) == "sleep\n")

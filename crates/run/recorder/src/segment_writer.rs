@@ -7,9 +7,10 @@ use std::sync::Arc;
 use nix::sys::resource::{Resource, getrlimit};
 use trackway_core::{Clock, MetricStep, Step, Timestamp};
 use trackway_formats::EventKind;
+use trackway_formats::frames::FRAME_OVERHEAD_BYTES;
 use trackway_formats::record::{
-    CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
-    MAX_METRICS_PER_FRAME, METRIC_NAMES_MAX, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
+    CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, Heartbeat, MAX_METRICS_PER_FRAME,
+    METRIC_NAMES_MAX, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
 };
 use trackway_redact::Redactor;
 
@@ -153,23 +154,28 @@ impl SegmentWriter {
         self.dropped_frames
     }
 
-    /// Writes what these calls record with as few writes as its size allows: for a writer that records what has happened already, and
-    /// is not in the training loop. Where such a write fails, all of its frames count as dropped.
-    pub fn together(&mut self, record: impl FnOnce(&mut Self)) {
-        self.buffer.clear();
-        self.waiting = Some(0);
-        record(self);
+    /// What is recorded up to [`Self::write_held`] is written with as few writes as its size allows: for a writer that records what has happened already,
+    /// and is not in the training loop. Where such a write fails, all of its frames count as dropped.
+    pub fn hold(&mut self) {
+        if self.waiting.is_none() {
+            self.buffer.clear();
+            self.waiting = Some(0);
+        }
+    }
+
+    /// Writes what waits since [`Self::hold`].
+    pub fn write_held(&mut self) {
         self.write_waiting();
         self.waiting = None;
     }
 
     /// Values of metrics at a step.
-    pub fn metrics(&mut self, step: Step, values: &[(&str, f64)]) {
+    pub fn metrics(&mut self, step: Step, values: &[(impl AsRef<str>, f64)]) {
         self.metrics_at(self.clock.now(), step, values);
     }
 
     /// Values of metrics that were measured at another time, by another source. Where none of them is recorded, the step still is.
-    pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
+    pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(impl AsRef<str>, f64)]) {
         self.values_at(at, At::Step(step), values);
     }
 
@@ -179,22 +185,25 @@ impl SegmentWriter {
         self.values_at(at, step, values);
     }
 
-    fn values_at(&mut self, at: Timestamp, step: At, values: &[(&str, f64)]) {
+    fn values_at(&mut self, at: Timestamp, step: At, values: &[(impl AsRef<str>, f64)]) {
         self.read_names(values);
-        let borrowed: Vec<(&str, f64)>;
         let names = std::mem::take(&mut self.names);
-        let values = if names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs)) {
-            values
+        if names[..values.len()].iter().all(|(_, name)| matches!(name, Name::AsItIs)) {
+            self.clean_values_at(at, step, values);
         } else {
-            borrowed =
+            let clean: Vec<(&str, f64)> =
                 names.iter().zip(values).filter_map(|(name, (_, value))| written(name, *value)).collect();
-            self.refuse(values.len() - borrowed.len());
-            if let (At::Step(step), true) = (step, borrowed.is_empty()) {
+            self.refuse(values.len() - clean.len());
+            if let (At::Step(step), true) = (step, clean.is_empty()) {
                 let heartbeat = Heartbeat { at, step };
                 self.append(|encoder, out| encoder.heartbeat(out, &heartbeat));
             }
-            &borrowed
-        };
+            self.clean_values_at(at, step, &clean);
+        }
+        self.names = names;
+    }
+
+    fn clean_values_at(&mut self, at: Timestamp, step: At, values: &[(impl AsRef<str>, f64)]) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
                 self.close_segment();
@@ -204,16 +213,16 @@ impl SegmentWriter {
                 At::Early(step) => encoder.early_metrics(out, at, step, chunk),
             });
         }
-        self.names = names;
     }
 
     /// Looks for secrets in the names that are not those of the last time, and refuses those beyond the bound.
-    fn read_names(&mut self, values: &[(&str, f64)]) {
+    fn read_names(&mut self, values: &[(impl AsRef<str>, f64)]) {
         for (place, (name, _)) in values.iter().enumerate() {
+            let name = name.as_ref();
             if self.names.get(place).is_some_and(|(known, _)| known == name) {
                 continue;
             }
-            let read = ((*name).to_owned(), self.read_name(name));
+            let read = (name.to_owned(), self.read_name(name));
             match self.names.get_mut(place) {
                 Some(known) => *known = read,
                 None => self.names.push(read),

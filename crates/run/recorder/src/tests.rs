@@ -640,13 +640,17 @@ fn frames_written_together_are_the_same() {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
         let mut writer = SegmentWriter::create(folder.path(), info, clock);
         let record = |writer: &mut SegmentWriter| {
-            (0..12_000u64)
-                .for_each(|step| writer.metrics(step, &[(&format!("m{step}"), 0.5), ("loss", step as f64)]));
+            (0..12_000u64).for_each(|step| {
+                writer.metrics(step, &[(format!("m{step}").as_str(), 0.5), ("loss", step as f64)])
+            });
             writer.heartbeat(7);
         };
-        match together {
-            true => writer.together(record),
-            false => record(&mut writer),
+        if together {
+            writer.hold();
+        }
+        record(&mut writer);
+        if together {
+            writer.write_held();
         }
         writer.finish();
         assert_eq!(writer.dropped_frames(), 0);

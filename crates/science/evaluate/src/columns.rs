@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
+use trackway_results::assessment::{Columns, Task};
 
 use crate::error::AssessError;
 use crate::metrics::CLASSES_MAX;
 use crate::metrics::rows::values_of;
 use crate::spellings::agreement;
-use crate::{Columns, Task};
 
 /// Names of columns, the usual one first. Letters' case does not matter.
 const LABEL: &[&str] = &["label", "target", "y_true", "truth", "actual"];
@@ -72,199 +72,130 @@ fn fill<const N: usize>(roles: [Role<'_>; N], frame: &Frame, taken: &[String]) {
     }
 }
 
-impl Columns {
-    /// These columns, and by their names those that are not given. Columns that were given must be there.
-    ///
-    /// # Errors
-    /// A column that was given is not there.
-    pub fn complete(mut self, frame: &Frame) -> Result<Self, AssessError> {
-        if let Some(missing) = self.given().find(|name| frame.index_of(name).is_none()) {
-            return Err(AssessError::no_column(frame, missing));
-        }
-        if let Some(label) = &self.label
-            && [&self.prediction, &self.score].into_iter().flatten().any(|name| name == label)
-        {
-            return Err(AssessError::SameColumn(label.clone()));
-        }
-        let taken: Vec<String> = self.given().map(str::to_owned).collect();
-        fill(self.roles_of_rows(), frame, &taken);
-        let of_images = [&self.true_positive, &self.image, &self.kind].into_iter().any(Option::is_some);
-        let is_named = || has_all(frame, &PIXELS) || has_all(frame, &BOXES);
-        if of_images || (self.prediction.is_none() && is_named()) {
-            fill(self.roles_of_images(), frame, &taken);
-            // What both sides of a comparison have in common is the image, not the box.
-            self.id = self.image.clone().or(self.id);
-        } else if self.treatment.is_none()
-            && self.label.is_some()
-            && self.score.is_some()
-            && self.prediction.is_none()
-        {
-            self.treatment = treatment(frame).filter(|name| !taken.contains(name));
-        }
-        if self.class_scores.is_empty() {
-            self.class_scores = class_scores(frame, self.label.as_deref());
-        }
-        for column in frame.columns() {
-            if let Some(share) = column.name.strip_prefix(QUANTILE).filter(|share| is_share(share)) {
-                self.quantiles.entry(share.to_owned()).or_insert_with(|| column.name.clone());
-            }
-        }
-        Ok(self)
+/// These columns, and by their names those that are not given. Columns that were given must be there.
+///
+/// # Errors
+/// A column that was given is not there.
+pub fn complete_columns(mut columns: Columns, frame: &Frame) -> Result<Columns, AssessError> {
+    if let Some(missing) = columns.given().find(|name| frame.index_of(name).is_none()) {
+        return Err(AssessError::no_column(frame, missing));
     }
-
-    /// What columns of one row for each sample can be, with their usual names.
-    fn roles_of_rows(&mut self) -> [Role<'_>; 13] {
-        [
-            (&mut self.label, LABEL),
-            (&mut self.prediction, PREDICTION),
-            (&mut self.score, SCORE),
-            (&mut self.id, ID),
-            (&mut self.loss, LOSS),
-            (&mut self.tokens, TOKENS),
-            (&mut self.bytes, BYTES),
-            (&mut self.correct, CORRECT),
-            (&mut self.reference, REFERENCE),
-            (&mut self.hypothesis, HYPOTHESIS),
-            (&mut self.query, QUERY),
-            (&mut self.relevance, RELEVANCE),
-            (&mut self.rank, RANK),
-        ]
+    if let Some(label) = &columns.label
+        && [&columns.prediction, &columns.score].into_iter().flatten().any(|name| name == label)
+    {
+        return Err(AssessError::SameColumn(label.clone()));
     }
-
-    /// The same of counted pixels and of boxes.
-    fn roles_of_images(&mut self) -> [Role<'_>; 10] {
-        [
-            (&mut self.true_positive, TRUE_POSITIVE),
-            (&mut self.false_positive, FALSE_POSITIVE),
-            (&mut self.false_negative, FALSE_NEGATIVE),
-            (&mut self.image, IMAGE),
-            (&mut self.class, CLASS),
-            (&mut self.kind, KIND),
-            (&mut self.x_min, &["x_min"]),
-            (&mut self.y_min, &["y_min"]),
-            (&mut self.x_max, &["x_max"]),
-            (&mut self.y_max, &["y_max"]),
-        ]
+    let taken: Vec<String> = columns.given().map(str::to_owned).collect();
+    fill(roles_of_rows(&mut columns), frame, &taken);
+    let of_images = [&columns.true_positive, &columns.image, &columns.kind].into_iter().any(Option::is_some);
+    let is_named = || has_all(frame, &PIXELS) || has_all(frame, &BOXES);
+    if of_images || (columns.prediction.is_none() && is_named()) {
+        fill(roles_of_images(&mut columns), frame, &taken);
+        // What both sides of a comparison have in common is the image, not the box.
+        columns.id = columns.image.clone().or(columns.id);
+    } else if columns.treatment.is_none()
+        && columns.label.is_some()
+        && columns.score.is_some()
+        && columns.prediction.is_none()
+    {
+        columns.treatment = treatment(frame).filter(|name| !taken.contains(name));
     }
-
-    /// Without scores, quantiles and bytes that a table lacks: what else it lacks is an error.
-    pub(crate) fn without_missing(mut self, frame: &Frame) -> Self {
-        let is_there = |name: &String| frame.index_of(name).is_some();
-        if !self.class_scores.values().all(is_there) {
-            self.class_scores.clear();
-        }
-        self.quantiles.retain(|_, name| is_there(name));
-        let has_documents = self.relevance.is_some();
-        for role in [&mut self.score, &mut self.bytes] {
-            *role = role.take().filter(|name| has_documents || is_there(name));
-        }
-        self
+    if columns.class_scores.is_empty() {
+        columns.class_scores = class_scores(frame, columns.label.as_deref());
     }
-
-    /// The names of all columns that are known.
-    pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
-        let roles = [
-            &self.label, &self.prediction, &self.score, &self.id, &self.group, &self.loss, &self.tokens,
-            &self.bytes, &self.correct, &self.reference, &self.hypothesis, &self.query, &self.relevance,
-            &self.rank, &self.treatment, &self.true_positive, &self.false_positive, &self.false_negative,
-            &self.image, &self.class, &self.kind, &self.x_min, &self.y_min, &self.x_max, &self.y_max,
-        ];
-        let roles = roles.into_iter().flatten();
-        roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
-    }
-
-    /// The names of the columns that hold what a model predicted, or how that compares with the label.
-    pub fn predicted(&self) -> impl Iterator<Item = &str> {
-        let roles = [
-            &self.prediction, &self.score, &self.loss, &self.tokens, &self.bytes, &self.correct,
-            &self.hypothesis, &self.rank,
-        ];
-        let roles = roles.into_iter().flatten();
-        roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
-    }
-
-    /// The task that these columns are of.
-    ///
-    /// # Errors
-    /// They are of none.
-    pub fn task(&self, frame: &Frame) -> Result<Task, AssessError> {
-        if self.reference.is_some() && self.hypothesis.is_some() {
-            return Ok(Task::Transcription);
-        }
-        if self.query.is_some() && self.relevance.is_some() {
-            return Ok(Task::Ranking);
-        }
-        if [&self.true_positive, &self.false_positive, &self.false_negative].into_iter().all(Option::is_some)
-        {
-            return Ok(Task::Segmentation);
-        }
-        if [&self.kind, &self.x_min, &self.y_min, &self.x_max, &self.y_max].into_iter().all(Option::is_some) {
-            return Ok(Task::ObjectDetection);
-        }
-        if self.treatment.is_some() {
-            return Ok(Task::Uplift);
-        }
-        if self.label.is_none()
-            || (self.prediction.is_none() && self.score.is_none() && self.class_scores.is_empty())
-        {
-            let is_language = self.loss.is_some() || self.correct.is_some();
-            return if is_language { Ok(Task::LanguageModel) } else { Err(AssessError::NoTask) };
-        }
-        let columns = [&self.label, &self.prediction].into_iter().flatten();
-        let cells: Vec<&Cells> =
-            columns.filter_map(|name| Some(&frame.columns()[frame.index_of(name)?].cells)).collect();
-        let is_class = |cells: &&Cells| match cells {
-            Cells::Categories { names, .. } => names.len() <= CLASSES_MAX,
-            Cells::Numbers(values) => are_classes(values),
-        };
-        let are_texts = cells.iter().all(|cells| matches!(cells, Cells::Categories { .. }));
-        match (cells.iter().all(is_class), are_texts) {
-            (true, _) => Ok(Task::Classification),
-            (false, true) => Ok(Task::LanguageModel),
-            (false, false) => Ok(Task::Regression),
+    for column in frame.columns() {
+        if let Some(share) = column.name.strip_prefix(QUANTILE).filter(|share| is_share(share)) {
+            columns.quantiles.entry(share.to_owned()).or_insert_with(|| column.name.clone());
         }
     }
+    Ok(columns)
+}
 
-    /// Without what a task has no use for.
-    #[must_use]
-    pub fn for_task(self, task: Task) -> Self {
-        let mut kept = Self { id: self.id, group: self.group, ..Self::default() };
-        match task {
-            Task::Classification => {
-                (kept.label, kept.prediction, kept.score) = (self.label, self.prediction, self.score);
-                kept.class_scores = self.class_scores;
-            }
-            Task::Regression => {
-                (kept.label, kept.prediction, kept.quantiles) = (self.label, self.prediction, self.quantiles);
-            }
-            Task::LanguageModel if self.correct.is_some() => kept.correct = self.correct,
-            Task::LanguageModel => {
-                if self.label.is_some() && self.prediction.is_some() {
-                    (kept.label, kept.prediction) = (self.label, self.prediction);
-                }
-                (kept.loss, kept.tokens, kept.bytes) = (self.loss, self.tokens, self.bytes);
-            }
-            Task::Transcription => (kept.reference, kept.hypothesis) = (self.reference, self.hypothesis),
-            Task::Ranking => {
-                (kept.query, kept.relevance) = (self.query, self.relevance);
-                (kept.rank, kept.score) = (self.rank, self.score);
-            }
-            Task::Uplift => {
-                (kept.label, kept.score, kept.treatment) = (self.label, self.score, self.treatment);
-            }
-            Task::Segmentation => {
-                (kept.true_positive, kept.false_positive) = (self.true_positive, self.false_positive);
-                kept.false_negative = self.false_negative;
-                (kept.image, kept.class) = (self.image, self.class);
-            }
-            Task::ObjectDetection => {
-                (kept.image, kept.class, kept.kind, kept.score) =
-                    (self.image, self.class, self.kind, self.score);
-                (kept.x_min, kept.y_min, kept.x_max, kept.y_max) =
-                    (self.x_min, self.y_min, self.x_max, self.y_max);
-            }
-        }
-        kept
+/// What columns of one row for each sample can be, with their usual names.
+fn roles_of_rows(columns: &mut Columns) -> [Role<'_>; 13] {
+    [
+        (&mut columns.label, LABEL),
+        (&mut columns.prediction, PREDICTION),
+        (&mut columns.score, SCORE),
+        (&mut columns.id, ID),
+        (&mut columns.loss, LOSS),
+        (&mut columns.tokens, TOKENS),
+        (&mut columns.bytes, BYTES),
+        (&mut columns.correct, CORRECT),
+        (&mut columns.reference, REFERENCE),
+        (&mut columns.hypothesis, HYPOTHESIS),
+        (&mut columns.query, QUERY),
+        (&mut columns.relevance, RELEVANCE),
+        (&mut columns.rank, RANK),
+    ]
+}
+
+/// The same of counted pixels and of boxes.
+fn roles_of_images(columns: &mut Columns) -> [Role<'_>; 10] {
+    [
+        (&mut columns.true_positive, TRUE_POSITIVE),
+        (&mut columns.false_positive, FALSE_POSITIVE),
+        (&mut columns.false_negative, FALSE_NEGATIVE),
+        (&mut columns.image, IMAGE),
+        (&mut columns.class, CLASS),
+        (&mut columns.kind, KIND),
+        (&mut columns.x_min, &["x_min"]),
+        (&mut columns.y_min, &["y_min"]),
+        (&mut columns.x_max, &["x_max"]),
+        (&mut columns.y_max, &["y_max"]),
+    ]
+}
+
+/// Without scores, quantiles and bytes that a table lacks: what else it lacks is an error.
+pub(crate) fn without_missing(mut columns: Columns, frame: &Frame) -> Columns {
+    let is_there = |name: &String| frame.index_of(name).is_some();
+    if !columns.class_scores.values().all(is_there) {
+        columns.class_scores.clear();
+    }
+    columns.quantiles.retain(|_, name| is_there(name));
+    let has_documents = columns.relevance.is_some();
+    for role in [&mut columns.score, &mut columns.bytes] {
+        *role = role.take().filter(|name| has_documents || is_there(name));
+    }
+    columns
+}
+
+/// The task that these columns are of.
+///
+/// # Errors
+/// They are of none.
+pub(crate) fn task_of(of: &Columns, frame: &Frame) -> Result<Task, AssessError> {
+    if of.reference.is_some() && of.hypothesis.is_some() {
+        return Ok(Task::Transcription);
+    }
+    if of.query.is_some() && of.relevance.is_some() {
+        return Ok(Task::Ranking);
+    }
+    if [&of.true_positive, &of.false_positive, &of.false_negative].into_iter().all(Option::is_some) {
+        return Ok(Task::Segmentation);
+    }
+    if [&of.kind, &of.x_min, &of.y_min, &of.x_max, &of.y_max].into_iter().all(Option::is_some) {
+        return Ok(Task::ObjectDetection);
+    }
+    if of.treatment.is_some() {
+        return Ok(Task::Uplift);
+    }
+    if of.label.is_none() || (of.prediction.is_none() && of.score.is_none() && of.class_scores.is_empty()) {
+        let is_language = of.loss.is_some() || of.correct.is_some();
+        return if is_language { Ok(Task::LanguageModel) } else { Err(AssessError::NoTask) };
+    }
+    let columns = [&of.label, &of.prediction].into_iter().flatten();
+    let cells: Vec<&Cells> =
+        columns.filter_map(|name| Some(&frame.columns()[frame.index_of(name)?].cells)).collect();
+    let is_class = |cells: &&Cells| match cells {
+        Cells::Categories { names, .. } => names.len() <= CLASSES_MAX,
+        Cells::Numbers(values) => are_classes(values),
+    };
+    let are_texts = cells.iter().all(|cells| matches!(cells, Cells::Categories { .. }));
+    match (cells.iter().all(is_class), are_texts) {
+        (true, _) => Ok(Task::Classification),
+        (false, true) => Ok(Task::LanguageModel),
+        (false, false) => Ok(Task::Regression),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Why a table cannot be evaluated.
 
 use trackway_data::model::Frame;
+use trackway_results::assessment::{Pairing, Task};
 
-use crate::assessment::{Pairing, Task};
 use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
 /// Why a table cannot be evaluated.

@@ -1,9 +1,10 @@
 //! Rows to look at: a seeded sample of those that are wrong.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
+use trackway_core::text::shortened;
 use trackway_core::{Rng as _, SplitMix64};
 use trackway_data::model::{Cells, Frame, FrameColumn};
+pub use trackway_results::failures::{Failure, FailureKind, Failures};
 use trackway_tables::ColumnType;
 
 /// Rows of a sample at most.
@@ -22,43 +23,6 @@ pub enum Wrong {
     Differs(usize, usize),
     /// Label and prediction are numbers: the rows with the largest errors.
     Far(usize, usize),
-}
-
-/// How failures were chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// A sample of all rows that are wrong.
-    #[default]
-    Wrong,
-    /// The rows with the largest errors.
-    Farthest,
-}
-
-/// The sample.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SampledFailures")]
-pub struct Failures {
-    /// How they were chosen.
-    pub kind: FailureKind,
-    /// How many rows are wrong, of all rows; for regression, all of them.
-    pub wrong: u64,
-    /// How many were looked at.
-    pub rows: u64,
-    /// What drew them.
-    pub seed: u64,
-    /// The rows, in the order of the table.
-    pub sample: Vec<Failure>,
-}
-
-/// One row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SampledFailure")]
-pub struct Failure {
-    /// The line of a text file, else the row; from 1.
-    pub row: u64,
-    /// Its cells, by column; missing ones are null, long strings are cut.
-    pub cells: Map<String, Json>,
 }
 
 /// Draws rows that are wrong, the same ones for the same seed.
@@ -156,14 +120,9 @@ fn cell(column: &FrameColumn, row: usize) -> Json {
             ColumnType::Bool => (values[row] != 0.0).into(),
             _ => values[row].into(),
         },
-        Cells::Categories { codes, names } => cut(&names[codes[row] as usize]).into(),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(FAILURE_TEXT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        Cells::Categories { codes, names } => {
+            shortened(&names[codes[row] as usize], FAILURE_TEXT_CHARS_MAX).into()
+        }
     }
 }
 

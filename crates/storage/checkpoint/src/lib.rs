@@ -26,30 +26,20 @@
 pub mod bulk;
 pub mod doctor;
 mod error;
-mod foreign;
 mod group;
 mod history;
-mod housekeeper;
-mod keeper;
-mod load;
-mod parent;
+mod housekeeping;
 mod ranks;
+mod reading;
 #[cfg(any(test, feature = "remote"))]
 pub mod remote;
 mod retention;
 mod root;
 mod settings;
-mod verify;
-mod view;
-mod weights;
-mod writer;
+mod writing;
 
 #[cfg(test)]
 mod fault_tests;
-#[cfg(test)]
-mod foreign_tests;
-#[cfg(test)]
-mod housekeeper_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -58,15 +48,15 @@ mod vectors;
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 
 pub use error::{CheckpointError, Defect, ErrorKind, Fallback, FallbackKind, RankError};
-pub use foreign::{ForeignFile, Pace};
 pub use group::RankGroup;
 pub use history::{CheckpointInfo, CheckpointState, PinInfo};
-pub use housekeeper::{Collected, Housekeeper};
-pub use load::LoadedCheckpoint;
+pub use housekeeping::housekeeper::{Collected, Housekeeper};
 pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};
+pub use reading::load::LoadedCheckpoint;
+pub use reading::verify::{read_copy, verify_copy};
+pub use reading::view::CheckpointView;
+pub use reading::weights::{COMPARED_BYTES_MAX, Held, SameTensors, have_same_weights, weights_of};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
-pub use verify::{read_copy, verify_copy};
-pub use view::CheckpointView;
-pub use weights::{COMPARED_BYTES_MAX, Held, SameTensors, have_same_weights, weights_of};
-pub use writer::CheckpointWriter;
+pub use writing::foreign::{ForeignFile, Pace};
+pub use writing::writer::CheckpointWriter;

@@ -14,14 +14,14 @@ use crate::error::CheckpointError;
 use crate::group::RankGroup;
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, RoundBody, commit_metrics};
 use crate::history::{CheckpointInfo, History, check_round};
-use crate::keeper::{Keeper, append};
-use crate::load::LoadedCheckpoint;
-use crate::parent::ParentFiles;
+use crate::housekeeping::keeper::{Keeper, append};
+use crate::reading::load::LoadedCheckpoint;
+use crate::reading::view::{CheckpointView, Found, Search};
+use crate::reading::weights::{SameTensors, have_same_weights};
 use crate::retention::Retention;
 use crate::settings::Settings;
-use crate::view::{CheckpointView, Found, Search};
-use crate::weights::{SameTensors, have_same_weights};
-use crate::writer::{CheckpointWriter, write_durably};
+use crate::writing::parent::ParentFiles;
+use crate::writing::writer::{CheckpointWriter, write_durably};
 
 /// A checkpoint that was committed.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 //! whether they are whole.
 //!
 //! Reading is apart from deciding. [`list`] reads the names and sizes of a folder; everything else decides over that
-//! [`Listing`] and over the bytes that it needs through a [`Source`], a folder on a disk or a tree in memory:
+//! [`Listing`] and over the bytes that it needs through a [`Source`], such as a folder on a disk:
 //!
 //! - [`find()`] says which folders and files are checkpoints, which are temporary, and which name the newest one;
 //! - [`together`] says which files hold one state, by their names;
@@ -40,6 +40,8 @@ pub use recognise::recognise;
 pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,
 };
-pub use source::{Folder, Source, Tree};
+pub use source::{Folder, Source};
+#[cfg(test)]
+use tests::tree::Tree;
 pub use values::{NonFinite, Tensors, have_same_tensors, tensors_of};
 pub use whole::{By, Wholeness, file_wholeness, wholeness};

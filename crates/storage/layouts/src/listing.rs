@@ -142,6 +142,20 @@ impl Listing {
         folders.map(|(folder, modified_ns)| (folder.as_str(), *modified_ns))
     }
 
+    /// Takes in the state of a file, or what a link points to; not of what is gone or has become something else.
+    fn look_at(&mut self, Named { at, path, is_link }: Named) {
+        if is_link {
+            let target = fs::read_link(at).unwrap_or_default();
+            let prefix = path.rfind('/').map_or("", |slash| &path[..=slash]);
+            let leaves = leaves(prefix, &target);
+            self.links.push(Link { path, target: text_of(target), leaves });
+        } else if let Ok(metadata) = fs::symlink_metadata(at)
+            && metadata.is_file()
+        {
+            self.files.push(entry(path, &metadata));
+        }
+    }
+
     /// The state of the files at or below a path, or nothing if there is none.
     #[must_use]
     pub fn fingerprint(&self, path: &str) -> Option<Fingerprint> {
@@ -189,23 +203,37 @@ impl Fnv {
 /// # Errors
 /// If the folder cannot be read, or has more than [`MAX_FILES`] files and folders.
 pub fn list(root: &Path) -> Result<Listing, ListError> {
-    list_at_most(root, MAX_FILES, |_| true)
+    list_at_most(root, MAX_FILES, |_| true, |_| true)
 }
 
 /// The files of a folder in which checkpoints are looked for, such as the working directory of a script: without the hidden folders and those of
-/// other tools, which may hold more files than everything else.
+/// other tools, which may hold more files than everything else. Of a file that no layout reads, such as an image, only the name is known.
 ///
 /// # Errors
 /// As for [`list`], with [`MAX_FILES_SEARCHED`].
 pub fn list_to_search(root: &Path) -> Result<Listing, ListError> {
-    list_at_most(root, MAX_FILES_SEARCHED, |name| !name.starts_with('.') && !names::is_other_folder(name))
+    let enters = |name: &str| !name.starts_with('.') && !names::is_other_folder(name);
+    list_at_most(root, MAX_FILES_SEARCHED, enters, |name| !names::is_of_others(name))
 }
 
-/// The same with another bound for files, links and folders together, and without the folders of which `enters` says no.
+/// A file or link whose state is not known yet.
+struct Named {
+    /// The path on the disk.
+    at: PathBuf,
+    /// The path below the root of the listing.
+    path: String,
+    is_link: bool,
+}
+
+/// The same with another bound for files, links and folders together, without the folders of which `enters` says no, and without the state of files
+/// of which `is_asked` says no, by their names.
+///
+/// The state of a file takes a call of the kernel: none is asked before it is known that there are not too many.
 pub(crate) fn list_at_most(
     root: &Path,
     most: usize,
     enters: impl Fn(&str) -> bool,
+    is_asked: impl Fn(&str) -> bool,
 ) -> Result<Listing, ListError> {
     let mut listing = Listing::default();
     let failed = |path: &Path, error| ListError::Io(path.to_owned(), error);
@@ -215,6 +243,7 @@ pub(crate) fn list_at_most(
         listing.files.push(entry(name.unwrap_or_default(), &metadata));
         return Ok(listing);
     }
+    let mut named: Vec<Named> = Vec::new();
     let mut folders = vec![(PathBuf::from(root), String::new(), 0_usize)];
     while let Some((folder, prefix, depth)) = folders.pop() {
         // Read before its entries: what is removed meanwhile is noticed by the next listing.
@@ -228,31 +257,29 @@ pub(crate) fn list_at_most(
         };
         for item in items {
             let item = item.map_err(|error| failed(&folder, error))?;
-            // By the open folder: of a path each part would be looked up again. Links are not followed.
-            let Ok(metadata) = item.metadata() else { continue };
+            // What most file systems have beside the name. Links are not followed.
+            let Ok(kind) = item.file_type() else { continue };
             let name = text_of(item.file_name());
             let path = format!("{prefix}{name}");
-            let kind = metadata.file_type();
             if kind.is_dir() && !enters(&name) {
                 continue;
             }
             if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
                 folders.push((item.path(), format!("{path}/"), depth + 1));
-            } else if kind.is_file() {
-                listing.files.push(entry(path, &metadata));
-            } else if kind.is_symlink() {
-                let target = fs::read_link(item.path()).unwrap_or_default();
-                let leaves = leaves(&prefix, &target);
-                listing.links.push(Link { path, target: text_of(target), leaves });
+            } else if kind.is_file() && !is_asked(&name) {
+                listing.files.push(Entry::named(&path, 0));
+            } else if kind.is_file() || kind.is_symlink() {
+                named.push(Named { at: item.path(), path, is_link: kind.is_symlink() });
             } else {
                 listing.skipped.push(path);
             }
-            let found = listing.files.len() + listing.links.len() + listing.skipped.len();
+            let found = listing.files.len() + named.len() + listing.skipped.len();
             if found + listing.folders.len() + folders.len() > most {
                 return Err(ListError::TooManyFiles(root.to_owned(), most));
             }
         }
     }
+    named.into_iter().for_each(|one| listing.look_at(one));
     let sorted = Listing::new(listing.files, listing.links).with_folders(listing.folders);
     Ok(Listing { skipped: listing.skipped, ..sorted })
 }

@@ -21,6 +21,13 @@ const OTHER_FOLDERS: [&str; 13] = [
     ".venv", ".cache", ".neptune", ".ipynb_checkpoints", ".hydra",
 ];
 
+/// What the names of images, sounds, films, tables and code end with. No layout reads such a file, alone or in a folder.
+const OF_OTHERS: [&str; 33] = [
+    "jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff", "svg", "ppm", "dcm", "wav", "flac", "mp3",
+    "ogg", "mp4", "avi", "mkv", "mov", "webm", "csv", "tsv", "jsonl", "ndjson", "parquet", "feather", "py",
+    "pyc", "ipynb", "md", "html", "xml", "pdf",
+];
+
 /// The last part of a path.
 pub(crate) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -36,24 +43,28 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// The words and numbers of a name, in lower case: letters with `_` between them, and digits.
-fn parts(name: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    let mut kind = None;
-    for character in without_escapes(name).to_lowercase().chars() {
-        let now = match character {
-            '0'..='9' => Some(true),
-            'a'..='z' | '_' => Some(false),
-            _ => None,
-        };
-        match (now, kind == now, parts.last_mut()) {
-            (None, ..) => {}
-            (Some(_), true, Some(last)) => last.push(character),
-            _ => parts.push(character.to_string()),
+/// Letters of one kind together; those without a kind are left out.
+pub(crate) fn grouped<K: PartialEq>(letters: impl Iterator<Item = (char, Option<K>)>) -> Vec<String> {
+    let (mut groups, mut kind) = (Vec::<String>::new(), None);
+    for (letter, now) in letters {
+        match (now.is_some(), now == kind, groups.last_mut()) {
+            (false, ..) => {}
+            (true, true, Some(last)) => last.push(letter),
+            _ => groups.push(letter.to_string()),
         }
         kind = now;
     }
-    parts
+    groups
+}
+
+/// The words and numbers of a name, in lower case: letters with `_` between them, and digits.
+fn parts(name: &str) -> Vec<String> {
+    let is_digit = |letter: char| match letter {
+        '0'..='9' => Some(true),
+        'a'..='z' | '_' => Some(false),
+        _ => None,
+    };
+    grouped(without_escapes(name).to_lowercase().chars().map(|letter| (letter, is_digit(letter))))
 }
 
 /// The number after one of the words: `step=400`, `step-400`, `step_400`, `step400`.
@@ -121,4 +132,10 @@ pub(crate) fn temporary(name: &str) -> Option<&'static str> {
 /// Whether the folder is one of another tool, or of code.
 pub(crate) fn is_other_folder(name: &str) -> bool {
     OTHER_FOLDERS.contains(&name)
+}
+
+/// Whether no layout reads a file of this name: a folder of data may have thousands. A further ending, as of `a.pkl.py`, may say what it is.
+pub(crate) fn is_of_others(name: &str) -> bool {
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    !stem.contains('.') && OF_OTHERS.iter().any(|one| extension.eq_ignore_ascii_case(one))
 }

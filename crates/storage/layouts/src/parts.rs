@@ -111,27 +111,19 @@ impl PartName {
 
 /// Letters together, and digits together. Escapes of [`trackway_formats::path_text`] are separate words.
 fn words(stem: &str) -> Vec<String> {
-    #[derive(Clone, Copy, PartialEq, Eq)]
+    #[derive(PartialEq)]
     enum Of {
         Letters,
         Digits,
         Escapes,
     }
-    let (mut words, mut kind) = (Vec::<String>::new(), None);
-    for (char, plain) in stem.chars().zip(without_escapes(stem).chars()) {
-        let now = match char {
-            _ if char != plain => Some(Of::Escapes),
-            '0'..='9' => Some(Of::Digits),
-            _ => char.is_alphanumeric().then_some(Of::Letters),
-        };
-        match (now, now == kind, words.last_mut()) {
-            (None, ..) => {}
-            (Some(_), true, Some(last)) => last.push(char),
-            _ => words.push(char.to_string()),
-        }
-        kind = now;
-    }
-    words
+    let kind = |(letter, plain): (char, char)| match letter {
+        _ if letter != plain => Some(Of::Escapes),
+        '0'..='9' => Some(Of::Digits),
+        _ => letter.is_alphanumeric().then_some(Of::Letters),
+    };
+    let plain = without_escapes(stem);
+    names::grouped(stem.chars().zip(plain.chars()).map(|both| (both.0, kind(both))))
 }
 
 /// Which of the files of one folder hold one state: one file of a model, and at least one of what else a training needs.

@@ -401,7 +401,7 @@ fn npy(reader: &mut Reader, directory: &ZipDirectory, entry: &ZipEntry) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Tree;
+    use crate::Tree;
 
     fn floats(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()

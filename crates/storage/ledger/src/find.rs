@@ -1,5 +1,7 @@
 //! Lists of runs and attempts, and what hangs from them.
 
+use std::ops::Range;
+
 use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
 use crate::backend::marks;
@@ -7,7 +9,7 @@ use crate::clauses::Clauses;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
-    AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState, ChangeRow, ChargeRow,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptDataRow, AttemptRow, AttemptState, ChargeRow,
     CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow,
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
     MetricSummaryRow, ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow,
@@ -80,8 +82,16 @@ pub struct EndCount {
     pub wall_seconds: f64,
 }
 
-/// Changes that are read at a time, at most.
-const CHANGES_MAX: u32 = 10_000;
+/// What launches took together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AttemptTotals {
+    pub attempt_count: u32,
+    pub wall_seconds: f64,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// US dollars; none: no cost of any is known.
+    pub cost_usd: Option<f64>,
+}
 
 impl Ledger {
     /// Runs, newest first.
@@ -218,6 +228,50 @@ impl Ledger {
         self.backend().select_from(AttemptRow::table_of(kind), tail, &values)
     }
 
+    /// The last launch of one kind of a run.
+    pub fn last_attempt_of_kind(
+        &self,
+        run_id: RunId,
+        kind: LaunchKind,
+    ) -> Result<Option<AttemptRow>, LedgerError> {
+        let tail = "WHERE run_id = ? AND kind = ? ORDER BY attempt_number DESC LIMIT 1";
+        let values = [run_id.to_value(), kind.to_value()];
+        Ok(self.backend().select_from(AttemptRow::table_of(kind), tail, &values)?.pop())
+    }
+
+    /// The launches of one kind of a run whose numbers are among these, oldest first.
+    pub fn attempts_numbered(
+        &self,
+        (run_id, kind): (RunId, LaunchKind),
+        numbers: Range<u32>,
+    ) -> Result<Vec<AttemptRow>, LedgerError> {
+        let tail = "WHERE run_id = ? AND kind = ? AND attempt_number >= ? AND attempt_number < ? ORDER BY attempt_number";
+        let values = [run_id.to_value(), kind.to_value(), numbers.start.to_value(), numbers.end.to_value()];
+        self.backend().select_from(AttemptRow::table_of(kind), tail, &values)
+    }
+
+    /// What was decided after these attempts, in no order.
+    pub fn retries_after(&self, attempts: &[AttemptId]) -> Result<Vec<RetryRow>, LedgerError> {
+        self.backend().select_among(RetryRow::TABLE, "attempt_id", attempts, "")
+    }
+
+    /// What the launches of one kind of a run took together, without one of them.
+    pub fn totals_without(
+        &self,
+        (run_id, kind): (RunId, LaunchKind),
+        without: AttemptId,
+    ) -> Result<AttemptTotals, LedgerError> {
+        let (mut backend, doing) = (self.backend(), "adding up attempts");
+        let sql = format!(
+            "SELECT count(*), coalesce(sum(wall_seconds), 0.0), coalesce(sum(gpu_seconds), 0.0), sum(cost_usd) FROM {} WHERE run_id = ? AND kind = ? AND attempt_id <> ?",
+            AttemptRow::table_of(kind).name
+        );
+        let values = [run_id.to_value(), kind.to_value(), without.to_value()];
+        let kinds = [ColumnKind::Integer, ColumnKind::Real, ColumnKind::Real, ColumnKind::Real];
+        let row = backend.rows(doing, &sql, &values, &kinds)?.pop().unwrap_or_default();
+        totals(row).map_err(backend.fault(doing))
+    }
+
     /// The launches of other kinds of a run, oldest first.
     pub fn launches_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select_from(LAUNCHES, "WHERE run_id = ? ORDER BY attempt_id", &[run_id.to_value()])
@@ -230,6 +284,17 @@ impl Ledger {
         found.extend(backend.select_from(LAUNCHES, "WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?);
         Ok(found)
     }
+}
+
+fn totals(values: Vec<Value>) -> Result<AttemptTotals, String> {
+    let mut values = values.into_iter();
+    let mut next = || values.next().unwrap_or(Value::Null);
+    Ok(AttemptTotals {
+        attempt_count: Field::from_value(next())?,
+        wall_seconds: Field::from_value(next())?,
+        gpu_seconds: Field::from_value(next())?,
+        cost_usd: Field::from_value(next())?,
+    })
 }
 
 /// A row that does not hold what it must is left out of the count.
@@ -335,27 +400,4 @@ lists! {
     data_of_attempt(attempt_id: AttemptId) -> AttemptDataRow, "name";
     /// The files of a snapshot, by path.
     data_snapshot_files(data_sha256: &str) -> DataSnapshotFileRow, "path";
-}
-
-impl Ledger {
-    /// The changes after a number, in their order; at most `limit` of them, and at most 10,000. Of a project, where one is given.
-    pub fn changes_after(
-        &self,
-        number: u64,
-        project: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<ChangeRow>, LedgerError> {
-        let of_project = if project.is_some() { "AND project = ? " } else { "" };
-        let limit = limit.min(CHANGES_MAX);
-        let mut values = vec![number.to_value()];
-        values.extend(project.map(Value::from));
-        let tail = format!("WHERE number > ? {of_project}ORDER BY number LIMIT {limit}");
-        self.backend().select_from(ChangeRow::TABLE, &tail, &values)
-    }
-
-    /// The number of the newest change; 0: there is none. A reader that has a larger one read another ledger, and reads everything again.
-    pub fn newest_change(&self) -> Result<u64, LedgerError> {
-        let newest: Vec<ChangeRow> = self.backend().select("ORDER BY number DESC LIMIT 1", &[])?;
-        Ok(newest.first().map_or(0, |change| change.number))
-    }
 }

@@ -18,8 +18,8 @@ use crate::ledger::{Ledger, update_run};
 use crate::records::{
     AmendmentRow, ApprovalRow, AttemptDataRow, AttemptRow, AttemptState, ChargeRow, DataSnapshotRow,
     DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow,
-    LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow,
-    RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectKind, TABLES, VIEWS,
+    LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, NoticeRow, OutboxRow, PreflightCheckRow, RetryRow,
+    RollBackRow, RunAmendmentRow, RunDataRow, RunRow, RunState, Subject, SubjectKind, TABLES, VIEWS,
 };
 use crate::run_amendments::amend_restored;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
@@ -140,6 +140,12 @@ impl KeptRows {
             .and(detections)
     }
 
+    /// A notice and how far its delivery is.
+    #[must_use]
+    pub fn of_notice(notice: &NoticeRow, delivery: &OutboxRow) -> Self {
+        Self::of([notice]).and([delivery])
+    }
+
     fn of_evaluation(end: &EvaluationEnd) -> Self {
         let receipt_sha256 = Some(end.receipt_sha256());
         Self::of([&EvaluationRow { receipt_sha256, ..end.evaluation.clone() }])
@@ -193,15 +199,20 @@ impl KeptRows {
         self.all(R::TABLE)
     }
 
-    /// What the rows are about, as far as they name a run or a model, each once, with the first table of each.
+    /// What the rows are about, as far as they name a run, a model or another subject, each once, with the first table of each.
     fn changed(&self) -> Result<Vec<(&'static Table, Subject)>, LedgerError> {
         let mut found: Vec<(&'static Table, Subject)> = Vec::new();
         for row in &self.rows {
             let table = table_named(&row.table)?;
-            let named = [("run_id", SubjectKind::Run), ("model", SubjectKind::Model)];
-            let subject = named.iter().find_map(|(column, kind)| {
-                row.values.get(*column).and_then(Json::as_str).map(|id| Subject::new(*kind, id))
-            });
+            let word = |column: &str| row.values.get(column).and_then(Json::as_str);
+            let kind = word("subject_kind").and_then(|kind| kind.parse().ok());
+            let named = [
+                ("run_id", Some(SubjectKind::Run)),
+                ("model", Some(SubjectKind::Model)),
+                ("subject_id", kind),
+            ];
+            let subject =
+                named.into_iter().find_map(|(column, kind)| Some(Subject::new(kind?, word(column)?)));
             let is_new = |subject: &Subject| found.iter().all(|(_, known)| known != subject);
             found.extend(subject.filter(is_new).map(|subject| (table, subject)));
         }
@@ -470,6 +481,7 @@ impl Restoring<'_> {
     /// Rows that others refer to come first.
     fn all(&mut self) -> Result<(), LedgerError> {
         let kept = self.kept;
+        self.projects_of_data()?;
         self.rows_of::<DataSnapshotRow>()?;
         let attempts = kept.attempts()?;
         for run in kept.rows_of::<RunRow>()? {
@@ -490,6 +502,8 @@ impl Restoring<'_> {
         self.rows_of::<DiagnosisRow>()?;
         self.rows_of::<PreflightCheckRow>()?;
         self.rows_of::<DriftResultRow>()?;
+        self.rows_of::<NoticeRow>()?;
+        self.rows_of::<OutboxRow>()?;
         for evaluation in kept.rows_of::<EvaluationRow>()? {
             self.evaluation(&evaluation)?;
         }
@@ -539,6 +553,16 @@ impl Restoring<'_> {
             self.restored.added |= self.backend.execute("noting a project", sql, &values)? > 0;
         }
         self.rows(&charges)
+    }
+
+    /// The same of data sets that a version before 26 put back.
+    fn projects_of_data(&mut self) -> Result<(), LedgerError> {
+        let sql = "UPDATE data_snapshots SET project = ? WHERE data_sha256 = ? AND project IS NULL";
+        for row in self.kept.rows_of::<DataSnapshotRow>()?.iter().filter(|row| row.project.is_some()) {
+            let values = [row.project.to_value(), Value::from(row.data_sha256.as_str())];
+            self.restored.added |= self.backend.execute("noting a project", sql, &values)? > 0;
+        }
+        Ok(())
     }
 
     /// A run, and if `with_state` the state it reached after as many attempts as the ledger has. A state from before the

@@ -158,7 +158,29 @@ impl Ledger {
     /// [`LedgerError::NotFound`] when there is no such run; [`LedgerError::Integrity`] when its state and its end
     /// do not fit; [`LedgerError::Superseded`] when this handle lost the run's lease.
     pub fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, LedgerError> {
-        self.write_about(run_id, true, |backend| {
+        self.change_run_when(run_id, true, change)
+    }
+
+    /// The same without waiting for the disk: for what a durable write follows at once, or what the seal of the attempt computes again. Until then a
+    /// power cut may undo it.
+    ///
+    /// # Errors
+    /// As [`Ledger::change_run`].
+    pub fn change_run_soon(
+        &self,
+        run_id: RunId,
+        change: impl Fn(&mut RunRow),
+    ) -> Result<RunRow, LedgerError> {
+        self.change_run_when(run_id, false, change)
+    }
+
+    fn change_run_when(
+        &self,
+        run_id: RunId,
+        durable: bool,
+        change: impl Fn(&mut RunRow),
+    ) -> Result<RunRow, LedgerError> {
+        self.write_about(run_id, durable, |backend| {
             let mut run = locked_run(backend, run_id)?.ok_or_else(|| not_found("run", run_id))?;
             change(&mut run);
             update_run(backend, &run)?;
@@ -225,7 +247,10 @@ impl Ledger {
             .and("job_id = ?", progress.job_id.as_ref())
             .and("hosts = ?", progress.hosts.as_ref())
             .and("devices = ?", progress.devices.as_ref())
+            .and("submitted_at = ?", progress.submitted_at.as_ref())
             .and("started_at = ?", progress.started_at.as_ref())
+            .and("queued_seconds = ?", progress.queued_seconds.as_ref())
+            .and("engine_instance = ?", progress.engine_instance.as_ref())
             .and("first_step = ?", progress.first_step.as_ref())
             .and("last_step = ?", progress.last_step.as_ref())
             .and("last_committed_step = ?", progress.last_committed_step.as_ref())
@@ -445,8 +470,14 @@ pub struct AttemptProgress {
     pub hosts: Option<String>,
     /// The accelerators it got.
     pub devices: Option<String>,
-    /// When its start was requested from the launcher.
+    /// When its engine took it into its queue.
+    pub submitted_at: Option<Timestamp>,
+    /// When it left that queue.
     pub started_at: Option<Timestamp>,
+    /// Seconds that it was in that queue.
+    pub queued_seconds: Option<f64>,
+    /// The engine's name for this start of it.
+    pub engine_instance: Option<String>,
     /// The first step it reported.
     pub first_step: Option<Step>,
     /// The last step it reported.

@@ -20,6 +20,7 @@ pub mod conformance;
 mod duties;
 mod error;
 mod evaluations;
+mod feed;
 mod find;
 mod import;
 mod kept;
@@ -44,7 +45,8 @@ pub use catalogue::document;
 pub use duties::DutyAnswer;
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
-pub use find::{AttemptFilter, EndCount, RunFilter};
+pub use feed::{FeedPage, KeptBounds};
+pub use find::{AttemptFilter, AttemptTotals, EndCount, RunFilter};
 pub use import::{
     ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Omission, OmissionKind, Omissions,
     read_foreign,

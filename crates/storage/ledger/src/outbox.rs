@@ -1,12 +1,15 @@
 //! Notices and their delivery. A notice is stored before it is sent, so that it survives the process that made it; it is sent at least
-//! once, and by one process at a time.
+//! once, and by one process at a time. Those that ended, delivered or given up, are removed some time later (`trackway tick`).
+
+use trackway_core::Timestamp;
 
 use crate::backend::{in_seconds, now};
 use crate::changes::{known_subject, note_change};
 use crate::error::LedgerError;
+use crate::feed::KeptBounds;
 use crate::ledger::Ledger;
 use crate::records::{DeliveryState, NoticeRow, OutboxRow};
-use crate::value::{Field as _, Record as _, Value};
+use crate::value::{ColumnKind, Field as _, Record as _, Value};
 
 /// How a try to deliver a notice ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +23,18 @@ pub enum DeliveryEnd {
     GivenUp {
         why: String,
     },
+}
+
+impl DeliveryEnd {
+    /// The state of a delivery that is not tried again.
+    #[must_use]
+    pub const fn final_state(&self) -> Option<DeliveryState> {
+        match self {
+            Self::Delivered => Some(DeliveryState::Delivered),
+            Self::GivenUp { .. } => Some(DeliveryState::GivenUp),
+            Self::Later { .. } => None,
+        }
+    }
 }
 
 impl Ledger {
@@ -67,10 +82,11 @@ impl Ledger {
 
     /// Notes how a try ended. What was delivered or given up stays so.
     pub fn end_notice(&self, notice_id: &str, end: &DeliveryEnd) -> Result<(), LedgerError> {
-        let (state, seconds, why) = match end {
-            DeliveryEnd::Delivered => (DeliveryState::Delivered, 0.0, None),
-            DeliveryEnd::Later { seconds, why } => (DeliveryState::Waiting, *seconds, Some(why)),
-            DeliveryEnd::GivenUp { why } => (DeliveryState::GivenUp, 0.0, Some(why)),
+        let state = end.final_state().unwrap_or(DeliveryState::Waiting);
+        let (seconds, why) = match end {
+            DeliveryEnd::Delivered => (0.0, None),
+            DeliveryEnd::Later { seconds, why } => (*seconds, Some(why)),
+            DeliveryEnd::GivenUp { why } => (0.0, Some(why)),
         };
         self.backend().transaction(false, |backend| {
             let next_try_at = in_seconds(now(backend)?, seconds);
@@ -99,6 +115,38 @@ impl Ledger {
             Some((notice.clone(), row))
         };
         Ok(waiting.into_iter().filter_map(with_notice).collect())
+    }
+
+    /// The notices that ended and are beyond the bounds, the oldest first; at most `limit`.
+    pub fn notices_beyond(&self, bounds: &KeptBounds, limit: u32) -> Result<Vec<NoticeRow>, LedgerError> {
+        let mut backend = self.backend();
+        let doing = "looking for old notices";
+        let too_old = in_seconds(now(&mut backend)?, -bounds.seconds());
+        // When the newest of those that are too many ended: the next try of one that ended is when it did.
+        let sql = format!(
+            "SELECT next_try_at FROM outbox WHERE state <> 'waiting' ORDER BY next_try_at DESC LIMIT 1 OFFSET {}",
+            bounds.count
+        );
+        let too_many = backend.rows(doing, &sql, &[], &[ColumnKind::Timestamp])?.into_iter().flatten().next();
+        let too_many = too_many.map(Timestamp::from_value).transpose().map_err(backend.fault(doing))?;
+        let until = too_many.filter(|at| *at > too_old).unwrap_or(too_old);
+        let tail = format!(
+            "WHERE notice_id IN (SELECT notice_id FROM outbox WHERE state <> 'waiting' AND next_try_at <= ? ORDER BY next_try_at, notice_id LIMIT {limit}) ORDER BY at, notice_id"
+        );
+        backend.select(&tail, &[until.into()])
+    }
+
+    /// Removes a notice that ended, with its delivery. False: it is not there, or is still to be delivered.
+    pub fn remove_notice(&self, notice_id: &str) -> Result<bool, LedgerError> {
+        self.backend().transaction(false, |backend| {
+            let (doing, key) = ("removing an old notice", [Value::from(notice_id)]);
+            let delivery = "DELETE FROM outbox WHERE notice_id = ? AND state <> 'waiting'";
+            let is_ended = backend.execute(doing, delivery, &key)? == 1;
+            if is_ended {
+                backend.execute(doing, "DELETE FROM notices WHERE notice_id = ?", &key)?;
+            }
+            Ok(is_ended)
+        })
     }
 
     /// How far the delivery of a notice is; none: there is no such notice.

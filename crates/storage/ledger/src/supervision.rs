@@ -4,7 +4,7 @@ use crate::backend::{in_seconds, now};
 use crate::error::LedgerError;
 use crate::leases::{Holder, LeaseAnswer, grant};
 use crate::ledger::Ledger;
-use crate::records::Subject;
+use crate::records::{LeaseRow, Subject};
 use crate::value::{Field as _, Value};
 
 impl Ledger {
@@ -44,6 +44,16 @@ impl Ledger {
             let [kind, id] = key;
             backend.execute("renewing a lease", sql, &[expires_at.into(), kind, id]).map(|_| ())
         })
+    }
+
+    /// The lease of a subject, while it is valid by the database's clock.
+    pub fn valid_lease(&self, subject: impl Into<Subject>) -> Result<Option<LeaseRow>, LedgerError> {
+        let subject = subject.into();
+        let mut backend = self.backend();
+        let now = now(&mut backend)?;
+        let tail = "WHERE subject_kind = ? AND subject_id = ? AND expires_at > ?";
+        let values = [subject.kind.to_value(), Value::from(subject.id.as_str()), now.into()];
+        Ok(backend.select(tail, &values)?.pop())
     }
 
     /// Gives a lease of this handle back; another process may have it at once. Without a lease it does nothing.

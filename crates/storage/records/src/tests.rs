@@ -13,10 +13,11 @@ use trackway_core::{
     AttemptId, LaunchKind, Rng as _, RunId, SequentialIds, SplitMix64, Step, TerminationReason, Timestamp,
 };
 use trackway_formats::EventKind;
+use trackway_formats::frames::MAX_PAYLOAD_BYTES;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{
-    Encoder, MAX_PAYLOAD_BYTES, METRIC_NAMES_MAX, Origin, OriginOfEach, Param, RankEnd, SEGMENT_EXTENSION,
-    SegmentHeader, read_segment,
+    Encoder, METRIC_NAMES_MAX, Origin, OriginOfEach, Param, RankEnd, SEGMENT_EXTENSION, SegmentHeader,
+    read_segment,
 };
 use trackway_formats::runfile::RunSection;
 use trackway_ledger::{AttemptRow, AttemptSeal, Ledger, MetricSummaryRow, RunRow};

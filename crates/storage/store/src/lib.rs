@@ -22,7 +22,6 @@ mod entry;
 mod error;
 mod local;
 mod log;
-mod memory;
 #[cfg(feature = "remote")]
 mod remote;
 mod selftest;
@@ -39,7 +38,6 @@ pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer, new_ulid};
-pub use memory::MemoryBackend;
 #[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
 pub use remote::post_json;
 #[cfg(feature = "remote")]
@@ -47,3 +45,5 @@ pub use remote::{
     Head, Object, Objects, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, TransferObserver,
 };
 pub use selftest::{Outcome, Primitive, SelfTest, selftest};
+#[cfg(any(test, feature = "testing"))]
+pub use testing::MemoryBackend;

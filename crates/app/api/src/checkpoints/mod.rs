@@ -100,6 +100,9 @@ pub struct Checkpoint {
     pub remote_number: Option<u64>,
     /// The names of its pins, expired ones too.
     pub pins: Vec<String>,
+    /// Those of them whose time is over: they hold it no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_pins: Vec<String>,
     /// Why retention keeps it on this disk, as text; empty if it does not.
     pub kept_because: Vec<String>,
 }

@@ -221,7 +221,7 @@ documents! {
     "data-check": One of data::CheckAnswer, by ["data check"], "Exit code 3 if `verdict` is `block`.";
     "data-leakage": One of data::LeakageAnswer, by ["data leakage"], "Exit codes as for `data validate`.";
     "data-images": One of data::ImagesAnswer, by ["data images"], "Exit codes as for `data validate`.";
-    "data-drift": One of trackway_data::drift::DriftReport, by ["data drift"],
+    "data-drift": One of trackway_results::drift::DriftReport, by ["data drift"],
         "Exit code 3 if `verdict` is `block`; with `--fail-on warn` also if it is `warn`.";
     "data-snapshot": One of data::SnapshotAnswer, by ["data snapshot"];
     "data-snapshot-restore": One of data::SnapshotRestored, by ["data snapshot restore"],
@@ -237,10 +237,10 @@ documents! {
     "data-clean": One of data::CleanAnswer, by ["data clean"],
         "`rows` = `rows_written` + `duplicates_dropped` + `rows_quarantined`, always.";
     "data-as-of": One of data::AsOfAnswer, by ["data as-of"];
-    "data-skew": One of trackway_data::join::skew::SkewReport, by ["data skew"],
+    "data-skew": One of trackway_results::join::SkewReport, by ["data skew"],
         "Exit code 3 if a column is `skewed`, or `rows_compared` is 0.";
     "data-split": One of data::SplitAnswer, by ["data split"], "Exit code 3 if `proved` is false.";
-    "metrics": One of trackway_evaluate::Assessment, by ["eval metrics"],
+    "metrics": One of trackway_results::assessment::Assessment, by ["eval metrics"],
         "A metric that cannot be computed is absent (docs/metrics.md).";
     "slices": One of models::SlicesReport, by ["eval slices"];
     "score": One of models::ScoreReport, by ["eval score"];

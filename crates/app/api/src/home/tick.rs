@@ -15,6 +15,8 @@ closed_list!(
         Pins = "pins",
         /// Notices that were not delivered are sent.
         Outbox = "outbox",
+        /// Old changes of the change feed, and notices that ended, are removed.
+        Prune = "prune",
     }
 );
 
@@ -26,6 +28,7 @@ impl DutyName {
             Self::Reap => 60,
             Self::Approvals | Self::Pins => 300,
             Self::Outbox => 30,
+            Self::Prune => 3_600,
         }
     }
 
@@ -35,7 +38,7 @@ impl DutyName {
         match self {
             Self::Reap => 900,
             Self::Approvals => 120,
-            Self::Pins | Self::Outbox => 600,
+            Self::Pins | Self::Outbox | Self::Prune => 600,
         }
     }
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::{GroupId, RunId, closed_list};
-use trackway_data::split::{SplitMethod, SplitProof};
-use trackway_evaluate::Estimate;
 use trackway_ledger::{EvaluationState, RunState};
+use trackway_results::split::{SplitMethod, SplitProof};
+use trackway_statistics::Estimate;
 
 /// What a cross-validation showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

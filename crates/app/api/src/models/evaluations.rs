@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, RowCoverage, RunId, Step, TerminationReason, Timestamp, with_fields_of};
-pub use trackway_evaluate::debug::ProbeAnswer;
-pub use trackway_evaluate::failures::{FailureKind, Failures};
-pub use trackway_evaluate::residuals::Residuals;
-pub use trackway_evaluate::search::BlindSpots;
-pub use trackway_evaluate::{
-    Assessment, Average, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves, Estimate, Fairness,
-    MatchedClass, Metrics, Slice, Task, TaskCoverage,
-};
 pub use trackway_ledger::EvaluationState;
 use trackway_ledger::GATE_TEST_ORIGIN;
+pub use trackway_results::assessment::{
+    Assessment, Average, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves, Fairness, Metrics,
+    Residuals, Slice, Task, TaskCoverage,
+};
+pub use trackway_results::failures::{FailureKind, Failures};
+pub use trackway_results::probes::ProbeAnswer;
+pub use trackway_results::search::BlindSpots;
+pub use trackway_results::spellings::MatchedClass;
 use trackway_rules::gate::JudgedGate;
+pub use trackway_statistics::Estimate;
 
 /// What a checkpoint was evaluated with, and the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,9 +9,9 @@ pub mod registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
-use trackway_evaluate::Metrics;
-use trackway_evaluate::debug::ProbeAnswer;
-use trackway_evaluate::search::Answer;
+use trackway_results::assessment::Metrics;
+use trackway_results::probes::ProbeAnswer;
+use trackway_results::search::Answer;
 use trackway_rules::preflight::memory::MemoryReport;
 
 /// The slices in which a model performs badly.

@@ -15,6 +15,8 @@ use trackway_rules::registry::{Policy, Refusal, Version};
 pub struct Model {
     /// Its name.
     pub model: String,
+    /// The project it belongs to: that of the run of its first version that had one; null: it is not known.
+    pub project: Option<String>,
     /// When its first version was registered.
     pub created_at: Timestamp,
     /// The number of its newest change.
@@ -35,6 +37,8 @@ pub struct Model {
 pub struct ModelDetails {
     /// Its name.
     pub model: String,
+    /// The project it belongs to; null: it is not known.
+    pub project: Option<String>,
     /// The version in production.
     pub production_version: Option<Version>,
     /// The version that each alias points to.

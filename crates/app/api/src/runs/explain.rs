@@ -11,8 +11,8 @@ use trackway_core::{
     TerminationReason, Timestamp,
 };
 use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
+use trackway_results::reading::ReadNote;
 pub use trackway_rules::checkpoints::cadence::{Cadence, CadenceAdvice};
-use trackway_tables::read::ReadNote;
 
 use crate::checkpoints::remote::RemoteStatus;
 use crate::checkpoints::{Checkpoint, CheckpointStanding, FallBack};
@@ -503,6 +503,18 @@ pub struct AttemptPlacement {
     pub devices: Option<String>,
     /// The queue or partition.
     pub queue: Option<String>,
+    /// When its engine took it into its queue; null: the engine has none, or does not say.
+    #[serde(default)]
+    pub submitted_at: Option<Timestamp>,
+    /// Seconds in that queue; null: it waits, or was in none.
+    #[serde(default)]
+    pub queued_seconds: Option<f64>,
+    /// The engine's name for this start of it.
+    #[serde(default)]
+    pub engine_instance: Option<String>,
+    /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
+    #[serde(default)]
+    pub completeness: Option<String>,
     /// CPU cores of the host.
     pub cpu_count: Option<u32>,
     /// Memory of the host.
@@ -516,7 +528,7 @@ pub struct TimelineEvent {
     pub at: Timestamp,
     /// The attempt it belongs to.
     pub attempt_number: Option<u32>,
-    /// Its kind: `launched`, `ended`, `decision`, or a kind of event (`docs/events.md`).
+    /// Its kind: `queued` (by its engine), `launched`, `ended`, `decision`, or a kind of event (`docs/events.md`).
     pub kind: String,
     /// The step it belongs to.
     pub step: Option<Step>,

@@ -29,6 +29,7 @@ use trackway_rules::gate::JudgedGate;
 use crate::checkpoints::remote::RemoteStatus;
 use crate::models::evaluations::EvaluationReceipt;
 use crate::runs::preflight::PreflightReport;
+use crate::runs::watch::QueuedRun;
 
 /// A run, as lists have it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +46,8 @@ pub struct Run {
     pub owner: Option<String>,
     /// The team it is charged to.
     pub team: Option<String>,
+    /// The project it belongs to; null: it is not known.
+    pub project: Option<String>,
     /// SHA-256 of the config.
     pub config_sha256: String,
     /// SHA-256 over the hashes of all data sets.
@@ -77,6 +80,8 @@ pub struct Run {
     pub tags: BTreeMap<String, String>,
     /// When it was hidden; null if it is visible.
     pub hidden_at: Option<Timestamp>,
+    /// Its wait for a place in its queue; null: it does not wait for one.
+    pub queue: Option<QueuedRun>,
     /// The values of the names in `--columns`, `--sort` and `--where`, each by its name without quotes; null: the run lacks it.
     pub values: BTreeMap<String, Value>,
     /// In the last run of a page, if there are more runs: the value of `--after` for the next page.

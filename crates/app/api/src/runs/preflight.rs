@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_core::{RunId, closed_list};
-use trackway_data::drift::DriftReport;
+use trackway_results::drift::DriftReport;
 use trackway_rules::preflight::cost::CostEstimate;
 use trackway_rules::preflight::imbalance::ImbalanceReport;
 use trackway_rules::preflight::memory::MemoryReport;

@@ -17,6 +17,8 @@ use crate::runs::progressive::ProgressiveEstimate;
 pub struct RunSample {
     pub run_id: RunId,
     pub name: String,
+    /// The project it belongs to; null: it is not known.
+    pub project: Option<String>,
     pub state: RunState,
     /// The newest attempt.
     pub attempt_id: Option<AttemptId>,
@@ -30,7 +32,7 @@ pub struct RunSample {
     pub rungs: Vec<RungSummary>,
     /// The state of the newest attempt.
     pub attempt_state: Option<AttemptState>,
-    /// How long it has been running, or ran.
+    /// How long it has been running, or ran; how long it waits, where it is in the queue of its engine.
     pub running_seconds: Option<f64>,
     /// Its wait for a place in its queue; null: it does not wait.
     pub queue: Option<QueuedRun>,
@@ -53,6 +55,9 @@ pub struct RunSample {
     pub detections: Vec<Detection>,
     /// The state of its remote; null without one.
     pub remote: Option<RemoteStatus>,
+    /// Whether it waits, for a place in its queue or for its next attempt, and no process supervises it: nothing happens before it is
+    /// resumed, and this is the last line.
+    pub unsupervised: bool,
     /// Whether the run has ended: this is the last line.
     pub ended: bool,
 }

@@ -1,22 +1,25 @@
 //! The small files of code, settings and data below the script's folders that git does not compare: all of them without a repository, those that it
 //! ignores in one. A script may read any of them, whether or not the command names it.
+//!
+//! They are listed, each with its state, before the script starts, and may be read beside it: what has another state once it was read, or was rewritten
+//! meanwhile, is not what the script started with, and is named.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ffi::OsString;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
-use trackway_files::read_regular;
-use trackway_redact::has_secret_name;
+use trackway_files::open_regular;
+use trackway_redact::{Redactor, has_secret_name};
 
 use super::comments::{code_blake3, is_python};
 use super::named_files::modified_at;
-use super::plain::extension_is;
+use super::plain::{extension_is, has_settings};
 use super::script::script_of;
-use super::sources::has_settings;
 use super::{CaptureInputs, Git};
 
 /// Most files that are listed.
@@ -56,9 +59,72 @@ pub struct Folder {
     pub files: Vec<FolderFile>,
     /// How many files and folders were seen and not looked at: models, images and the like, and what is past a bound.
     pub not_looked_at: u64,
+    /// Those that were written or removed after they were listed and before they were read: of them no hash is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<PathBuf>,
     /// The files of settings and code, of which the bytes are kept.
     #[serde(skip)]
     pub to_keep: BTreeSet<PathBuf>,
+    /// What is still to be read of the files.
+    #[serde(skip)]
+    pub unread: Vec<Unread>,
+}
+
+/// A file that was listed and is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// Where it is in the list.
+    place: usize,
+    state: State,
+    /// Whether it is read without its comments too.
+    is_code: bool,
+}
+
+/// What differs once a file was written, or another one has its name. The time of the last change cannot be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    id: (u64, u64),
+    size_bytes: u64,
+    changed_at: (i64, i64),
+}
+
+impl State {
+    fn of(found: &Metadata) -> Self {
+        let (id, changed_at) = ((found.dev(), found.ino()), (found.ctime(), found.ctime_nsec()));
+        Self { id, size_bytes: found.len(), changed_at }
+    }
+}
+
+impl Folder {
+    /// Reads what was listed.
+    pub fn read(&mut self, redactor: &Redactor) {
+        for Unread { place, state, is_code } in std::mem::take(&mut self.unread) {
+            let file = &mut self.files[place];
+            match read_in_state(&file.path, state) {
+                Ok(Some(bytes)) => {
+                    file.take(&bytes, is_code, redactor);
+                    if has_settings(&file.path, &bytes) {
+                        self.to_keep.insert(file.path.clone());
+                    }
+                }
+                Ok(None) => self.changed.push(file.path.clone()),
+                // It stays without a hash, as one that is too large.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// The bytes of a file that is in this state, before and after they are read; `None`: it is not.
+fn read_in_state(path: &Path, state: State) -> io::Result<Option<Vec<u8>>> {
+    let mut file = match open_regular(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut bytes = Vec::with_capacity(usize::try_from(state.size_bytes).unwrap_or(0));
+    // It may grow while it is read.
+    file.by_ref().take(state.size_bytes + 1).read_to_end(&mut bytes)?;
+    Ok((State::of(&file.metadata()?) == state).then_some(bytes))
 }
 
 /// A file in them.
@@ -82,28 +148,39 @@ pub struct FolderFile {
     pub header: Option<String>,
 }
 
-/// `None`: the script starts in no folder of a project.
-pub(super) fn capture(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
+impl FolderFile {
+    fn take(&mut self, bytes: &[u8], is_code: bool, redactor: &Redactor) {
+        let code = std::str::from_utf8(bytes).ok().filter(|_| is_code);
+        let text = Some(bytes).filter(|_| extension_is(&self.path, &TABLES));
+        let header = text.filter(|_| extension_is(&self.path, &TABLES_WITH_HEADER));
+        self.blake3 = Some(blake3::hash(bytes).to_hex().to_string());
+        self.code_blake3 = code.map(code_blake3);
+        self.lines = text.map(lines_of);
+        self.header = header.and_then(header_of).filter(|line| redactor.text(line) == *line);
+    }
+}
+
+/// Lists the files, and reads none. `None`: the script starts in no folder of a project.
+pub(super) fn list(inputs: &CaptureInputs<'_>, git: &Git) -> Option<Folder> {
     let roots = roots(inputs);
     if roots.is_empty() {
         return None;
     }
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut walk = Walk {
-        inputs,
         excluded: inputs.exclude.iter().map(|folder| canonical(folder)).collect(),
         excluded_files: inputs.exclude.iter().filter_map(|path| file_id(path)).collect(),
         seen: HashSet::new(),
         left_bytes: HASHED_BYTES_MAX,
         left_code_bytes: CODE_BYTES_MAX,
         left_folders: FOLDERS_MAX,
-        found: Folder::default(),
+        found: Vec::new(),
+        not_looked_at: 0,
     };
     for root in roots {
         walk.root(&root, git);
     }
-    walk.found.files.sort_by(|one, other| one.path.cmp(&other.path));
-    Some(walk.found)
+    Some(walk.listed())
 }
 
 /// The working directory and the script's folder, where they may be a project.
@@ -140,8 +217,7 @@ fn file_id(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().filter(|found| found.is_file()).map(|found| (found.dev(), found.ino()))
 }
 
-struct Walk<'w> {
-    inputs: &'w CaptureInputs<'w>,
+struct Walk {
     excluded: Vec<PathBuf>,
     /// Device and inode of each.
     excluded_files: Vec<(u64, u64)>,
@@ -149,10 +225,23 @@ struct Walk<'w> {
     left_bytes: u64,
     left_code_bytes: u64,
     left_folders: usize,
-    found: Folder,
+    /// The files, and of those that are to be read their states and whether they are code.
+    found: Vec<(FolderFile, Option<(State, bool)>)>,
+    not_looked_at: u64,
 }
 
-impl Walk<'_> {
+impl Walk {
+    /// What was found, by path.
+    fn listed(mut self) -> Folder {
+        self.found.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+        let mut folder = Folder { not_looked_at: self.not_looked_at, ..Folder::default() };
+        for (place, (file, to_read)) in self.found.into_iter().enumerate() {
+            folder.files.push(file);
+            folder.unread.extend(to_read.map(|(state, is_code)| Unread { place, state, is_code }));
+        }
+        folder
+    }
+
     /// All of it, or what git ignores in it.
     fn root(&mut self, root: &Path, git: &Git) {
         let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -185,7 +274,7 @@ impl Walk<'_> {
             let entries =
                 if self.left_folders == 0 || depth > DEPTH_MAX { None } else { entries_of(&folder) };
             let Some(entries) = entries else {
-                self.found.not_looked_at += 1;
+                self.not_looked_at += 1;
                 continue;
             };
             self.left_folders -= 1;
@@ -193,7 +282,7 @@ impl Walk<'_> {
                 match kind {
                     Entry::Folder if self.is_entered(&path) => waiting.push_back((path, depth + 1)),
                     Entry::File(inode) => self.look(path, inode),
-                    Entry::LinkedFolder => self.found.not_looked_at += 1,
+                    Entry::LinkedFolder => self.not_looked_at += 1,
                     Entry::Folder | Entry::Other => {}
                 }
             }
@@ -211,12 +300,12 @@ impl Walk<'_> {
             return;
         }
         // Names that are not UTF-8 have no place in the list.
-        let is_listed = self.found.files.len() < FILES_MAX && path.to_str().is_some() && is_looked_at(&path);
+        let is_listed = self.found.len() < FILES_MAX && path.to_str().is_some() && is_looked_at(&path);
         let may_be_excluded =
             self.excluded_files.iter().any(|(_, excluded)| inode.is_none_or(|it| it == *excluded));
         // Of thousands of images nothing but the names is read.
         if !is_listed && !may_be_excluded {
-            self.found.not_looked_at += 1;
+            self.not_looked_at += 1;
             return;
         }
         let Ok(found) = path.metadata() else { return };
@@ -224,30 +313,18 @@ impl Walk<'_> {
             return;
         }
         if !is_listed {
-            self.found.not_looked_at += 1;
+            self.not_looked_at += 1;
             return;
         }
         let size_bytes = found.len();
-        let is_hashed = size_bytes <= FILE_BYTES_MAX.min(self.left_bytes);
-        let bytes = is_hashed.then(|| read_regular(&path).ok()).flatten();
-        self.left_bytes -= bytes.as_ref().map_or(0, |_| size_bytes);
-        let is_code = is_python(&path.to_string_lossy()) && size_bytes <= self.left_code_bytes;
-        let code = bytes.as_deref().filter(|_| is_code);
-        self.left_code_bytes -= code.map_or(0, |_| size_bytes);
-        let text = bytes.as_deref().filter(|_| extension_is(&path, &TABLES));
-        let header = text.filter(|_| extension_is(&path, &TABLES_WITH_HEADER));
-        if bytes.as_deref().is_some_and(|bytes| has_settings(&path, bytes)) {
-            self.found.to_keep.insert(path.clone());
-        }
-        self.found.files.push(FolderFile {
-            size_bytes,
-            modified_at: modified_at(&found),
-            blake3: bytes.as_deref().map(|bytes| blake3::hash(bytes).to_hex().to_string()),
-            code_blake3: code.and_then(|bytes| std::str::from_utf8(bytes).ok()).map(code_blake3),
-            lines: text.map(lines_of),
-            header: header.and_then(header_of).filter(|line| self.inputs.redactor.text(line) == *line),
-            path,
-        });
+        let is_read = size_bytes <= FILE_BYTES_MAX.min(self.left_bytes) && found.is_file();
+        self.left_bytes -= if is_read { size_bytes } else { 0 };
+        let is_code = is_read && is_python(&path.to_string_lossy()) && size_bytes <= self.left_code_bytes;
+        self.left_code_bytes -= if is_code { size_bytes } else { 0 };
+        let modified_at = modified_at(&found);
+        let (blake3, code_blake3, lines, header) = (None, None, None, None);
+        let file = FolderFile { path, size_bytes, modified_at, blake3, code_blake3, lines, header };
+        self.found.push((file, is_read.then(|| (State::of(&found), is_code))));
     }
 }
 

@@ -36,7 +36,7 @@ pub use comments::{code_of, is_python, is_same_code};
 pub use container::{Container, ContainerSource};
 pub use diff::{PatchedFile, patched_files, states};
 pub use environment::{EnvironmentLock, KeptPackages, LockKind};
-pub use folder::{Folder, FolderFile, is_of_packages};
+pub use folder::{Folder, FolderFile, Unread, is_of_packages};
 pub use git::{
     ChangedFile, Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED,
     Untracked, changed_between, patch_between, whole_patch,
@@ -92,11 +92,22 @@ pub struct Capture {
     pub gpus: GpuInventory,
     /// The owner if the run file has none: git's `user.name`, else `USER`.
     pub owner_default: Option<String>,
+    /// What is missing, as long as it is; it stays where the supervisor was killed before the rest was captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
 }
 
 /// Runs all capture steps side by side. Takes as long as the slowest; never fails.
 #[must_use]
 pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
+    let mut captured = capture_without_bytes(inputs);
+    captured.folder.iter_mut().for_each(|folder| folder.read(inputs.redactor));
+    captured
+}
+
+/// The same, but of the files beside the script the bytes are not read yet: [`Folder::read`] may do that while it runs.
+#[must_use]
+pub fn capture_without_bytes(inputs: &CaptureInputs<'_>) -> Capture {
     let mut outputs = outputs::capture(inputs);
     let exclude: Vec<PathBuf> = inputs.exclude.iter().chain(&outputs).cloned().collect();
     let inputs = &CaptureInputs { exclude: &exclude, ..*inputs };
@@ -104,7 +115,7 @@ pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
         // What git ignores is known only when it has answered.
         let git = scope.spawn(|| {
             let git = git::capture(inputs);
-            let folder = folder::capture(inputs, &git);
+            let folder = folder::list(inputs, &git);
             (git, folder)
         });
         let owner_default = scope.spawn(|| owner::default_owner(inputs));
@@ -130,6 +141,7 @@ pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
             host,
             gpus: gpus.join().unwrap_or_else(|_| GpuInventory::missing(broke)),
             owner_default: owner_default.join().unwrap_or(None),
+            incomplete: None,
         }
     })
 }

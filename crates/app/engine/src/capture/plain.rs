@@ -5,6 +5,11 @@ use std::path::Path;
 
 /// A larger text is none of settings.
 pub const PLAIN_BYTES_MAX: u64 = 64 << 10;
+/// The most of a file of settings or code that the command names that is kept.
+const KEPT_SETTINGS_BYTES_MAX: u64 = 256 << 10;
+/// What the names of files of settings and code end with: what differs in them is shown later, and tables of data are not copied.
+const SETTINGS_EXTENSIONS: [&str; 10] =
+    ["json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "py", "sh"];
 /// More lines of numbers are data.
 const NUMBERS_MAX: usize = 64;
 /// What the names of files of settings end with; those of others are texts, of which the values have no blanks.
@@ -24,6 +29,19 @@ pub fn plain_settings(path: &Path, text: &str) -> Option<BTreeMap<String, String
         return None;
     }
     numbers(path, text).or_else(|| pairs(text, extension_is(path, &OF_SETTINGS)))
+}
+
+/// Whether a file with these bytes has settings or code, or is a text that has nothing but settings in it.
+pub(super) fn has_settings(path: &Path, bytes: &[u8]) -> bool {
+    let is_plain_text = || std::str::from_utf8(bytes).is_ok_and(|text| plain_settings(path, text).is_some());
+    is_settings(path, bytes.len() as u64) || is_plain_text()
+}
+
+/// Whether the name and the size are those of settings or code.
+pub(super) fn is_settings(path: &Path, size_bytes: u64) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+    let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));
+    is_listed && size_bytes <= KEPT_SETTINGS_BYTES_MAX
 }
 
 /// Whether the name of a file ends in one of these extensions, in letters of any case.

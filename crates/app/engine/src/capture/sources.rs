@@ -13,21 +13,15 @@ use trackway_formats::sha256_hex;
 use trackway_redact::{Redactor, has_secret_name, unkeepable};
 
 use super::patch::{self, KEPT_FILE_BYTES_MAX};
-use super::plain::{PLAIN_BYTES_MAX, is_plain, plain_settings};
-use super::{Capture, EnvironmentLock, Git, NamedFile, Untracked};
+use super::plain::{PLAIN_BYTES_MAX, has_settings, is_plain, is_settings};
+use super::{Capture, EnvironmentLock, Folder, Git, NamedFile, Untracked};
 
-/// The most of a file of settings or code that the command names that is kept.
-pub const KEPT_SETTINGS_BYTES_MAX: u64 = 256 << 10;
 /// The most of all files of settings and code of its folders that is kept for an attempt, beside what is kept already.
 const KEPT_FOLDER_BYTES_MAX: u64 = 4 << 20;
 /// Most of them that are stored for one attempt.
 const KEPT_FOLDER_FILES_MAX: usize = 200;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
-
-/// What the names of files of settings and code end with: what differs in them is shown later, and tables of data are not copied.
-const SETTINGS_EXTENSIONS: [&str; 10] =
-    ["json", "yaml", "yml", "toml", "ini", "cfg", "conf", "properties", "py", "sh"];
 
 /// The changes of tracked files, in the folder of changes.
 pub const PATCH_FILE: &str = "changes.patch";
@@ -169,7 +163,7 @@ pub fn keep(
         // Its hash is listed whether or not it can be kept: the bytes only show what changed in it.
         drop(keep_file(home, redactor, &file.path));
     }
-    keep_folder(home, redactor, capture);
+    capture.folder.iter().for_each(|folder| keep_folder(home, redactor, folder));
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
         if lock.kept.as_ref().is_some_and(|kept| kept.has_secrets) {
@@ -183,9 +177,8 @@ pub fn keep(
 }
 
 /// Keeps the settings and the code of the folders. They only show what changed, so that one which cannot be kept is not said.
-fn keep_folder(home: &HomeLayout, redactor: &Redactor, capture: &Capture) {
+pub fn keep_folder(home: &HomeLayout, redactor: &Redactor, folder: &Folder) {
     let (mut left_bytes, mut left_files) = (KEPT_FOLDER_BYTES_MAX, KEPT_FOLDER_FILES_MAX);
-    let Some(folder) = &capture.folder else { return };
     for file in folder.files.iter().filter(|file| folder.to_keep.contains(&file.path)) {
         let is_new = file.blake3.as_ref().is_some_and(|blake3| !home.file_source(blake3).exists());
         if !is_new || file.size_bytes > left_bytes {
@@ -210,19 +203,6 @@ fn is_of_settings(path: &Path, size_bytes: u64) -> bool {
     let may_be_plain = is_plain(path) && size_bytes <= PLAIN_BYTES_MAX;
     is_settings(path, size_bytes)
         || may_be_plain && read_regular(path).is_ok_and(|bytes| has_settings(path, &bytes))
-}
-
-/// The same of a file with these bytes.
-pub(super) fn has_settings(path: &Path, bytes: &[u8]) -> bool {
-    let is_plain_text = || std::str::from_utf8(bytes).is_ok_and(|text| plain_settings(path, text).is_some());
-    is_settings(path, bytes.len() as u64) || is_plain_text()
-}
-
-/// Whether the name and the size are those of settings or code.
-fn is_settings(path: &Path, size_bytes: u64) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
-    let is_listed = extension.is_some_and(|extension| SETTINGS_EXTENSIONS.contains(&extension.as_str()));
-    is_listed && size_bytes <= KEPT_SETTINGS_BYTES_MAX
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {

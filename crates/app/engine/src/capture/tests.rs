@@ -68,6 +68,13 @@ impl World {
     }
 }
 
+/// The files beside the script, listed and read.
+fn folder_of(inputs: &CaptureInputs<'_>, git: &Git) -> Folder {
+    let mut folder = folder::list(inputs, git).unwrap();
+    folder.read(inputs.redactor);
+    folder
+}
+
 /// Proves that each state of a real repository is distinguished, and that the hash of what is not committed follows
 /// tracked changes, untracked names and untracked content, and nothing else.
 #[test]
@@ -168,7 +175,7 @@ fn the_files_that_git_does_not_compare_are_listed() {
     }
     world.exclude = vec![world.path().join("state")];
     let listed = |world: &World| {
-        let of = |inputs: &CaptureInputs<'_>| folder::capture(inputs, &git::capture(inputs)).unwrap();
+        let of = |inputs: &CaptureInputs<'_>| folder_of(inputs, &git::capture(inputs));
         let found = world.with(&["python", "train.py"], of);
         let short = |file: &FolderFile| file.path.strip_prefix(world.path()).unwrap().to_owned();
         (found.files.iter().map(short).collect::<Vec<_>>(), found)
@@ -214,6 +221,43 @@ fn each_file_beside_the_script_is_read_once() {
     assert!(settings.iter().all(kept) && !files.iter().any(kept));
 }
 
+/// Proves that of what was written after it was listed, in place, by another file of its name or by its removal, no hash is given and that it is named;
+/// that what only came later is not listed; and that the other files are read as they were.
+#[test]
+fn what_changes_before_it_is_read_is_not_what_was_started_with() {
+    let world = World::new();
+    for name in ["same.py", "longer.py", "equal.py", "gone.py", "other.py"] {
+        world.write(name, "WIDTH = 4\n");
+    }
+    let mut captured = world.with(&["true"], capture_without_bytes);
+    let listed = captured.folder.as_ref().unwrap();
+    assert_eq!((listed.files.len(), listed.unread.len()), (5, 5));
+    assert!(listed.files.iter().all(|file| file.blake3.is_none()));
+    // The kernel has the times of files by its ticks.
+    std::thread::sleep(Duration::from_millis(20));
+    world.write("longer.py", "WIDTH = 4\nDEPTH = 2\n");
+    let modified = fs::metadata(world.path().join("equal.py")).unwrap().modified().unwrap();
+    world.write("equal.py", "WIDTH = 8\n");
+    fs::File::options()
+        .write(true)
+        .open(world.path().join("equal.py"))
+        .unwrap()
+        .set_modified(modified)
+        .unwrap();
+    world.write("new.py", "WIDTH = 4\n");
+    fs::rename(world.path().join("new.py"), world.path().join("other.py")).unwrap();
+    fs::rename(world.path().join("gone.py"), world.path().join("later.py")).unwrap();
+    let folder = captured.folder.as_mut().unwrap();
+    folder.read(&world.redactor);
+    let names = |paths: Vec<&PathBuf>| -> Vec<String> {
+        paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    };
+    assert_eq!(names(folder.changed.iter().collect()), ["equal.py", "gone.py", "longer.py", "other.py"]);
+    let hashed = folder.files.iter().filter(|file| file.blake3.is_some()).map(|file| &file.path);
+    assert_eq!(names(hashed.collect()), ["same.py"]);
+    assert_eq!((folder.files.len(), folder.unread.len(), folder.to_keep.len()), (5, 0, 1));
+}
+
 /// Proves that a file which the output goes to, as an excluded one, is neither uncommitted nor listed, whether git tracks it or not.
 #[test]
 fn excluded_files_are_no_part_of_the_code() {
@@ -228,7 +272,7 @@ fn excluded_files_are_no_part_of_the_code() {
     let all = |world: &World| {
         world.with(&["python", "train.py"], |inputs| {
             let git = git::capture(inputs);
-            let folder = folder::capture(inputs, &git).unwrap();
+            let folder = folder_of(inputs, &git);
             (git.dirty, git.dirty_diff_blake3, folder.files.len())
         })
     };

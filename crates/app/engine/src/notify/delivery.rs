@@ -14,6 +14,8 @@ use trackway_redact::Redactor;
 use trackway_system::Cancel;
 
 use super::message::{Message, notification};
+use crate::home::Home;
+use crate::row_copies::{keep_end, keep_new_notice};
 
 /// Notifications that wait to be sent, at most; what comes then is not sent.
 const QUEUE_MAX: usize = 64;
@@ -45,11 +47,13 @@ pub(super) struct Failure {
     pub may_pass: bool,
 }
 
-/// A message as it is sent, and the id of its notice, if the ledger has it.
+/// A message as it is sent, and its notice.
 struct Letter {
     about: NotificationAbout,
     document: Vec<u8>,
-    notice_id: Option<String>,
+    notice: NoticeRow,
+    /// Whether the ledger has it.
+    is_stored: bool,
 }
 
 /// A letter, or why none could be made.
@@ -60,6 +64,7 @@ pub(super) struct Sender {
     /// The address, which is a secret.
     pub address: String,
     pub run_id: RunId,
+    pub home: Home,
     pub ledger: Ledger,
     pub redactor: Arc<Redactor>,
     pub clock: Arc<dyn Clock>,
@@ -147,21 +152,20 @@ impl Sender {
             notice_id,
             subject_kind: SubjectKind::Run,
             subject_id: self.run_id.to_string(),
-            project: None,
+            project: run.and_then(|run| run.project),
             at,
             about: about.to_string(),
             document_json,
         };
+        keep_new_notice(&self.home, &self.ledger, &notice);
         let is_stored = self.ledger.post_notice(&notice).is_ok();
-        Ok(Letter { about, document, notice_id: is_stored.then_some(notice.notice_id) })
+        Ok(Letter { about, document, notice, is_stored })
     }
 
     /// Sends a letter, unless it has arrived already or another process sends it now.
     fn deliver(&self, letter: &Letter, tries_max: u32) -> Result<(), Failure> {
-        let Some(notice_id) = &letter.notice_id else {
-            return post_patiently(&self.address, &letter.document, tries_max);
-        };
-        if let Ok(false) = self.ledger.take_notice(notice_id, HELD_SECONDS) {
+        let notice_id = &letter.notice.notice_id;
+        if letter.is_stored && matches!(self.ledger.take_notice(notice_id, HELD_SECONDS), Ok(false)) {
             return Ok(());
         }
         let done = post_patiently(&self.address, &letter.document, tries_max);
@@ -172,8 +176,11 @@ impl Sender {
             }
             Err(Failure { why, .. }) => DeliveryEnd::GivenUp { why: why.clone() },
         };
-        // Where the ledger does not take it, the notice is sent once more later: at least once is what is promised.
-        let _ = self.ledger.end_notice(notice_id, &end);
+        if letter.is_stored {
+            // Where the ledger does not take it, the notice is sent once more later: at least once is what is promised.
+            let _ = self.ledger.end_notice(notice_id, &end);
+        }
+        keep_end(&self.home, &self.ledger, &letter.notice, &end);
         done
     }
 

@@ -63,6 +63,7 @@ impl<'a> Notifier<'a> {
             Delivery::start(Sender {
                 address,
                 run_id,
+                home: context.home.clone(),
                 ledger: context.ledger.clone(),
                 redactor: Arc::clone(&context.redactor),
                 clock: Arc::clone(&context.clock),

@@ -1,12 +1,13 @@
 //! Notices that their supervisors did not deliver: one try of each that is due, by a tick.
 
 use trackway_core::RunId;
-use trackway_ledger::{DeliveryEnd, NoticeRow, SubjectKind};
+use trackway_ledger::{DeliveryEnd, NoticeRow};
 
 use super::delivery::{Failure, HELD_SECONDS, failed, post_patiently};
 use super::{address, host_of};
 use crate::Context;
 use crate::error::AppError;
+use crate::row_copies::keep_end;
 use crate::stored::stored_plan;
 
 /// Notices that one tick tries, at most.
@@ -60,13 +61,14 @@ fn deliver(
     let done = post_patiently(&address, document.as_bytes(), 1);
     let end = end_of(done, tries + 1);
     context.ledger_write(|ledger| ledger.end_notice(id, &end))?;
+    keep_end(&context.home, &context.ledger, notice, &end);
     note_given_up(context, notice, &end)?;
     Ok(Some(format!("{what} {} {}", in_words(&end), host_of(&address))))
 }
 
 /// Where a notice is sent to, or why that is not known here; none: its run is another home's, whose webhook may be another one.
 fn destination(context: &Context, notice: &NoticeRow) -> Option<Result<String, String>> {
-    let run_id = run_of(notice);
+    let run_id = notice.run_id();
     let is_here = |run_id: RunId| context.home.layout.run(run_id).folder().is_dir();
     run_id.is_none_or(is_here).then(|| address_of(context, run_id))
 }
@@ -82,10 +84,6 @@ fn address_of(context: &Context, run_id: Option<RunId>) -> Result<String, String
     };
     let found = address(section.as_ref(), context.webhook.as_deref())?;
     found.ok_or_else(|| "no webhook is set here".into())
-}
-
-fn run_of(notice: &NoticeRow) -> Option<RunId> {
-    (notice.subject_kind == SubjectKind::Run).then(|| notice.subject_id.parse().ok()).flatten()
 }
 
 /// How a try ended that was the one of this number.
@@ -112,7 +110,7 @@ fn in_words(end: &DeliveryEnd) -> &'static str {
 
 /// A notice that is given up is an event of its run.
 fn note_given_up(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Result<(), AppError> {
-    let (Some(run_id), DeliveryEnd::GivenUp { why }) = (run_of(notice), end) else { return Ok(()) };
+    let (Some(run_id), DeliveryEnd::GivenUp { why }) = (notice.run_id(), end) else { return Ok(()) };
     let message = format!("the notification ({}) is given up: {why}", notice.about);
     let event = failed(&*context.clock, run_id, &message);
     context.ledger_write(|ledger| ledger.append_event(&event)).map(drop)
@@ -120,7 +118,52 @@ fn note_given_up(context: &Context, notice: &NoticeRow, end: &DeliveryEnd) -> Re
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use trackway_core::Clock as _;
+    use trackway_core::name::{Name, Named};
+    use trackway_ledger::{DeliveryState, RunRow, SubjectKind};
+
     use super::*;
+    use crate::testing::{SETTLES, World};
+
+    /// Proves that nothing is done and said about a notice of a run of another home, in a ledger that both share, and that one of a run of this home is
+    /// looked at.
+    #[test]
+    fn a_notice_of_another_home_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let here = world.run(&context, "exit 0", "").run_id;
+        let elsewhere = RunId::new(&context.ids);
+        let (name, at) = (Name::renamed(Named::Run, "theirs"), context.clock.now());
+        let run = RunRow::planned(elsewhere, &name, "c", json!({}), at);
+        context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
+        let id = |run_id: RunId| format!("{run_id}:end:1");
+        for run_id in [elsewhere, here] {
+            let notice = NoticeRow {
+                notice_id: id(run_id),
+                subject_kind: SubjectKind::Run,
+                subject_id: run_id.to_string(),
+                project: None,
+                at,
+                about: "end".into(),
+                document_json: json!({ "text": "it ended" }),
+            };
+            assert!(context.ledger_write(|ledger| ledger.post_notice(&notice)).unwrap());
+        }
+        let delivery = |run_id| {
+            let row = context.ledger_read(|ledger| ledger.delivery_of(&id(run_id))).unwrap().unwrap();
+            (row.state, row.tries)
+        };
+        for dry_run in [true, false] {
+            let lines = deliver_due(&context, dry_run).unwrap();
+            assert_eq!(
+                lines,
+                [format!("the notification (end) of run {here} waits: no webhook is set here")]
+            );
+            assert_eq!(delivery(elsewhere), (DeliveryState::Waiting, 0));
+        }
+    }
 
     /// Proves that a notice that may still arrive is tried again after pauses that double up to an hour, and that one that was refused or
     /// tried often enough is given up.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trackway_core::LaunchKind;
 use trackway_formats::runfile::{ContainerEngine, ContainerSection};
-use trackway_launch::{Container, Engine, LaunchSpec};
+use trackway_launch::{Container, ContainerStart, Engine, LaunchSpec, Offer};
 
 use super::job::Job;
 use super::prepare::Prepared;
@@ -42,13 +42,12 @@ pub fn is_started(section: Option<&ContainerSection>, capture: &Capture) -> bool
 pub(super) fn container(
     context: &Context,
     prepared: &Prepared,
-    gpus: bool,
+    (offer, gpus): (&Offer, bool),
     reporter: &dyn Reporter,
 ) -> Result<Option<Container>, AppError> {
     let section = prepared.job.plan.container.as_ref();
-    let Some(section) =
-        section.filter(|_| prepared.run.kind == LaunchKind::Train && is_started(section, &prepared.capture))
-    else {
+    let by_command = offer.container == ContainerStart::ByCommand && prepared.run.kind == LaunchKind::Train;
+    let Some(section) = section.filter(|_| by_command && is_started(section, &prepared.capture)) else {
         return Ok(None);
     };
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::json;
+use trackway_core::text::duration;
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{Plan, PlanEntry, SigtermMeaning};
@@ -23,7 +24,10 @@ use super::inject::Injection;
 use super::isolated;
 use super::job::Job;
 use super::ladder::Ladder;
-use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
+use super::launch::{
+    Additions, LateCapture, Launched, instance_of, launch_next, listed, live_state, may_be_starting,
+    queued_seconds,
+};
 use super::live_record::LiveRecord;
 use super::prepare::{Prepared, begin_capture, capture_surroundings};
 use super::queue::{self, Admission};
@@ -83,7 +87,7 @@ pub fn drive(
                 if admission == Admission::Left {
                     break;
                 }
-                let previous = context.attempts_of(run_id)?.pop();
+                let previous = context.last_attempt_of(run_id)?;
                 let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
                 sending = sending.at(rung, reporter);
                 context.set_run_state(run_id, RunState::Running)?;
@@ -182,7 +186,7 @@ fn not_launched(
     previous: Option<&AttemptRow>,
     error: AppError,
 ) -> AppError {
-    let Ok(last) = context.attempts_of(run_id).map(|mut attempts| attempts.pop()) else { return error };
+    let Ok(last) = context.last_attempt_of(run_id) else { return error };
     let is_written_down = last.map(|last| last.attempt_id) != previous.map(|previous| previous.attempt_id);
     // An attempt that is written down may have begun, and what passes is tried again: the next `trackway resume` finds out.
     if is_written_down || error.kind.is_passing() {
@@ -339,11 +343,13 @@ pub fn rehearse(
 ) -> Result<Sealed, AppError> {
     context.become_supervisor();
     context.set_run_state(prepared.run.run_id, RunState::Running)?;
+    let launcher = rehearsal.in_force.launcher.unwrap_or(prepared.job.plan.launch.on);
+    let offer = context.offer_of(launcher.as_str())?;
     let additions = Additions {
         in_force: rehearsal.in_force.clone(),
         own: rehearsal.environment.clone(),
         rung: rehearsal.rung,
-        isolation: isolated::isolation(context, prepared, reporter)?,
+        isolation: isolated::isolation(context, prepared, &offer, reporter)?,
         ..Additions::default()
     };
     let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
@@ -360,7 +366,7 @@ pub fn rehearse(
 
 /// Where a resumed run is: with a live attempt, with a decision to carry out, or before its first one.
 fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<LoopStep, AppError> {
-    let Some(last) = context.attempts_of(prepared.run.run_id)?.pop() else {
+    let Some(last) = context.last_attempt_of(prepared.run.run_id)? else {
         return Ok(LoopStep::Launch(Box::default()));
     };
     if last.state == AttemptState::Sealed {
@@ -393,6 +399,7 @@ fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -
         terminal: None,
         noted: Cell::new(true),
         resume_reported: Cell::new(false),
+        late_capture: LateCapture::default(),
     };
     Ok(LoopStep::Watch(Box::new(launched)))
 }
@@ -416,9 +423,7 @@ fn watch(
     let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
     let launcher = context.launchers.of(&launched.placement)?;
-    let files = launcher
-        .files(&launched.placement)
-        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let files = context.home.layout.attempt(row.attempt_id);
     let spent = spent(context, &launched.run)?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
@@ -451,6 +456,7 @@ fn watch(
     let mut reported = false;
     let mut noted_drops = false;
     let mut mirrored = None;
+    let mut known_state = row.state;
     let mut touch = |record: &LiveRecord, seen: Option<&ObservedAttempt>| {
         if let Some(files) = &stacks_in {
             // How many there are is said with what they show.
@@ -468,12 +474,16 @@ fn watch(
         if mirrored != Some(state) && mirror_now(context, &launched.run, &row.rung).is_ok() {
             mirrored = Some(state);
         }
+        let progress = progress_of((row, known_state), record, seen);
         let touched = launched.note_now(context).and_then(|()| {
-            let progress = progress_of(row, record, seen);
             context.ledger_write_now(|ledger| {
                 ledger.touch_attempt(row.run_id, (row.attempt_id, row.kind), &progress)
             })
         });
+        if touched.is_ok() {
+            known_state = progress.state.unwrap_or(known_state);
+            left_queue(row, &progress).into_iter().for_each(|text| reporter.note(text));
+        }
         // Progress in the ledger is a convenience; the flight record has it all.
         if let (Err(error), false) = (touched, reported) {
             reported = true;
@@ -484,7 +494,11 @@ fn watch(
         detecting,
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
-    Ok(supervise(watched, detection, &mut touch))
+    let ended = supervise(watched, detection, &mut touch);
+    if let Err(error) = launched.late_capture.finish() {
+        reporter.note(format!("the files beside the script are not in what is kept of the attempt: {error}"));
+    }
+    Ok(ended)
 }
 
 /// What is waited for where the attempt is to continue from a checkpoint.
@@ -496,11 +510,23 @@ fn resume_watch(context: &Context, plan: &Plan, row: &AttemptRow) -> Result<Opti
 }
 
 /// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.
-fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&ObservedAttempt>) -> AttemptProgress {
+fn progress_of(
+    (row, known_state): (&AttemptRow, AttemptState),
+    record: &LiveRecord,
+    seen: Option<&ObservedAttempt>,
+) -> AttemptProgress {
     let news =
         |names: &[String], noted: &Option<String>| listed(names).filter(|now| noted.as_ref() != Some(now));
     let facts = &record.facts;
+    let state = seen.and_then(|seen| live_state(&seen.state)).filter(|state| *state != known_state);
+    let submitted_at = seen.and_then(|seen| seen.submitted_at);
+    let started_at = seen.filter(|_| state == Some(AttemptState::Running)).and_then(|seen| seen.started_at);
     AttemptProgress {
+        state,
+        submitted_at: submitted_at.filter(|at| row.submitted_at != Some(*at)),
+        started_at,
+        queued_seconds: queued_seconds(submitted_at, started_at),
+        engine_instance: seen.and_then(instance_of).filter(|name| row.engine_instance.as_ref() != Some(name)),
         hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
         devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
         first_step: facts.first_step,
@@ -509,6 +535,13 @@ fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&ObservedAtte
         heartbeat_at: facts.heartbeat_at,
         ..AttemptProgress::default()
     }
+}
+
+/// That an attempt left the queue of its engine.
+fn left_queue(row: &AttemptRow, progress: &AttemptProgress) -> Option<String> {
+    let seconds = progress.queued_seconds.filter(|_| progress.state == Some(AttemptState::Running))?;
+    let waited = duration(seconds);
+    Some(format!("attempt {} started after {waited} in the queue of its engine", row.attempt_number))
 }
 
 /// The notice is for a user who watches now; the event completes the history of the run.

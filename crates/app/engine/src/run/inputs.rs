@@ -12,9 +12,13 @@ use super::job::data_sha256;
 use super::prepare::{Prepared, keep_states, record_data, resolve_data, used_by};
 use crate::Context;
 use crate::attempt_data::SetsRead;
-use crate::capture::{self, Capture, ContainerSource, EnvironmentLock};
+use crate::capture::{self, Capture, ContainerSource, EnvironmentLock, Folder};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::Reporter;
+
+/// What a capture says for as long as the files beside the script were not read.
+const INCOMPLETE: &str =
+    "the files beside the script: they were not read before the supervisor ended, or could not be";
 
 /// What is known when an attempt is launched.
 pub struct LaunchInputs<'p> {
@@ -37,6 +41,14 @@ impl<'p> LaunchInputs<'p> {
             capture::Container { digest, source: Some(ContainerSource::Engine), why_missing: None };
         capture.environment_lock =
             EnvironmentLock::missing("the packages are those of the container's image");
+    }
+
+    /// Takes out the files beside the script that were listed and not read, to be read while it runs; none where all is captured.
+    pub fn take_unread(&mut self) -> Option<Folder> {
+        self.capture.folder.as_ref().filter(|folder| !folder.unread.is_empty())?;
+        let capture = self.capture.to_mut();
+        capture.incomplete = Some(INCOMPLETE.to_owned());
+        capture.folder.take()
     }
 
     /// Looks again at what may have changed since the attempt before. Unchanged files cost a stat each. `capture`: its surroundings, as they

@@ -1,7 +1,7 @@
 //! Rehearsals, proofs and diagnoses leave the working directory of the run as it is.
 
 use trackway_core::LaunchKind;
-use trackway_launch::{Adopt, Isolation};
+use trackway_launch::{Adopt, ContainerStart, Isolation, Offer};
 
 use super::adopt_patterns::adopt_of;
 use super::container::is_started;
@@ -16,6 +16,7 @@ use crate::reporter::Reporter;
 pub(super) fn isolation(
     context: &Context,
     prepared: &Prepared,
+    offer: &Offer,
     reporter: &dyn Reporter,
 ) -> Result<Option<Isolation>, AppError> {
     // An evaluator is to read what is there, and the training is over.
@@ -23,7 +24,8 @@ pub(super) fn isolation(
         return Ok(None);
     }
     let plan = &prepared.job.plan;
-    if is_started(plan.container.as_ref(), &prepared.capture) {
+    let by_command = offer.container == ContainerStart::ByCommand;
+    if by_command && is_started(plan.container.as_ref(), &prepared.capture) {
         let message = format!(
             "not launched: `[container]` applies to training runs only, and this is a {}",
             prepared.run.kind
@@ -38,7 +40,11 @@ pub(super) fn isolation(
         except: home.starts_with(&folder).then_some(home),
         folder,
     };
-    let Some(problem) = isolation.problem() else { return Ok(Some(isolation)) };
+    let problem = match offer.isolates {
+        true => isolation.problem(),
+        false => Some(format!("the {} launcher cannot keep it apart", offer.launcher)),
+    };
+    let Some(problem) = problem else { return Ok(Some(isolation)) };
     // A proof trains further than a rehearsal, whether the script takes part in it or not.
     let writes_itself = match adopt_of(&plan.checkpoint) {
         Adopt::Paths(_) => true,

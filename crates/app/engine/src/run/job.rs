@@ -12,10 +12,11 @@ use trackway_formats::group::RunGroup;
 use trackway_formats::path_text::text_of;
 use trackway_formats::queue::QueueName;
 use trackway_formats::runfile::{
-    self, ContainerEngine, KeyPath, PatchValue, Plan, PlanChange, PlanPatch, ResourcesSection, canonical_json,
+    self, ContainerEngine, KeyPath, LaunchSection, PatchValue, Plan, PlanChange, PlanEntry, PlanPatch,
+    ResourcesSection, canonical_json,
 };
 use trackway_formats::sha256_hex;
-use trackway_launch::Resources;
+use trackway_launch::{ContainerStart, EngineRequest, GpuRequest, Offer, Resources};
 use trackway_ledger::RunRow;
 use trackway_redact::Redactor;
 
@@ -114,10 +115,59 @@ pub(super) fn must_be_text(what: &str, path: &Path) -> Result<(), AppError> {
         .hint("rename the folder or file whose name has the `\\x`, or work in another one"))
 }
 
-/// What is requested of each machine. GPUs are not part of it: the local launcher does not divide those of its machine.
-pub(super) fn requested(resources: &ResourcesSection) -> Resources {
-    let ResourcesSection { cpus, memory_bytes, .. } = *resources;
-    Resources { cpus, memory_bytes, ..Resources::default() }
+/// What a launch requests of its launcher: what the plan says, with the changes of its retries, and without these machines too. The image is
+/// requested where the engine starts it.
+pub(super) fn requested(
+    plan: &Plan,
+    in_force: &PlanEntry,
+    without: &[String],
+    offer: &Offer,
+) -> EngineRequest {
+    let container = plan.container.as_ref().filter(|_| offer.container == ContainerStart::ByEngine);
+    let LaunchSection { on: _, account, queue, priority, exclude_hosts, secrets, template } = &plan.launch;
+    EngineRequest {
+        resources: resources_of(&plan.resources.changed(&in_force.resources)),
+        image: container.map(|container| container.image.clone()),
+        account: account.clone(),
+        queue: queue.clone(),
+        priority: priority.clone(),
+        exclude_hosts: exclude_hosts.iter().chain(without).cloned().collect(),
+        secrets: secrets.clone(),
+        template: template.clone(),
+    }
+}
+
+/// What a launcher cannot give of a launch with these changes, and what to do instead; none when it gives all of it.
+pub(super) fn unmet(plan: &Plan, in_force: &PlanEntry, offer: &Offer) -> Option<String> {
+    let why = offer.unmet(&requested(plan, in_force, &in_force.placement.exclude_hosts, offer));
+    let by_client = [ContainerEngine::Podman, ContainerEngine::Docker];
+    let is_named = plan.container.as_ref().is_some_and(|container| by_client.contains(&container.engine));
+    let is_unused = is_named && offer.container == ContainerStart::ByEngine;
+    why.or_else(|| {
+        let launcher = offer.launcher;
+        is_unused.then(|| {
+            format!("the {launcher} launcher starts the container itself: leave `container.engine` out")
+        })
+    })
+}
+
+/// What is requested of each machine. The GPUs of an attempt are divided among its machines.
+fn resources_of(section: &ResourcesSection) -> Resources {
+    let nodes = section.nodes.unwrap_or(1).max(1);
+    let gpus = (section.gpus > 0).then(|| GpuRequest {
+        count: section.gpus.div_ceil(nodes),
+        kind: section.gpu.clone(),
+        memory_bytes: section.gpu_memory_bytes,
+    });
+    Resources {
+        nodes: section.nodes,
+        processes_per_node: section.processes_per_node,
+        gpus,
+        cpus: section.cpus,
+        memory_bytes: section.memory_bytes,
+        disk_bytes: section.disk_bytes,
+        time_limit_seconds: section.time_limit_seconds,
+    }
 }
 
 impl Job {

@@ -4,19 +4,24 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
+use serde_json::Value;
 use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
-use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, with_fields_of};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung, Timestamp, with_fields_of};
 use trackway_data::FileStates;
-use trackway_formats::layout::{AttemptLayout, RowCopy};
+use trackway_files::TempFile;
+use trackway_formats::layout::{AttemptLayout, HomeLayout, RowCopy};
 use trackway_formats::path_text::shown_word;
-use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
+use trackway_formats::runfile::{DataSpec, LaunchOn, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::{EventKind, StoredPart, Variable, sha256_hex};
 use trackway_launch::shim::steps_are;
 use trackway_launch::{
-    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, ObservedAttempt, Placement,
+    Instance, Isolation, LaunchDetails, LaunchSpec, Observation, ObservedAttempt, Offer, Placement,
     START_MILLIS_MAX, Terminal,
 };
 use trackway_ledger::{
@@ -39,7 +44,7 @@ use super::remote::fetch::fetch;
 use super::replay::Replay;
 use super::{roll_back, trust, variables};
 use crate::Context;
-use crate::capture::{Capture, EnvironmentLock, sources};
+use crate::capture::{Capture, EnvironmentLock, Folder, sources};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::changed_at;
@@ -65,6 +70,8 @@ pub struct Launched {
     pub noted: Cell<bool>,
     /// Whether it was reported while it ran that it did not continue from its checkpoint.
     pub resume_reported: Cell<bool>,
+    /// What is captured of it while it runs.
+    pub late_capture: LateCapture,
 }
 
 impl Launched {
@@ -83,6 +90,55 @@ impl Launched {
             context.ledger_write(|ledger| ledger.update_attempt(&self.row))?;
         }
         Ok(())
+    }
+}
+
+/// The rest of a capture, made beside the running script: nothing of it keeps the script waiting.
+#[derive(Default)]
+pub struct LateCapture(Cell<Option<JoinHandle<io::Result<()>>>>);
+
+impl LateCapture {
+    /// Begins to read the files. Where no thread can be had the capture stays incomplete, and says so.
+    fn begin(context: &Context, stored: StoredCapture, folder: Folder) -> Self {
+        let (layout, redactor) = (context.home.layout.clone(), Arc::clone(&context.redactor));
+        let work = move || stored.complete(folder, &layout, &redactor);
+        Self(Cell::new(std::thread::Builder::new().name("late-capture".into()).spawn(work).ok()))
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// When it could not be stored.
+    pub fn finish(&self) -> io::Result<()> {
+        let Some(thread) = self.0.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the step ended in a panic; please report it")))
+    }
+}
+
+impl Drop for LateCapture {
+    fn drop(&mut self) {
+        // Without an end of the attempt here, the capture itself says what it lacks.
+        let _ = self.finish();
+    }
+}
+
+/// A capture as it is in the folder of the attempt.
+struct StoredCapture {
+    path: PathBuf,
+    document: Value,
+}
+
+impl StoredCapture {
+    fn complete(mut self, mut folder: Folder, layout: &HomeLayout, redactor: &Redactor) -> io::Result<()> {
+        folder.read(redactor);
+        sources::keep_folder(layout, redactor, &folder);
+        let mut found = serde_json::to_value(&folder)?;
+        redactor.json(&mut found);
+        if let Some(fields) = self.document.as_object_mut() {
+            fields.insert("folder".into(), found);
+            fields.remove("incomplete");
+        }
+        TempFile::write_cache(&self.path, format!("{:#}", self.document).as_bytes())
     }
 }
 
@@ -110,6 +166,11 @@ impl Additions {
     pub(super) fn resources(&self, plan: &Plan) -> ResourcesSection {
         plan.resources.changed(&self.in_force.resources)
     }
+
+    /// What launches it: as the plan says, or a retry of it.
+    pub(super) fn launcher(&self, plan: &Plan) -> LaunchOn {
+        self.in_force.launcher.unwrap_or(plan.launch.on)
+    }
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -131,8 +192,9 @@ pub fn launch_next(
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
+    let offer = context.offer_of(additions.launcher(&prepared.job.plan).as_str())?;
     let gpus = additions.resources(&prepared.job.plan).gpus > 0;
-    let container = container(context, prepared, gpus, reporter)
+    let container = container(context, prepared, (&offer, gpus), reporter)
         .map_err(|error| context.fail_run(prepared.run.run_id, error))?;
     if let Some(container) = &container {
         inputs.runs_in(container);
@@ -164,7 +226,7 @@ pub fn launch_next(
     note_warm_start(&mut row, warm_start.as_ref());
     let adoption = adopted::prepare(context, prepared, previous, (&row, target), reporter)?;
     row.command.extend(adoption.args.iter().map(shown_word));
-    let mut spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
+    let mut spec = spec_of(context, prepared, &row, (additions, &offer), warm_start.as_ref(), &adoption);
     if let Some(container) = container {
         run_in(container, &mut spec, &prepared.job.plan.run.pass_environment);
     }
@@ -172,10 +234,11 @@ pub fn launch_next(
     record_planned(context, &row, (&data, &inputs.snapshots), previous)?;
     adoption.record(context)?;
     row.started_at = Some(context.clock.now());
-    store_capture(context, prepared, &inputs.capture, &spec)?;
+    let unread = inputs.take_unread();
+    let stored = store_capture(context, prepared, &inputs.capture, &spec)?;
     keep_sources(context, prepared, row.attempt_id, &inputs.capture)?;
     warm_start.iter().try_for_each(|warm_start| warm_start.write(context, row.attempt_id))?;
-    let run = context.change_run(row.run_id, |run| {
+    let run = context.change_run_soon(row.run_id, |run| {
         run.attempt_count = row.attempt_number;
         run.started_at = run.started_at.or(row.started_at);
     })?;
@@ -183,7 +246,8 @@ pub fn launch_next(
     // Before it begins: if this supervisor ends just after that, the place stays taken.
     let files = context.home.layout.attempt(row.attempt_id);
     hold_for(prepared, files.folder(), reporter);
-    let placement = submit(context, &mut row, &spec)?;
+    let (placement, waits) = submit(context, &mut row, &spec)?;
+    let late_capture = unread.map(|folder| LateCapture::begin(context, stored, folder)).unwrap_or_default();
     let copy = KeptRows::of_launch(&row, &data, &inputs.snapshots);
     context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &copy);
     let launched = Launched {
@@ -194,12 +258,14 @@ pub fn launch_next(
         terminal: spec.terminal.filter(|terminal| terminal.is_used()),
         noted: Cell::new(false),
         resume_reported: Cell::new(false),
+        late_capture,
     };
     match launched.note_now(context) {
         Err(error) if !error.kind.is_passing() => return Err(error),
         _ => {}
     }
     report_started(&launched.row, named, warm_start.as_ref(), reporter);
+    waits.into_iter().for_each(|text| reporter.note(text));
     if let Some(text) = steps_said(context, &launched.row, previous_here) {
         reporter.note(text);
     }
@@ -253,8 +319,12 @@ fn skipping(context: &Context, row: &mut AttemptRow, additions: &Additions) -> R
     Ok(additions)
 }
 
-/// Gives the attempt to its launcher, and notes where it runs.
-fn submit(context: &Context, row: &mut AttemptRow, spec: &LaunchSpec) -> Result<Placement, AppError> {
+/// Gives the attempt to its launcher, and notes where it runs. The text is about one that waits for its turn.
+fn submit(
+    context: &Context,
+    row: &mut AttemptRow,
+    spec: &LaunchSpec,
+) -> Result<(Placement, Option<String>), AppError> {
     let launcher = context.launchers.named(&row.launcher)?;
     let placement = launcher
         .launch(spec, &context.redactor)
@@ -262,10 +332,25 @@ fn submit(context: &Context, row: &mut AttemptRow, spec: &LaunchSpec) -> Result<
     row.state = AttemptState::Running;
     note_placement(row, &placement);
     // Machines that are not known yet are noted when they are seen.
-    if let Ok(seen) = launcher.observe(&placement) {
-        note_seen(row, &seen);
+    let Ok(seen) = launcher.observe(&placement) else { return Ok((placement, None)) };
+    note_seen(row, &seen);
+    row.state = live_state(&seen.state).unwrap_or(row.state);
+    let waits = match seen.state {
+        Observation::Pending { why } => {
+            Some(format!("attempt {} waits in the queue of its engine: {why}", row.attempt_number))
+        }
+        _ => None,
+    };
+    Ok((placement, waits))
+}
+
+/// The state of an attempt that was seen alive.
+pub(super) fn live_state(seen: &Observation) -> Option<AttemptState> {
+    match seen {
+        Observation::Pending { .. } => Some(AttemptState::Queued),
+        Observation::Running(_) => Some(AttemptState::Running),
+        Observation::Exited(_) | Observation::Gone { .. } | Observation::CannotTell { .. } => None,
     }
-    Ok(placement)
 }
 
 /// Notes the checkpoint that the attempt continues from, brought to this disk where it is only at the remote. Returns it where every byte of
@@ -311,7 +396,7 @@ fn store_capture(
     prepared: &Prepared,
     capture: &Capture,
     spec: &LaunchSpec,
-) -> Result<(), AppError> {
+) -> Result<StoredCapture, AppError> {
     let passed = &prepared.job.plan.run.pass_environment;
     let environment =
         stored_environment(&context.redactor, own_environment().collect(), passed, &spec.shown_environment());
@@ -324,7 +409,8 @@ fn store_capture(
     stored[variables::FIELD] = serde_json::json!(hashes);
     trackway_files::make_folders(&spec.directory)
         .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
-        .map_err(|error| AppError::file("write", &path, &error))
+        .map_err(|error| AppError::file("write", &path, &error))?;
+    Ok(StoredCapture { path, document: stored })
 }
 
 /// The part of an environment that may be stored: allowed names, those that the run file passes on and sets, and Trackway's own by their
@@ -362,6 +448,23 @@ pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
 pub fn note_seen(row: &mut AttemptRow, seen: &ObservedAttempt) {
     row.hosts = listed(&seen.hosts).or(row.hosts.take());
     row.devices = listed(&seen.devices).or(row.devices.take());
+    row.submitted_at = seen.submitted_at.or(row.submitted_at);
+    row.engine_instance = instance_of(seen).or(row.engine_instance.take());
+    let has_not_begun = matches!(seen.state, Observation::Pending { .. }) || seen.never_started();
+    row.started_at = if has_not_begun { None } else { seen.started_at.or(row.started_at) };
+    row.queued_seconds = queued_seconds(row.submitted_at, row.started_at);
+}
+
+/// The engine's name for a start of an attempt; none where no engine is: only an engine starts something again.
+pub(super) fn instance_of(seen: &ObservedAttempt) -> Option<String> {
+    let Instance(name) = seen.instance.as_ref()?;
+    seen.engine_state.as_ref().map(|_| name.clone())
+}
+
+/// How long it was in the queue of its engine; none before it left that, or where there is no queue.
+pub(super) fn queued_seconds(submitted_at: Option<Timestamp>, started_at: Option<Timestamp>) -> Option<f64> {
+    // Clocks of two machines may disagree.
+    Some(started_at?.seconds_since(submitted_at?).max(0.0))
 }
 
 /// Names in one column; none if there are none.
@@ -389,8 +492,7 @@ fn planned_row(
     let resources = additions.resources(&prepared.job.plan);
     row.usd_per_gpu_hour = resources.usd_per_gpu_hour;
     row.gpu_count = Some(resources.gpus);
-    let launcher = additions.in_force.launcher.unwrap_or(prepared.job.plan.launch.on);
-    row.launcher = launcher.as_str().into();
+    row.launcher = additions.launcher(&prepared.job.plan).as_str().into();
     let set = context.redactor.settings(&additions.in_force.set);
     apply_changes(&mut row, &PlanEntry { set, ..additions.in_force.clone() }, &resources);
     row.data_sha256.clone_from(&inputs.data_sha256);
@@ -562,7 +664,7 @@ fn spec_of(
     context: &Context,
     prepared: &Prepared,
     row: &AttemptRow,
-    additions: &Additions,
+    (additions, offer): (&Additions, &Offer),
     warm_start: Option<&WarmStart>,
     adoption: &Adoption,
 ) -> LaunchSpec {
@@ -613,11 +715,7 @@ fn spec_of(
             checkpoint_every_seconds: plan.checkpoint.every_seconds,
             checkpoint_every_epochs: plan.checkpoint.every_epochs,
             devices: Vec::new(),
-            request: EngineRequest {
-                resources: requested(&additions.resources(plan)),
-                exclude_hosts: additions.exclude_hosts.clone(),
-                ..EngineRequest::default()
-            },
+            request: requested(plan, &additions.in_force, &additions.exclude_hosts, offer),
         ),
     }
 }
@@ -649,6 +747,35 @@ pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::{CaptureInputs, capture_without_bytes};
+
+    /// Proves that a stored capture gets the files beside the script when they are read, with the bytes of settings, says then that it lacks nothing, and keeps
+    /// what it had.
+    #[test]
+    fn a_capture_is_completed_beside_the_script() {
+        let (beside, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(beside.path().join("a.yaml"), "lr: 0.1\n").unwrap();
+        let layout = HomeLayout::new(home.path());
+        std::fs::create_dir_all(layout.sources()).unwrap();
+        let redactor = Redactor::of_shapes();
+        let found = capture_without_bytes(&CaptureInputs {
+            argv: &["true".to_owned()],
+            working_directory: beside.path(),
+            environment: &BTreeMap::new(),
+            container_image: None,
+            exclude: &[],
+            redactor: &redactor,
+        });
+        let document = serde_json::json!({ "folder": null, "incomplete": "the files", "script": "t.py" });
+        let stored = StoredCapture { path: home.path().join("capture.json"), document };
+        let path = stored.path.clone();
+        stored.complete(found.folder.unwrap(), &layout, &redactor).unwrap();
+        let stored: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let blake3 = blake3::hash(b"lr: 0.1\n").to_hex().to_string();
+        assert_eq!(stored["folder"]["files"][0]["blake3"], blake3.as_str());
+        assert_eq!((stored.get("incomplete"), &stored["script"]), (None, &serde_json::json!("t.py")));
+        assert!(layout.file_source(&blake3).exists());
+    }
 
     /// Proves for every variable of Trackway that of its value is stored what the table says, and that neither a name without a row nor
     /// one that the run file passes on gets past it.

@@ -60,6 +60,7 @@ pub(crate) use ladder::judge_rung;
 pub use ladder::rung_now;
 pub use launch::{has_ended, may_be_starting, note_placement, note_seen};
 pub use outcome::outcome;
+pub use places::HeldPlace;
 pub(crate) use policy::{Decided, decide};
 pub use prepare::{
     Prepared, Recheck, Start, begin, capture_surroundings, project_of, read, read_again, record_data,

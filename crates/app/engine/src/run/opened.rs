@@ -27,7 +27,7 @@ pub(super) fn opened(
     (run, job, capture): (&RunRow, &Job, &Capture),
     reporter: &dyn Reporter,
 ) -> Result<Opened, AppError> {
-    let last = context.attempts_of(run.run_id)?.pop();
+    let last = context.last_attempt_of(run.run_id)?;
     let stopped = |attempt: AttemptRow| {
         let reason = attempt.termination_reason.filter(|reason| is_of_data(*reason))?;
         Some((attempt, reason))

@@ -2,12 +2,15 @@
 //! decision.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
-use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
+use trackway_core::{
+    AttemptId, Clock as _, Confidence, LaunchKind, Rng as _, RunId, SplitMix64, TerminationReason,
+};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
 use trackway_rules::classify::{EvidenceItem, thrown};
 use trackway_rules::decide::{DecisionRule, FinalState, PlanEntry};
-use trackway_rules::{Decision, History, PastAttempt};
+use trackway_rules::{Decision, History, PastAttempt, RetryPolicy};
 
 use super::changes::Changes;
 use super::job::data_sha256;
@@ -20,6 +23,9 @@ use crate::Context;
 use crate::budgets::{retry_policy, spent_beside};
 use crate::error::AppError;
 use crate::reporter::Unheard;
+
+/// Runs whose attempts a process remembers: a supervisor has one, and those of its evaluations.
+const RUNS_KNOWN_MAX: usize = 16;
 
 /// A decision, ready to be stored.
 pub struct Decided {
@@ -45,14 +51,14 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
     let jitter = SplitMix64::new(context.ids.next_ulid() as u64).next_unit();
     if !is_training {
         // The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
-        let decision = trackway_rules::decide(&history(context, row)?, &policy, jitter);
+        let decision = ruled(context, row, (&policy, jitter), |history| history)?;
         return Ok(answer(context, row, decision, None));
     }
     let due = roll_back::due(context, row)?;
     let next_rung = judged.and_then(Judged::next_rung);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
-    let history = History { next_rung, roll_back, ..history(context, row)? };
-    let decision = trackway_rules::decide(&history, &policy, jitter);
+    let decision =
+        ruled(context, row, (&policy, jitter), |history| History { next_rung, roll_back, ..history })?;
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(context, row, decision, due))
 }
@@ -124,32 +130,89 @@ fn redacted(context: &Context, in_force: PlanEntry) -> PlanEntry {
     PlanEntry { set: context.redactor.settings(&in_force.set), ..in_force }
 }
 
-/// The sealed attempts of the run, oldest first, with `row` as the last one.
-fn history(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
-    let retries = context.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
-    let changes_before = |attempt: &AttemptRow| {
-        let parent = retries.iter().find(|retry| Some(retry.attempt_id) == attempt.parent_attempt_id);
-        Ok::<_, AppError>(parent.map(Changes::of).transpose()?.unwrap_or_default())
-    };
-    let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-    attempts.retain(|attempt| {
-        attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
-    });
-    attempts.push(row.clone());
-    let mut committed = BTreeMap::new();
-    let past = attempts.iter().map(|attempt| {
-        let newest: &mut Option<u64> = committed.entry(attempt.rung.as_str()).or_default();
-        *newest = (*newest).max(attempt.last_committed_step);
-        let hosts = hosts_to_choose_from(context, attempt);
-        Ok(PastAttempt { hosts, ..past_attempt(attempt, changes_before(attempt)?, *newest) })
-    });
-    let mut past = past.collect::<Result<Vec<PastAttempt>, AppError>>()?;
-    for left in roll_back::rows(context, row.run_id)? {
-        leave(&mut past, &attempts, &left);
-    }
+/// What the rules decide from what the run has been through, and from what `more` adds to that.
+fn ruled(
+    context: &Context,
+    row: &AttemptRow,
+    (policy, jitter): (&RetryPolicy, f64),
+    more: impl FnOnce(History) -> History,
+) -> Result<Decision, AppError> {
+    let mut past = Past::known(context, row);
+    past.complete(context, row)?;
+    let left = roll_back::rows(context, row.run_id)?;
+    let Past { ids, mut attempts, has_gap } = past;
+    left.iter().for_each(|left| leave(&mut attempts, &ids, left));
     let data_manifest_now = data_now(context, row)?.unwrap_or_default();
     let beside = spent_beside(context, row.run_id)?;
-    Ok(History { attempts: past, data_manifest_now, beside, next_rung: None, roll_back: None })
+    let history = more(History { attempts, data_manifest_now, beside, next_rung: None, roll_back: None });
+    let decision = trackway_rules::decide(&history, policy, jitter);
+    // What was left counts otherwise for each decision.
+    if !has_gap && left.is_empty() {
+        Past { ids, attempts: history.attempts, has_gap }.keep(context, row.run_id);
+    }
+    Ok(decision)
+}
+
+/// The sealed attempts of a run, oldest first.
+#[derive(Default)]
+struct Past {
+    ids: Vec<AttemptId>,
+    attempts: Vec<PastAttempt>,
+    /// Whether an attempt between them is not sealed: it may be later.
+    has_gap: bool,
+}
+
+impl Past {
+    /// What this process knows of the attempts before one. It is another one's to complete until it is kept again.
+    fn known(context: &Context, row: &AttemptRow) -> Self {
+        let known = context.known_past.lock().unwrap_or_else(PoisonError::into_inner).remove(&row.run_id);
+        let (mut ids, mut attempts) = known.unwrap_or_default();
+        if attempts.first().is_some_and(|first| first.kind != row.kind) {
+            return Self::default();
+        }
+        // The attempts of a run are numbered from 1.
+        let before = row.attempt_number.saturating_sub(1) as usize;
+        ids.truncate(before);
+        attempts.truncate(before);
+        Self { ids, attempts, has_gap: false }
+    }
+
+    /// Adds those that are not known yet, and `row` as the last one.
+    fn complete(&mut self, context: &Context, row: &AttemptRow) -> Result<(), AppError> {
+        let first = u32::try_from(self.ids.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let of = (row.run_id, row.kind);
+        let mut new =
+            context.ledger_read(|ledger| ledger.attempts_numbered(of, first..row.attempt_number))?;
+        new.retain(|attempt| attempt.state == AttemptState::Sealed);
+        self.has_gap = new.len() != row.attempt_number.saturating_sub(first) as usize;
+        new.push(row.clone());
+        let parents: Vec<AttemptId> = new.iter().filter_map(|attempt| attempt.parent_attempt_id).collect();
+        let retries = context.ledger_read(|ledger| ledger.retries_after(&parents))?;
+        let retries: BTreeMap<AttemptId, RetryRow> =
+            retries.into_iter().map(|retry| (retry.attempt_id, retry)).collect();
+        for attempt in &new {
+            let before = attempt.parent_attempt_id.and_then(|parent| retries.get(&parent));
+            let changes = before.map(Changes::of).transpose()?.unwrap_or_default();
+            let of_rung = self.attempts.iter().rev().find(|past| past.rung == attempt.rung);
+            let committed =
+                of_rung.and_then(|past| past.last_committed_step).max(attempt.last_committed_step);
+            let hosts = hosts_to_choose_from(context, attempt);
+            self.attempts.push(PastAttempt { hosts, ..past_attempt(attempt, changes, committed) });
+            self.ids.push(attempt.attempt_id);
+        }
+        Ok(())
+    }
+
+    /// Keeps what the next decision of this process does not read again: all but the last one, whose receipt is not sealed yet.
+    fn keep(mut self, context: &Context, run_id: RunId) {
+        self.ids.pop();
+        self.attempts.pop();
+        let mut known = context.known_past.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= RUNS_KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(run_id, (self.ids, self.attempts));
+    }
 }
 
 /// The hash of the data as a next attempt would read it: looked at again where the data stopped this one, which may be repaired already.
@@ -168,12 +231,12 @@ fn data_now(context: &Context, row: &AttemptRow) -> Result<Option<String>, AppEr
 
 /// What was committed after the place that the run went back to no longer counts as progress; what comes after the
 /// rollback does.
-fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
-    for (past, attempt) in past.iter_mut().zip(attempts) {
-        if attempt.rung == left.rung {
+fn leave(past: &mut [PastAttempt], ids: &[AttemptId], left: &RollBackRow) {
+    for (past, attempt_id) in past.iter_mut().zip(ids) {
+        if past.rung == left.rung {
             past.last_committed_step = past.last_committed_step.min(left.to_step);
         }
-        if attempt.attempt_id == left.attempt_id {
+        if *attempt_id == left.attempt_id {
             break;
         }
     }
@@ -212,8 +275,7 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
 
 /// The machines an attempt ran on, where its launcher could have put it on others.
 fn hosts_to_choose_from(context: &Context, attempt: &AttemptRow) -> Vec<String> {
-    let has_choice =
-        context.launchers.named(&attempt.launcher).is_ok_and(|launcher| launcher.chooses_hosts());
+    let has_choice = context.offer_of(&attempt.launcher).is_ok_and(|offer| offer.chooses_hosts());
     let hosts = attempt.hosts.as_deref().filter(|_| has_choice).unwrap_or_default();
     hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect()
 }
@@ -236,9 +298,51 @@ fn once(decision: Decision) -> Decision {
 
 #[cfg(test)]
 mod tests {
+    use trackway_ledger::AttemptSeal;
+    use trackway_ledger::conformance::rows_read;
     use trackway_rules::decide::BudgetUse;
 
     use super::*;
+    use crate::testing::{SETTLES, World};
+
+    /// Proves that a decision reads as many rows after many attempts as after a few, and that a process which reads all of them decides the same.
+    #[test]
+    fn a_decision_reads_what_is_new() {
+        const ATTEMPTS: u32 = 60;
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let retries = "[retry]\npreempted = { attempts = 100, refill = \"never\" }\n";
+        let run_id = world.run(&context, "exit 0", retries).run_id;
+        let run = context.run_by_id(run_id).unwrap();
+        let said = |context: &Context, row: &AttemptRow| {
+            let retry = decide(context, row, None).unwrap().retry;
+            (retry.decision, retry.rule, retry.why, retry.budget_spent)
+        };
+        let mut read = Vec::new();
+        for number in 2..=ATTEMPTS {
+            let attempt_id = AttemptId::new(&context.ids);
+            let row = AttemptRow {
+                state: AttemptState::Ended,
+                termination_reason: Some(TerminationReason::Preempted),
+                last_committed_step: Some(u64::from(number)),
+                ..AttemptRow::planned(attempt_id, number, LaunchKind::Train, &run)
+            };
+            context.ledger_write(|ledger| ledger.insert_attempt(&row)).unwrap();
+            let before = rows_read();
+            let known = said(&context, &row);
+            read.push(rows_read() - before);
+            assert_eq!(known.3, Some(f64::from(number - 1)), "{known:?}");
+            if number == ATTEMPTS {
+                let before = rows_read();
+                assert_eq!(said(&world.context(), &row), known);
+                assert!(rows_read() - before > u64::from(ATTEMPTS), "another process reads them all");
+            }
+            let seal = AttemptSeal::of(row);
+            context.ledger_write(|ledger| ledger.seal_attempt(&seal, context.clock.now())).unwrap();
+        }
+        assert_eq!(read.first(), read.last(), "{read:?}");
+    }
 
     /// Proves that a command without a run file is never launched twice, and that an end stays the end it is.
     #[test]

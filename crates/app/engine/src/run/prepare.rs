@@ -9,16 +9,15 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, canonical_json};
+use trackway_formats::runfile::{DataRole, DataSpec, PlanEntry, canonical_json};
 use trackway_formats::sha256_hex;
-use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow};
 use trackway_redact::Redactor;
 use trackway_rules::gate::worn::worn;
 use trackway_tables::pass::{PassObserver, UNWATCHED};
 
 use super::blocked::{Next, evidence_of, is_of_data};
-use super::job::{Job, RunSource, data_sha256, must_be_text, planned_job, requested};
+use super::job::{Job, RunSource, data_sha256, must_be_text, planned_job, unmet};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::places::HeldPlace;
@@ -26,7 +25,7 @@ use super::remote::RemotePlan;
 use super::shared_paths::{Beginning, refuse_shared};
 use super::supervision::{Supervision, SupervisionClaim};
 use crate::Context;
-use crate::capture::{Capture, CaptureInputs, capture};
+use crate::capture::{Capture, CaptureInputs, capture, capture_without_bytes};
 use crate::error::{AppError, ErrorKind};
 use crate::json_file;
 use crate::reporter::{Notice, Reporter};
@@ -91,6 +90,8 @@ pub struct Start {
     pub start_from: Option<WarmStart>,
     /// The training run that it serves; none for a training.
     pub for_run_id: Option<RunId>,
+    /// The place in a queue that its launches hold: of a rehearsal or an evaluation, that of the training for which it is.
+    pub place: HeldPlace,
     manifests: Vec<DataManifest>,
     /// What the files were when they were hashed.
     states: FileStates,
@@ -99,7 +100,7 @@ pub struct Start {
 impl Start {
     /// For a launch that does not read its data sets.
     pub fn without_data(context: &Context, job: Job) -> Self {
-        let capture = capture_surroundings(context, &job);
+        let capture = surroundings_at_start(context, &job);
         Self {
             job,
             capture,
@@ -107,6 +108,7 @@ impl Start {
             contract_sha256: None,
             start_from: None,
             for_run_id: None,
+            place: HeldPlace::default(),
             manifests: Vec::new(),
             states: FileStates::default(),
         }
@@ -160,8 +162,8 @@ pub fn begin(
     kind: LaunchKind,
     reporter: &dyn Reporter,
 ) -> Result<Prepared, AppError> {
-    let Start { job, capture, data_sha256, contract_sha256, start_from, for_run_id, manifests, states } =
-        start;
+    let Start { job, capture, data_sha256, contract_sha256, start_from, for_run_id, .. } = start;
+    let Start { place, manifests, states, .. } = start;
     must_be_text("Trackway's home", context.home.folder())?;
     let beginning = Beginning::one_at_a_time(context);
     if kind == LaunchKind::Train {
@@ -202,7 +204,7 @@ pub fn begin(
         capture,
         remote,
         supervision,
-        place: HeldPlace::default(),
+        place: place.clone(),
         isolated,
         recheck,
         checked_data_sha256,
@@ -277,18 +279,14 @@ pub(super) fn contract_sha256(job: &Job) -> Option<String> {
     (!contract.is_empty()).then(|| sha256_hex(canonical_json(&json!(contract)).as_bytes()))
 }
 
-/// What this machine cannot give is known before anything is read, also what a retry would request of it.
+/// What a launcher cannot give is known before anything is read, also what a retry would request of it.
 fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
-    let offer = LocalOffer::now(context.home.folder())
-        .map_err(|error| AppError::file("look at the machine of", context.home.folder(), &error))?;
-    let unmet = |in_force: &PlanEntry| {
-        let resources = requested(&job.plan.resources.changed(&in_force.resources));
-        let exclude_hosts = in_force.placement.exclude_hosts.clone();
-        let is_local = in_force.launcher.unwrap_or(job.plan.launch.on) == LaunchOn::Local;
-        let request = EngineRequest { resources, exclude_hosts, ..EngineRequest::default() };
-        offer.unmet(&request).filter(|_| is_local)
+    let unmet_with = |in_force: &PlanEntry| {
+        let launcher = in_force.launcher.unwrap_or(job.plan.launch.on);
+        let offer = context.offer_of(launcher.as_str())?;
+        Ok::<_, AppError>(unmet(&job.plan, in_force, &offer))
     };
-    if let Some(why) = unmet(&PlanEntry::default()) {
+    if let Some(why) = unmet_with(&PlanEntry::default())? {
         return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
             .hint("request less in `[resources]`, or launch it on a machine that has it"));
     }
@@ -296,7 +294,7 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
         let mut in_force = PlanEntry::default();
         for (number, entry) in (1..).zip(&rule.plan) {
             in_force.add(entry);
-            if let Some(why) = unmet(&in_force) {
+            if let Some(why) = unmet_with(&in_force)? {
                 let message = format!("not launched: entry {number} of `retry.{reason}` could not be: {why}");
                 return Err(AppError::new(ErrorKind::Blocked, message)
                     .hint("change the entry, or launch the run on a machine that can give it"));
@@ -318,7 +316,7 @@ fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppEr
         ..RunFilter::default()
     };
     let Some(run) = context.ledger_read(|ledger| ledger.list_runs(&same))?.pop() else { return Ok(()) };
-    let Some(last) = context.attempts_of(run.run_id)?.pop() else { return Ok(()) };
+    let Some(last) = context.last_attempt_of(run.run_id)? else { return Ok(()) };
     let Some(reason) = last.termination_reason.filter(|reason| is_of_data(*reason)) else { return Ok(()) };
     // The run began with this data, whatever its last attempt read.
     let data_sha256 = last.data_sha256.clone();
@@ -338,17 +336,23 @@ fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppEr
 
 /// The script's own environment is what this process has and what the plan adds.
 pub fn capture_surroundings(context: &Context, job: &Job) -> Capture {
-    surroundings(job, context.home.folder())
+    surroundings(job, context.home.folder(), capture)
+}
+
+/// The same for a first launch: where nothing is checked or compared before it, the files beside the script are read while it runs.
+fn surroundings_at_start(context: &Context, job: &Job) -> Capture {
+    let is_compared = job.run_file.is_some() || !job.plan.data.is_empty();
+    surroundings(job, context.home.folder(), if is_compared { capture } else { capture_without_bytes })
 }
 
 /// The same in a thread, for a launch that may follow: starting an interpreter takes longer than sealing a receipt. `None`: no thread can
 /// be had.
 pub(super) fn begin_capture(context: &Context, job: &Job) -> Option<JoinHandle<Capture>> {
     let (job, home) = (job.clone(), context.home.folder().to_path_buf());
-    std::thread::Builder::new().name("capture".into()).spawn(move || surroundings(&job, &home)).ok()
+    std::thread::Builder::new().name("capture".into()).spawn(move || surroundings(&job, &home, capture)).ok()
 }
 
-fn surroundings(job: &Job, home: &Path) -> Capture {
+fn surroundings(job: &Job, home: &Path, capture: impl Fn(&CaptureInputs<'_>) -> Capture) -> Capture {
     let mut environment: BTreeMap<String, String> = own_environment().collect();
     environment.extend(job.plan.run.environment.clone());
     capture(&CaptureInputs {

@@ -1,13 +1,15 @@
 //! Waiting for a place in a queue: of each queue at most so many runs of a home run at once on a host (`docs/unattended.md`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
+use trackway_api::runs::watch::QueuedRun;
 use trackway_core::{Clock as _, RunId, text};
 use trackway_formats::EventKind;
 use trackway_formats::queue::QueueName;
 use trackway_formats::runfile::SigtermMeaning;
-use trackway_ledger::{EventRow, RunState};
+use trackway_ledger::{EventRow, RunRow, RunState};
 
 use super::places::{Places, QueuePlace, Ticket, Turn, at_most};
 use super::prepare::Prepared;
@@ -31,6 +33,25 @@ pub fn waits(context: &Context, events: &[EventRow]) -> Option<QueueWait> {
     let running = places_of(context, &queue).running().ok().flatten().unwrap_or(0);
     let seconds = context.clock.now().seconds_since(last.at).max(0.0);
     Some(QueueWait { queue, running, seconds })
+}
+
+/// A wait, as documents have it.
+#[must_use]
+pub fn queued_run(QueueWait { queue, running, seconds }: QueueWait) -> QueuedRun {
+    QueuedRun { name: queue.to_string(), running, waited_seconds: seconds }
+}
+
+/// Of these runs those that wait for a place in their queues.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn waiting_among(context: &Context, runs: &[RunRow]) -> Result<BTreeMap<RunId, QueueWait>, AppError> {
+    let mut waiting = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.state == RunState::Waiting) {
+        let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+        waiting.extend(waits(context, &events).map(|wait| (run.run_id, wait)));
+    }
+    Ok(waiting)
 }
 
 fn places_of(context: &Context, queue: &QueueName) -> Places {

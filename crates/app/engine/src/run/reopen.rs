@@ -63,7 +63,7 @@ fn refuse_unless_open(context: &Context, run: &RunRow) -> Result<(), AppError> {
         return Err(AppError::new(ErrorKind::Usage, message)
             .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
     }
-    let last = context.attempts_of(run.run_id)?.pop();
+    let last = context.last_attempt_of(run.run_id)?;
     let reason = last.as_ref().and_then(|last| last.termination_reason);
     if !may_resume(run.kind, run.state, reason) {
         return Err(not_resumable(run, ""));

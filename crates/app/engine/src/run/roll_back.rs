@@ -137,9 +137,8 @@ pub fn carry_out(
     if run.kind != LaunchKind::Train {
         return Ok(());
     }
-    let retries = context.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
-    let decision = retries.iter().find(|retry| retry.attempt_id == previous.attempt_id);
-    let changes = decision.map(Changes::of).transpose()?;
+    let decision = context.ledger_read(|ledger| ledger.retries_after(&[previous.attempt_id]))?.pop();
+    let changes = decision.as_ref().map(Changes::of).transpose()?;
     let Some(decided) = changes.and_then(|changes| changes.roll_back) else { return Ok(()) };
     let id = format!("{}:decided", previous.attempt_id);
     if rows(context, run.run_id)?.iter().any(|row| row.roll_back_id == id) {

@@ -94,7 +94,7 @@ fn is_live(context: &Context, run: &RunRow) -> Result<bool, AppError> {
     if is_supervised {
         return Ok(true);
     }
-    let Some(last) = context.attempts_of(run.run_id)?.pop().filter(|last| last.sealed_at.is_none()) else {
+    let Some(last) = context.last_attempt_of(run.run_id)?.filter(|last| last.sealed_at.is_none()) else {
         return Ok(false);
     };
     let placement = context.placement_of(&last).ok().flatten();

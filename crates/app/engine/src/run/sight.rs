@@ -108,6 +108,8 @@ mod tests {
             state,
             seen_at: START.plus_seconds(at_seconds),
             engine_state: None,
+            submitted_at: None,
+            started_at: None,
             instance: None,
             hosts: Vec::new(),
             devices: Vec::new(),

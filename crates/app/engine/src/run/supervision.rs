@@ -71,7 +71,22 @@ pub fn try_supervise(context: &Context, run_id: RunId) -> Result<SupervisionClai
     }
 }
 
-/// The same, with time for a command that only looks whether the run has ended: it holds the lock briefly.
+/// Whether a process supervises a run: on this machine by its lock, on another one by a lease that is valid. What cannot be looked at is taken for supervised.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn is_supervised(context: &Context, run_id: RunId) -> Result<bool, AppError> {
+    if RunLock::is_held(&context.home.layout.run(run_id)).unwrap_or(true) {
+        return Ok(true);
+    }
+    let Ok(machine) = MachineIdentity::current() else { return Ok(true) };
+    let lease = context.ledger_read(|ledger| ledger.valid_lease(run_id))?;
+    // A process that holds the lease by this very lock would hold the lock. Another home on this machine has another one.
+    let lock = RunLock::id_of(&context.home.layout.run(run_id)).ok().flatten();
+    Ok(lease.is_some_and(|lease| lease.boot_id != machine.boot_id || Some(lease.lock_id) != lock))
+}
+
+/// [`try_supervise`] with time for a command that only looks whether the run has ended: it holds the lock briefly.
 pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<SupervisionClaim, AppError> {
     for _ in 0..LOOKS_WAITED_FOR {
         if let SupervisionClaim::Mine(supervision) = try_supervise(context, run_id)? {
@@ -82,7 +97,7 @@ pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Superv
     try_supervise(context, run_id)
 }
 
-/// The same with the lock of the run's folder in hand.
+/// [`try_supervise`] with the lock of the run's folder in hand.
 pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<SupervisionClaim, AppError> {
     let files = context.home.layout.run(run_id);
     let machine = MachineIdentity::current()

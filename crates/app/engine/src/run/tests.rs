@@ -1,17 +1,21 @@
 //! The whole run loop on a manual clock: a real ledger, real scripts on the fake engine, and no waiting.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
-use trackway_core::{Clock as _, TerminationReason};
+use trackway_core::{Clock as _, LaunchKind, TerminationReason};
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
 use trackway_formats::runfile::PlanPatch;
 use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
-use trackway_ledger::{AttemptRow, RetryRow};
+use trackway_ledger::{AttemptRow, AttemptState, RetryRow, RunFilter};
 
-use super::{RunSource, read, reopen};
+use super::{RunSource, begin, drive, read, reopen};
+use crate::Context;
 use crate::error::{AppError, ErrorKind};
+use crate::home::Home;
+use crate::reporter::{Notice, Reporter};
 use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
@@ -251,4 +255,127 @@ fn an_entry_of_a_plan_changes_resources() {
     let source = RunSource::File { path: file, patch: PlanPatch::default() };
     let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
     assert!(refused.message.contains("entry 2 of `retry.host_oom`"), "{}", refused.message);
+}
+
+/// Looks into the ledger each time that the queue of the engine is mentioned, as another process would.
+struct Looks<'a> {
+    world: &'a World,
+    /// Whether a person ends the run when its attempt waits.
+    stops: bool,
+    rows: Mutex<Vec<AttemptRow>>,
+}
+
+impl Reporter for Looks<'_> {
+    fn notice(&self, notice: &Notice) {
+        let Notice::Note { text } = notice else { return };
+        if !text.contains("in the queue of its engine") {
+            return;
+        }
+        let context = self.world.context();
+        let run =
+            context.ledger_read(|ledger| ledger.list_runs(&RunFilter::default())).unwrap().pop().unwrap();
+        self.rows.lock().unwrap().extend(context.attempts_of(run.run_id).unwrap().pop());
+        if self.stops {
+            self.world.cancel.stop(15);
+        }
+    }
+}
+
+impl Trial {
+    /// Runs a script whose job waits; gives the rows of its attempt while it did and when it was over, and the receipt.
+    fn wait_in_queue(&self, polls: u32, more: &str, stops: bool) -> (Vec<AttemptRow>, AttemptRow) {
+        self.engine.hold(polls);
+        let (context, looks) = (self.context(), Looks { world: self, stops, rows: Mutex::default() });
+        let path = self.run_file("exec sleep 100000", more);
+        let source = RunSource::File { path, patch: PlanPatch::default() };
+        let start = read(&context, &source, false, &looks).unwrap();
+        let prepared = begin(&context, &start, LaunchKind::Train, &looks).unwrap();
+        let outcome = drive(&context, prepared, None, &looks).unwrap();
+        let sealed = context.attempts_of(outcome.run_id).unwrap().pop().unwrap();
+        (looks.rows.into_inner().unwrap(), sealed)
+    }
+}
+
+/// Proves that the ledger has an attempt as queued while it waits in the queue of its engine and as running once it started, with when it was
+/// submitted and how long it waited, and that the receipt has both, with the engine's name for the start, and charges no time of the queue.
+#[test]
+fn the_queue_of_an_engine_is_in_the_ledger() {
+    let world = Trial::new(Duration::from_millis(500));
+    let more = "[supervise]\ntimeout = \"10m\"\ngrace = \"5s\"\n[retry]\ntimeout = { attempts = 0 }\n";
+    let (rows, sealed) = world.wait_in_queue(36, more, false);
+    let [waiting, running] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((waiting.state, running.state), (AttemptState::Queued, AttemptState::Running));
+    assert_eq!((waiting.started_at, waiting.queued_seconds), (None, None));
+    assert!(waiting.submitted_at.is_some() && waiting.engine_instance.is_none());
+    assert_eq!(running.submitted_at, waiting.submitted_at);
+    let waited = running.queued_seconds.unwrap();
+    assert!((300.0..420.0).contains(&waited), "{waited}");
+    assert_eq!((sealed.state, sealed.queued_seconds), (AttemptState::Sealed, Some(waited)));
+    assert_eq!(sealed.submitted_at, waiting.submitted_at);
+    assert_eq!(sealed.engine_instance, Some(format!("{}/1", sealed.attempt_id)));
+    assert_eq!(sealed.termination_reason, Some(TerminationReason::Timeout));
+    let wall = sealed.wall_seconds.unwrap();
+    assert!((600.0..800.0).contains(&wall), "{wall}");
+}
+
+/// Proves that an attempt which was ended in the queue of its engine has an end, and neither a start nor a time that is charged.
+#[test]
+fn what_never_left_the_queue_never_started() {
+    let world = Trial::new(SETTLES);
+    let more = "[resources]\ngpus = 4\nusd_per_gpu_hour = 2.0\n";
+    let (rows, sealed) = world.wait_in_queue(1_000_000, more, true);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(sealed.termination_reason, Some(TerminationReason::Cancelled));
+    assert_eq!((sealed.started_at, sealed.wall_seconds, sealed.queued_seconds), (None, None, None));
+    assert_eq!(sealed.cost_usd, Some(0.0));
+    assert!(sealed.submitted_at.is_some() && sealed.engine_instance.is_none());
+    assert!(sealed.ended_at >= sealed.submitted_at);
+}
+
+/// Proves that the receipt of an attempt whose log did not arrive as a whole says so, and that nothing is said where all of it arrived.
+#[test]
+fn a_receipt_names_the_files_that_did_not_arrive() {
+    let world = Trial::new(SETTLES);
+    let whole = world.run("echo hello; exit 0", "").attempts.pop().unwrap();
+    assert_eq!((whole.completeness, whole.exit_code), (None, Some(0)));
+    world.engine.cut("stdout.log");
+    let cut = world.run("echo hello; exit 0", "").attempts.pop().unwrap();
+    assert_eq!(cut.completeness.as_deref(), Some("1 of 2 files, without stdout.log"));
+}
+
+/// Proves that what a run file requests of an engine reaches it, with the image of the container and the GPUs of each machine, and that the local
+/// launcher refuses the same keys before anything is launched, each with what to do instead.
+#[test]
+fn what_is_requested_reaches_the_engine_or_is_refused() {
+    let world = Trial::new(SETTLES);
+    let image = format!("lab/train@sha256:{}", "0f".repeat(32));
+    let more = format!(
+        "[resources]\ngpus = 4\nnodes = 2\ngpu_memory = \"80GB\"\ntime_limit = \"2h\"\n\
+         [container]\nimage = \"{image}\"\n\
+         [launch]\naccount = \"lab\"\nqueue = \"gpu\"\nsecrets = [{{ name = \"HF_TOKEN\", from = \"hub/token\" }}]\n"
+    );
+    let done = world.run("exit 0", &more);
+    assert_eq!(done.outcome.state.as_str(), "completed", "{:?}", done.reasons());
+    let attempt = &done.attempts[0];
+    assert_eq!(attempt.queue.as_deref(), Some("gpu"));
+    let request = world.engine.requested_by(attempt.attempt_id).unwrap();
+    assert_eq!((request.account.as_deref(), request.image), (Some("lab"), Some(image)));
+    assert_eq!((request.resources.nodes, request.resources.time_limit_seconds), (Some(2), Some(7200.0)));
+    assert_eq!(request.resources.gpus.unwrap().count, 2, "of each machine");
+    assert_eq!(request.secrets[0].from, "hub/token");
+
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::new(folder.path().join("home"), None);
+    let local = Context::open(home, "/no/such/program".into(), true).unwrap();
+    let path = world.run_file("exit 0", &more);
+    let source = RunSource::File { path, patch: PlanPatch::default() };
+    let refused = read(&local, &source, false, &world.notes).err().unwrap();
+    assert_eq!(refused.kind, ErrorKind::Blocked);
+    for key in [
+        "resources.nodes", "resources.gpu_memory", "resources.time_limit", "launch.account", "launch.queue",
+        "launch.secrets",
+    ] {
+        assert!(refused.message.contains(&format!("`{key}` (")), "{key}: {}", refused.message);
+    }
+    assert!(refused.message.contains("set `supervise.timeout`"), "{}", refused.message);
 }

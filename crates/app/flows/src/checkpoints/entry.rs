@@ -36,6 +36,8 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
     let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
     let manifest = if is_whole { facts.view.manifest(info.number).ok() } else { None };
     let kept = facts.kept.get(&info.number).filter(|_| here);
+    let ended = facts.view.pins().into_iter().filter(|pin| pin.has_expired(facts.now)).map(|pin| pin.name);
+    let ended_pins = ended.filter(|name| info.pins.contains(name)).collect();
     with_fields_of!(
         Checkpoint,
         info,
@@ -45,6 +47,7 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
             uploaded_at, pins,
         ],
         place,
+        ended_pins,
         reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),
         shared_bytes: manifest.as_ref().map(shared_bytes),
         missing: manifest.as_ref().map(Manifest::missing),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPin, CheckpointPlace};
+use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPlace};
 use trackway_checkpoint::{CheckpointInfo, CheckpointState, CheckpointView, Kind, Manifest, PinInfo};
 use trackway_core::Step;
 use trackway_core::text::{bytes, first_few};
@@ -10,6 +10,7 @@ use trackway_engine::error::AppError;
 
 use super::policy::in_words;
 use super::remote_view::{Placed, Remote};
+use super::retention::pinned;
 use super::{Checkpoints, Which};
 
 /// Most metrics that are named in the sentences; the JSON has all.
@@ -71,7 +72,7 @@ impl Checkpoints {
             config_sha256: manifest.and_then(|manifest| manifest.config_sha256.clone()),
             data_sha256: manifest.and_then(|manifest| manifest.data_sha256.clone()),
             world_size: manifest.map(|manifest| manifest.world_size),
-            pins: pins.into_iter().map(|pin| pinned(pin, info.step)).collect(),
+            pins: pins.into_iter().map(|pin| pinned(pin, Some(info.step))).collect(),
             lineage_steps: teller.way(),
             retention,
             manifest_error,
@@ -206,17 +207,6 @@ impl Teller<'_> {
         let sentence =
             why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&in_force.policy)));
         Ok((why.into_iter().collect(), sentence))
-    }
-}
-
-fn pinned(pin: PinInfo, step: Step) -> CheckpointPin {
-    CheckpointPin {
-        name: pin.name,
-        number: pin.commit,
-        step: Some(step),
-        why: pin.why,
-        until: pin.until,
-        at: pin.at,
     }
 }
 

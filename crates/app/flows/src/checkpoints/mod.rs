@@ -296,7 +296,8 @@ impl Checkpoints {
         Housekeeper::open(&self.root, clock, ids).map_err(|error| self.error(&error))
     }
 
-    fn now(&self) -> Timestamp {
+    /// The time by the clock of these checkpoints.
+    pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 

@@ -57,20 +57,6 @@ impl Checkpoints {
         Ok(pinned(pin.map_err(|error| self.error(&error))?, Some(info.step)))
     }
 
-    /// A pin for so many seconds from now.
-    ///
-    /// # Errors
-    /// As [`Checkpoints::pin`].
-    pub fn pin_for(
-        &self,
-        name: &str,
-        which: Which,
-        why: &str,
-        seconds: f64,
-    ) -> Result<CheckpointPin, AppError> {
-        self.pin(name, which, why, Some(self.now().plus_seconds(seconds)))
-    }
-
     /// Takes a pin away, at the remote too.
     ///
     /// # Errors
@@ -189,7 +175,7 @@ impl Checkpoints {
     }
 }
 
-fn pinned(pin: PinInfo, step: Option<Step>) -> CheckpointPin {
+pub(super) fn pinned(pin: PinInfo, step: Option<Step>) -> CheckpointPin {
     CheckpointPin { name: pin.name, number: pin.commit, step, why: pin.why, until: pin.until, at: pin.at }
 }
 

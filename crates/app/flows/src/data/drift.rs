@@ -125,5 +125,5 @@ fn kept(home: &Home, base: &Path, request: &TableRequest) -> Result<Option<Profi
         };
         return Profile::from_json(&text).map(Some).map_err(usage);
     }
-    kept_profile(&snapshot::store(home), base, request, None)
+    kept_profile(&snapshot::store(home), base, request)
 }

@@ -22,5 +22,5 @@ pub use trackway_tables::personal::{masked, masked_cut, masked_json};
 pub use remote::remote_files;
 pub use snapshot::snapshot_data;
 pub(crate) use table::data_error;
-pub use trackway_tables::ReadContext;
 pub use trackway_tables::read::{ReadNote, ReadNoteKind, sentences};
+pub use trackway_tables::{DataSpec, ReadContext};

@@ -93,11 +93,10 @@ pub fn kept_profile(
     store: &SnapshotStore,
     base: &Path,
     request: &TableRequest,
-    label: Option<&str>,
 ) -> Result<Option<Profile>, AppError> {
     let [word] = request.paths.as_slice() else { return Ok(None) };
     let Some(id) = find(store, base, word)? else { return Ok(None) };
-    let profile = store.profile(&id, label).map_err(|error| snapshot_error(&error))?;
+    let profile = store.profile(&id, None).map_err(|error| snapshot_error(&error))?;
     let no_table = || AppError::new(ErrorKind::Usage, format!("the snapshot `{word}` contains no table"));
     profile.map(Some).ok_or_else(no_table)
 }

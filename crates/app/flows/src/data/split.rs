@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart, SplitRung};
 use trackway_data::split::{
-    Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, read_rows, write_assignment,
-    write_parts_as,
+    Assignment, Part, Shares, SplitError, SplitPlan, SplitRows, read_rows, write_assignment, write_parts_as,
 };
-pub use trackway_data::split::{SplitMethod, SplitProof};
+pub use trackway_data::split::{SplitColumns, SplitMethod, SplitProof};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_tables::write::TableFormat;
 
@@ -28,14 +27,7 @@ pub struct SplitRequest {
     pub parts: Vec<(String, f64)>,
     /// Folds of the first part.
     pub folds: Option<usize>,
-    /// Identifies a row; its content where absent.
-    pub key: Option<String>,
-    /// What is to be predicted.
-    pub label: Option<String>,
-    /// What must stay on one side.
-    pub group: Option<String>,
-    /// When a row is from.
-    pub time: Option<String>,
+    pub columns: SplitColumns,
     /// Another seed gives another split.
     pub seed: u64,
     /// Fractions of the rungs, each from 0 to 1.
@@ -64,19 +56,13 @@ pub fn split(
     let mut rungs = request.rungs.clone();
     rungs.sort_by(f64::total_cmp);
     let plan = SplitPlan { method: request.method, shares, folds: request.folds, rungs, seed: request.seed };
-    let columns = SplitColumns {
-        key: request.key.clone(),
-        label: request.label.clone(),
-        group: request.group.clone(),
-        time: request.time.clone(),
-    };
     let out = base.join(&request.out);
     let files = request.parts.iter().map(|(name, _)| name.as_str()).chain(["split", WHOLE]);
     let files: Vec<PathBuf> = files.map(|name| out.join(format!("{name}.parquet"))).collect();
     request.table.refuse_outputs(base, files.iter().map(PathBuf::as_path))?;
     let mut source = request.table.open(base, "data")?;
     let watch = onlooker.watch();
-    let (rows, coverage) = read_rows(&mut source, &columns, &watch).map_err(data_error)?;
+    let (rows, coverage) = read_rows(&mut source, &request.columns, &watch).map_err(data_error)?;
     let assignment = plan.assign(&rows).map_err(usage)?;
     let proof = plan.prove(&rows, &assignment);
     let mut answer = SplitAnswer {
@@ -117,13 +103,13 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
     };
     match request.method {
         SplitMethod::Hash => {}
-        SplitMethod::Group => needs(&request.group, "--group-by")?,
-        SplitMethod::Stratified => needs(&request.label, "--label")?,
+        SplitMethod::Group => needs(&request.columns.group, "--group-by")?,
+        SplitMethod::Stratified => needs(&request.columns.label, "--label")?,
         SplitMethod::StratifiedGroup => {
-            needs(&request.group, "--group-by")?;
-            needs(&request.label, "--label")?;
+            needs(&request.columns.group, "--group-by")?;
+            needs(&request.columns.label, "--label")?;
         }
-        SplitMethod::Time => needs(&request.time, "--time")?,
+        SplitMethod::Time => needs(&request.columns.time, "--time")?,
     }
     if request.parts.is_empty() && request.folds.is_none() && request.rungs.is_empty() {
         return refuse(

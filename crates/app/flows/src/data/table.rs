@@ -9,31 +9,15 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_tables::pass::{PassObserver, default_units_in_flight};
 use trackway_tables::read::Source;
 use trackway_tables::write::WriteError;
-use trackway_tables::{DataError, DataFormat, DataSpec, DecimalMark, ReadContext};
+use trackway_tables::{DataError, DataSpec, ReadContext};
 
 /// Files that are read as one table.
 #[derive(Debug, Clone, Default)]
 pub struct TableRequest {
     /// Files, globs and folders.
     pub paths: Vec<String>,
-    /// How to read the files; by their names when absent.
-    pub format: Option<DataFormat>,
-    /// Column names of CSV files without a header.
-    pub columns: Vec<String>,
-    /// Whether the first row of CSV files is a header; detected when absent.
-    pub header: Option<bool>,
-    /// The separator of CSV files; detected when absent.
-    pub delimiter: Option<char>,
-    /// What begins a comment line of CSV files.
-    pub comment: Option<char>,
-    /// Lines at the beginning of CSV files that are left out.
-    pub skip_lines: u64,
-    /// Whether the rows of CSV files end with a separator.
-    pub trailing_separator: bool,
-    /// The decimal mark of numbers in CSV files; a point when absent.
-    pub decimal: Option<DecimalMark>,
-    /// Strings that mean a missing value; the usual ones when empty.
-    pub missing: Vec<String>,
+    /// How each of them is read; its path is not looked at.
+    pub spec: DataSpec,
     /// The limits of reading, and what reads URLs.
     pub read_context: ReadContext,
 }
@@ -41,19 +25,7 @@ pub struct TableRequest {
 impl TableRequest {
     /// How the files are read, and the first path.
     pub(crate) fn spec(&self) -> DataSpec {
-        DataSpec {
-            path: self.paths.first().cloned().unwrap_or_default(),
-            format: self.format,
-            columns: self.columns.clone(),
-            header: self.header,
-            delimiter: self.delimiter,
-            comment: self.comment,
-            skip_lines: self.skip_lines,
-            trailing_separator: self.trailing_separator,
-            decimal: self.decimal,
-            missing: self.missing.clone(),
-            ..DataSpec::default()
-        }
+        DataSpec { path: self.paths.first().cloned().unwrap_or_default(), ..self.spec.clone() }
     }
 
     /// Opens the files. `set` is what errors call them.

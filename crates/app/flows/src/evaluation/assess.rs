@@ -13,10 +13,9 @@ use trackway_core::RowCoverage;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 use trackway_engine::error::{AppError, ErrorKind};
 pub use trackway_evaluate::metrics::is_share as is_share_metric;
-use trackway_evaluate::numbers::Number;
 pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 use trackway_evaluate::search::SearchObserver;
-use trackway_evaluate::{AssessError, Baseline, SliceRows, assess_watched};
+use trackway_evaluate::{AssessError, Baseline, Number, SliceRows, assess_watched, complete_columns};
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, ComparisonVerdict,
     Confusion, Costs, Curves, Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point,
@@ -81,7 +80,7 @@ fn assess_with(
 ) -> Result<Assessment, AppError> {
     let frame = read(base, &request.table, "predictions", onlooker)?;
     let mut spec = request.spec.clone();
-    spec.columns = spec.columns.complete(&frame).map_err(refused)?;
+    spec.columns = complete_columns(spec.columns, &frame).map_err(refused)?;
     spec.slices = slices(&frame, &request.slices)?;
     let Some(baseline) = &request.baseline else {
         return assess_watched(&frame, &spec, None, watch).map_err(refused);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::json;
-use trackway_core::{RunId, Step};
+use trackway_core::{RunId, Step, with_fields_of};
 use trackway_data::model::Frame;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::{
     AssessError, Baseline, Columns, Comparison, Costs, Metrics, SliceLimits, Spec, Task, assess,
+    complete_columns,
 };
 use trackway_formats::gate::PROBE;
 use trackway_formats::runfile::EvaluateSection;
@@ -282,14 +283,8 @@ pub fn spec_of(
     task: Option<Task>,
     seed: u64,
 ) -> Result<Spec, AssessError> {
-    let columns = Columns {
-        label: section.label.clone(),
-        prediction: section.prediction.clone(),
-        score: section.score.clone(),
-        group: section.group.clone(),
-        ..Columns::default()
-    };
-    let (columns, positive) = (columns.complete(frame)?, section.positive.clone());
+    let columns = with_fields_of!(Columns, &section, [label, prediction, score, group], ..Columns::default());
+    let (columns, positive) = (complete_columns(columns, frame)?, section.positive.clone());
     let usual = Spec::default();
     Ok(Spec {
         columns,

@@ -4,6 +4,7 @@
 pub mod doctor;
 pub mod gc;
 pub mod import;
+mod prune;
 pub mod rebuild;
 pub mod reconcile;
 pub mod tick;

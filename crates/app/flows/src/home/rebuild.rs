@@ -28,7 +28,7 @@ use crate::home::verify::{is_of_here, was_launched_here};
 use crate::registry::keep_missing_of_all;
 
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
-    "resume proofs, notices that were not delivered, and notes of commands beside attempts",
+    "resume proofs, and notes of commands beside attempts",
     "the lists of files of data sets (`data_snapshot_files`): `trackway data snapshot` records them again",
     "evaluations that had not ended: evaluate again",
     "imported runs: import them again with `trackway import`",
@@ -217,6 +217,7 @@ impl Filling<'_> {
             RowCopyKind::AmendedRun,
             RowCopyKind::Diagnosis,
             RowCopyKind::Checks,
+            RowCopyKind::Notice,
         ] {
             self.other_count += self.restore_all(&about(kind));
         }

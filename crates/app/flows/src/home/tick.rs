@@ -8,13 +8,14 @@ use trackway_checkpoint::PinInfo;
 use trackway_core::{RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::home::Home;
 use trackway_engine::notify;
 use trackway_formats::EventKind;
 use trackway_launch::MachineIdentity;
 use trackway_ledger::{ApprovalRow, DutyAnswer, EventRow, Subject, SubjectEventRow, SubjectKind};
 
 use crate::checkpoints::checkpoints;
-use crate::home::reconcile;
+use crate::home::{prune, reconcile};
 
 /// What the events of a tick come from.
 const SOURCE: &str = "tick";
@@ -44,15 +45,15 @@ fn holder(context: &Context) -> Result<String, AppError> {
 
 /// What the duties of a home are done for: the engine that launches on its machine. The homes of two machines may have one path, so that the
 /// number of the folder is part of it.
-fn subject(context: &Context) -> Subject {
-    let given = context.home.folder();
+fn subject(home: &Home) -> Subject {
+    let given = home.folder();
     let folder = std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned());
     let inode = folder.metadata().map_or(0, |found| found.ino());
     Subject::new(SubjectKind::Engine, format!("local:{}:{inode}", folder.display()))
 }
 
 fn duty(context: &Context, name: DutyName, holder: &str, dry_run: bool) -> Result<TickedDuty, AppError> {
-    let subject = &subject(context);
+    let subject = &subject(&context.home);
     let (word, bound) = (name.as_str(), name.bound_seconds());
     let answer = match dry_run {
         true => context.ledger_read(|ledger| ledger.duty_now(word, subject))?,
@@ -79,6 +80,7 @@ fn carried_out(
         DutyName::Approvals => end_approvals(context, dry_run),
         DutyName::Pins => end_pins(context, dry_run),
         DutyName::Outbox => notify::deliver_due(context, dry_run),
+        DutyName::Prune => prune::prune(context, dry_run),
     };
     let (outcome, lines, why) = match done {
         Ok(lines) => (if dry_run { DutyOutcome::Due } else { DutyOutcome::Done }, lines, None),
@@ -199,6 +201,25 @@ mod tests {
             expires_at: at(expires_micros),
             why: None,
         }
+    }
+
+    /// Proves that the duties of a home are the same by whatever path it is reached, and those of another home that is at the same path, as on another
+    /// machine, are others.
+    #[test]
+    fn a_home_is_known_by_its_inode() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link, old] = ["home", "link", "old"].map(|name| folder.path().join(name));
+        let of = |path: &std::path::Path| subject(&Home::new(path.to_owned(), None));
+        std::fs::create_dir(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let first = of(&path);
+        assert_eq!(of(&link), first);
+        assert_eq!(of(&path.join("../home")), first);
+        std::fs::rename(&path, &old).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let second = of(&path);
+        assert!(second.id != first.id && of(&old).id != second.id, "{first} {second}");
+        assert!(second.id.starts_with("local:/"), "{second}");
     }
 
     /// Proves that an approval whose time is over becomes an event of its model, once, and that others become none.

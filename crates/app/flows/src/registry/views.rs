@@ -29,7 +29,7 @@ fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
     Ok(with_fields_of!(
         Model,
         row,
-        [model, created_at, change_number, version_count, production_version, production_since],
+        [model, project, created_at, change_number, version_count, production_version, production_since],
         stages: standing.stages,
         aliases: standing.aliases,
         policy: standing.policy,
@@ -52,6 +52,7 @@ pub fn model_view(context: &Context, name: &str, page: &Page<Version>) -> Result
     let standing = model.standing;
     Ok(ModelDetails {
         model: model.name,
+        project: model.row.and_then(|row| row.project),
         production_version: standing.production(),
         aliases: standing.aliases,
         policy: standing.policy,

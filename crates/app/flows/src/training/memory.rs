@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use trackway_checkpoint::bulk::Header;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_rules::preflight::memory::{
-    Architecture, Calibration, Counter, Device, MemoryReport, MemorySpec, TensorCount,
-    architecture_of_tensors, estimate, read_config, report,
+    Architecture, Calibration, Counter, MemorySpec, TensorCount, architecture_of_tensors, estimate,
+    read_config,
 };
 
 /// Largest config that is read: the largest published ones have less than 100 kB.
@@ -64,19 +64,6 @@ pub fn read_model(source: &ModelSource) -> Result<ModelRead, AppError> {
     let known = source.parameters.or_else(|| counted.and_then(|model| model.known_parameters));
     read.model.known_parameters = known.or(read.model.known_parameters);
     if read.model.plausible() { Ok(read) } else { Err(usage("no model has more than 10^15 parameters")) }
-}
-
-/// Estimates a run, corrected by a measured peak of it where there is one, and compares it with a device.
-///
-/// # Errors
-/// [`ErrorKind::Usage`] when the measured peak is not that of the described run.
-pub fn report_on(
-    spec: &MemorySpec,
-    device: Option<Device>,
-    measured: Option<Measured>,
-) -> Result<MemoryReport, AppError> {
-    let calibration = measured.map(|measured| correction(spec, measured)).transpose()?;
-    Ok(report(spec, device, calibration))
 }
 
 /// How far a measured peak is from what is expected.

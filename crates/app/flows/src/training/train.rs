@@ -13,8 +13,8 @@ use trackway_engine::notify::Notifier;
 use trackway_engine::reporter::{Reporter, Unheard};
 use trackway_engine::run::queue::{Admission, admit};
 use trackway_engine::run::{
-    Injection, Prepared, Recheck, RunSource, Start, begin, capture_surroundings, drive, outcome, read_again,
-    remote, reopen,
+    HeldPlace, Injection, Prepared, Recheck, RunSource, Start, begin, capture_surroundings, drive, outcome,
+    read_again, remote, reopen,
 };
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
@@ -233,7 +233,8 @@ pub fn resume(
     let mut prepared = rechecked(reopen(context, &row, reporter)?, &Selection::default());
     if prepared.job.queue.is_some() && context.attempts_of(run)?.is_empty() && is_unchecked(context, run)? {
         // It ended while it waited, before its pre-flight.
-        let start = read_again(context, &row, reporter)?;
+        let mut start = read_again(context, &row, reporter)?;
+        start.place = prepared.place.clone();
         return run_in_queue(context, (&start, prepared), (&Selection::default(), None), reporter);
     }
     if let Some(opened) = prepared.opened.clone() {
@@ -303,24 +304,30 @@ fn train(
 ) -> Result<RunReport, AppError> {
     let notifier = Notifier::start(context, &prepared, reporter);
     // The evaluation has the place too.
-    let _place = prepared.place.clone();
+    let place = prepared.place.clone();
     let done = drive(context, prepared, injection, &notifier)
-        .and_then(|outcome| finished(context, outcome, &notifier));
+        .and_then(|outcome| finished(context, outcome, place, &notifier));
     notifier.finish(context, done.as_ref().ok());
     done
 }
 
 /// The report of a run that was driven: its evaluation, and the step after it.
-fn finished(context: &Context, outcome: RunOutcome, reporter: &dyn Reporter) -> Result<RunReport, AppError> {
+fn finished(
+    context: &Context,
+    outcome: RunOutcome,
+    place: HeldPlace,
+    reporter: &dyn Reporter,
+) -> Result<RunReport, AppError> {
     // It is advice: a run that has ended does not fail without it.
     let next = next_of(context, &outcome).ok().flatten();
-    Ok(RunReport { next, ..evaluate_after(context, outcome, reporter)? })
+    Ok(RunReport { next, ..evaluate_after(context, outcome, place, reporter)? })
 }
 
 /// Evaluates the last commit of a completed run, if its run file requests it.
 fn evaluate_after(
     context: &Context,
     outcome: RunOutcome,
+    place: HeldPlace,
     reporter: &dyn Reporter,
 ) -> Result<RunReport, AppError> {
     if outcome.state != RunState::Completed || context.request.cancel.stop_requests() > 0 {
@@ -346,6 +353,7 @@ fn evaluate_after(
     }
     let subject = EvaluationSubject::Run(run.run_id);
     let subject = evaluate::Subject::find(context, &subject, &PlanPatch::default(), reporter)?;
+    let subject = evaluate::Subject { place, ..subject };
     let receipt = evaluate::evaluate_on(context, subject, None, &[], reporter)?;
     let gates = receipt.gates.clone();
     Ok(RunReport { gates, evaluation: Some(receipt), ..RunReport::of(outcome) })

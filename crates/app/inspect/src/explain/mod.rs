@@ -29,6 +29,7 @@ use trackway_api::runs::explain::{
     MachineSummary, RecordedCheck, ResumeProofSummary, RetryDecision,
 };
 use trackway_core::checks::{Finding, Severity};
+use trackway_core::text::shortened;
 use trackway_core::{
     AttemptId, Clock as _, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, with_fields_of,
 };
@@ -324,12 +325,7 @@ fn tags(context: &Context, run_id: RunId, attempt_id: AttemptId) -> Result<Vec<A
 
 fn artifacts(context: &Context, attempt_id: AttemptId) -> Result<Vec<AttemptArtifact>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.artifacts_of(attempt_id))?;
-    let line = |row: ArtifactRow| AttemptArtifact {
-        name: row.name,
-        blake3: row.blake3,
-        size_bytes: row.size_bytes,
-        step: row.step,
-    };
+    let line = |row: ArtifactRow| with_fields_of!(AttemptArtifact, row, [name, blake3, size_bytes, step]);
     Ok(rows.into_iter().map(line).collect())
 }
 
@@ -367,12 +363,9 @@ fn data_card(
     run: &RunRow,
     attempt: Option<&AttemptRow>,
 ) -> Result<ExplainedData, AppError> {
-    let line = |(set, snapshot): (RunDataRow, DataSnapshotRow)| ExplainedDataSet {
-        name: set.name,
-        data_sha256: snapshot.data_sha256,
-        file_count: snapshot.file_count,
-        rows: snapshot.rows,
-        size_bytes: snapshot.size_bytes,
+    let line = |(set, snapshot): (RunDataRow, DataSnapshotRow)| {
+        let name = set.name;
+        with_fields_of!(ExplainedDataSet, snapshot, [data_sha256, file_count, rows, size_bytes], name)
     };
     let SetsRead { sets, doubt } = context.sets_read(run, attempt)?;
     Ok(ExplainedData { sets: sets.into_iter().map(line).collect(), doubt })
@@ -433,19 +426,11 @@ fn last_lines(context: &Context, attempt: &AttemptRow) -> Vec<String> {
         let _ = visit_lines(&*channel, selection, &mut |line| {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end().rsplit('\r').next().unwrap_or_default();
-            lines.push(format!("{name}  {}", cut(text)));
+            lines.push(format!("{name}  {}", shortened(text, LINE_CHARS_MAX)));
             Ok(())
         });
     }
     lines
-}
-
-/// A line as the page shows it: a long one is cut, and says so.
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(LINE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
 }
 
 /// What was left out between the script of an attempt and its log and record; none before that is known, at its end.
@@ -545,15 +530,14 @@ fn names(listed: Option<&str>) -> Vec<String> {
 }
 
 fn placement(attempt: &AttemptRow) -> AttemptPlacement {
-    AttemptPlacement {
-        launcher: attempt.launcher.clone(),
-        job_id: attempt.job_id.clone(),
-        hosts: attempt.hosts.clone(),
+    with_fields_of!(
+        AttemptPlacement,
+        &attempt,
+        [launcher, job_id, hosts, queue, submitted_at, queued_seconds, engine_instance, completeness],
         devices: attempt.devices.clone().or_else(|| attempt.gpu_names.clone()),
-        queue: attempt.queue.clone(),
         cpu_count: attempt.host_cpu_count,
         memory_bytes: attempt.host_memory_bytes,
-    }
+    )
 }
 
 fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {

@@ -5,7 +5,7 @@ use trackway_api::runs::explain::{
     Change, Diff, ExplainedHealth, Explanation, RecordedCheck, ShortLine, Termination,
 };
 use trackway_core::checks::Severity;
-use trackway_core::text::{counted, duration};
+use trackway_core::text::{counted, duration, shortened};
 use trackway_core::{Health, Step, TerminationReason};
 use trackway_ledger::RunState;
 use trackway_rules::trust::TENSORS;
@@ -58,15 +58,7 @@ fn short(page: &Explanation, warnings: &[String], steps: Option<&str>) -> Vec<Sh
 fn line(name: &str, text: &str) -> ShortLine {
     let has_code = matches!(name, "evidence" | "changed");
     let max = if has_code { CODE_LINE_CHARS_MAX } else { LINE_CHARS_MAX };
-    ShortLine { name: name.to_owned(), text: cut(text, max).replace('\n', " ") }
-}
-
-/// The beginning of a text that is longer.
-fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    ShortLine { name: name.to_owned(), text: shortened(text, max).replace('\n', " ") }
 }
 
 fn run(page: &Explanation, steps: Option<&str>) -> String {
@@ -105,10 +97,11 @@ fn state(state: RunState, reason: Option<TerminationReason>, was_launched: bool)
 /// The deciding evidence, with the frame of the user's code that raised it.
 fn evidence(termination: &Termination) -> Option<String> {
     let decided = termination.evidence.first()?;
-    let seen = cut(&format!("{}: {}", decided.place(), decided.text), LINE_CHARS_MAX);
-    let frame = termination.raised_at().map(|frame| format!(", {}", cut(&frame.text, FRAME_CHARS_MAX)));
+    let seen = shortened(&format!("{}: {}", decided.place(), decided.text), LINE_CHARS_MAX);
+    let of_frame = |text: &str| shortened(text, FRAME_CHARS_MAX);
+    let frame = termination.raised_at().map(|frame| format!(", {}", of_frame(&frame.text)));
     let hidden = termination.evidence.iter().find(|item| HIDES.iter().any(|how| item.text.starts_with(how)));
-    let hidden = hidden.map(|item| format!("; {}", cut(&item.text, FRAME_CHARS_MAX)));
+    let hidden = hidden.map(|item| format!("; {}", of_frame(&item.text)));
     Some([Some(seen), frame, hidden].into_iter().flatten().collect())
 }
 
@@ -128,10 +121,7 @@ fn healthy(health: &ExplainedHealth, lines: Vec<String>) -> String {
     if !others.is_empty() {
         parts.push(format!("also {}", others.join(", ")));
     }
-    match parts.is_empty() {
-        true => health.word(),
-        false => format!("{}: {}", health.word(), parts.join("; ")),
-    }
+    if parts.is_empty() { health.word() } else { format!("{}: {}", health.word(), parts.join("; ")) }
 }
 
 /// The first actions. How to continue is always one of them.
@@ -229,7 +219,8 @@ fn with_its_lines(change: &Change) -> String {
     let shown = change.shown_lines.iter().filter_map(|line| {
         let (sign, text) = line.split_at_checked(1)?;
         let text = text.trim();
-        (!text.is_empty()).then(|| format!("`{}`", cut(&format!("{sign}{text}"), CHANGED_LINE_CHARS_MAX)))
+        let shown = shortened(&format!("{sign}{text}"), CHANGED_LINE_CHARS_MAX);
+        (!text.is_empty()).then(|| format!("`{shown}`"))
     });
     let parts: Vec<String> =
         std::iter::once(change.sentence()).chain(shown.take(CHANGED_LINES_MAX)).collect();

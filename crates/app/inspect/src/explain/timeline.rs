@@ -115,6 +115,11 @@ fn of_attempt(attempt: &AttemptRow, steps: Option<&str>) -> Vec<TimelineEvent> {
         text,
     };
     let mut moments = Vec::new();
+    // An engine that starts it at once has no queue to speak of.
+    if let Some(at) = attempt.submitted_at.filter(|_| attempt.queued_seconds != Some(0.0)) {
+        let queue = attempt.queue.as_deref().map(|queue| format!(", {queue}")).unwrap_or_default();
+        moments.push(moment(at, "queued", None, format!("went into the queue of its engine{queue}")));
+    }
     if let Some(at) = attempt.started_at {
         let host = attempt.hosts.as_deref().unwrap_or("an unknown host");
         let from = attempt.resumed_from_step.map(|step| format!(", from step {step}")).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use similar::{Algorithm, ChangeTag, capture_diff_slices};
 use trackway_api::runs::explain::LineCount;
+use trackway_core::text::shortened;
 
 /// The most comparisons of lines: beyond it the texts are too different to be counted.
 const COMPARISONS_MAX: usize = 4 << 20;
@@ -51,11 +52,7 @@ pub(super) fn line_difference(before: &str, after: &str) -> Option<LineDifferenc
 }
 
 fn shown(sign: char, line: &str) -> String {
-    let line = line.trim_end();
-    match line.char_indices().nth(SHOWN_LETTERS_MAX) {
-        Some((end, _)) => format!("{sign}{}…", &line[..end]),
-        None => format!("{sign}{line}"),
-    }
+    format!("{sign}{}", shortened(line.trim_end(), SHOWN_LETTERS_MAX))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use trackway_core::{AttemptId, RunId, closed_list};
 
+use crate::sha256_hex;
+
 closed_list!(
     /// What a file with copies of the ledger's rows is about.
     RowCopyKind, "kind of a row copy", {
@@ -25,6 +27,8 @@ closed_list!(
         AmendedRun = "amended-run",
         /// A diagnosis of an attempt.
         Diagnosis = "diagnosis",
+        /// A notice that is to be delivered, or was.
+        Notice = "notice",
     }
 );
 
@@ -61,6 +65,8 @@ pub enum RowCopy<'a> {
     AmendedRun(&'a str),
     /// See [`RowCopyKind::Diagnosis`]; the id is that of the run that it launched.
     Diagnosis(RunId),
+    /// See [`RowCopyKind::Notice`]; the id of a notice has characters that a name of a file does not take.
+    Notice(&'a str),
 }
 
 impl RowCopy<'_> {
@@ -78,6 +84,7 @@ impl RowCopy<'_> {
             Self::Amendment(_) => RowCopyKind::Amendment,
             Self::AmendedRun(_) => RowCopyKind::AmendedRun,
             Self::Diagnosis(_) => RowCopyKind::Diagnosis,
+            Self::Notice(_) => RowCopyKind::Notice,
         }
     }
 
@@ -90,6 +97,9 @@ impl RowCopy<'_> {
             Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
             Self::Evaluation(id) | Self::Amendment(id) | Self::AmendedRun(id) => format!("{kind}-{id}.json"),
             Self::Diagnosis(id) => format!("{kind}-{id}.json"),
+            Self::Notice(id) => {
+                format!("{kind}-{}.json", sha256_hex(id.as_bytes()).get(..16).unwrap_or_default())
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ fn paths_of_a_home() {
         RowCopy::Amendment("amd_01kajn4f3s0000000000000003"),
         RowCopy::AmendedRun("amd_01kajn4f3s0000000000000003"),
         RowCopy::Diagnosis(run_id),
+        RowCopy::Notice("run_01kajn4f3s0000000000000000:gate:1:1/2"),
     ];
     let mut paths = vec![
         home.ledger_db(),
@@ -72,6 +73,7 @@ fn row_copies_are_recognised() {
         RowCopy::RollBack(attempt_id),
         RowCopy::Evaluation("eval_1"),
         RowCopy::AmendedRun("amd_1"),
+        RowCopy::Notice("run_1:end:1:failed"),
     ] {
         assert_eq!(RowCopyKind::of_file(&copy.file_name()), Some(copy.kind()));
     }

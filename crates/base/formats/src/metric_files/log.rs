@@ -131,7 +131,7 @@ impl LogReader {
                 self.is_other = !is_log && (fields.is_none() || self.objects_before > OBJECTS_BEFORE_MAX);
                 match fields {
                     Some(_) if is_log => {
-                        let mut found = |metrics| found(point_of(metrics));
+                        let mut found = |metrics: &PrintedMetrics| found(point_of(metrics));
                         reader.push(Printed::Stdout, line.as_bytes(), &mut found);
                         reader.push(Printed::Stdout, b"\n", &mut found);
                     }
@@ -143,8 +143,8 @@ impl LogReader {
     }
 }
 
-fn point_of(metrics: PrintedMetrics) -> Point {
-    Point { step: metrics.step.try_into().unwrap_or(i64::MAX), values: metrics.values }
+fn point_of(metrics: &PrintedMetrics) -> Point {
+    Point { step: metrics.step.try_into().unwrap_or(i64::MAX), values: metrics.values.clone() }
 }
 
 /// What the steps of a log are whose object has these fields; none without a step or a measure.

@@ -1,7 +1,7 @@
 //! Progress bars: tqdm's (which Lightning and Hugging Face draw) and Keras's.
 
 use super::commas;
-use super::names;
+use super::names::{self, Meaning};
 use super::tables::YOLO_OVERLAPS;
 use super::text;
 use super::tokens::{number_of, share_of};
@@ -101,13 +101,15 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         }
     };
     let description = description.trim().trim_end_matches(':');
-    let (mut values, mut step) = (Vec::new(), None);
+    let (mut values, mut step, mut epoch) = (Vec::new(), None, None);
     for part in parts.take(VALUES_MAX) {
         match part.split_once('=').or_else(|| part.split_once(" - ")) {
             // Of large numbers, `1.23e+7`, only some digits are drawn.
             Some((name, value)) if names::is_step_of_training(name.trim()) => {
                 step.get_or_insert(value.trim().parse().ok());
             }
+            // `epoch=2/5`
+            Some(("epoch", value)) if value.contains('/') => epoch = epoch_of(part),
             Some((name, value)) => values.extend(named_number(name, value)),
             // `set_postfix_str` may hold any text.
             None => values.extend(text::read_text(part, None).into_iter().flat_map(|named| named.values)),
@@ -117,10 +119,10 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
     // tinygrad and AllenNLP show the values in the description.
     let described = Some(description)
         .filter(|text| has_digit(text) && !text.contains(YOLO_OVERLAPS))
-        .and_then(|text| text::read_text(text, None));
+        .and_then(|text| text::read_text(text, None).or_else(|| text::read_pairs(text)));
     let described = described.map(|named| named.values).unwrap_or_default();
     let purpose = match purpose_of(if described.is_empty() { &name } else { first_word(&name) }) {
-        Purpose::Training if !counts_steps => Purpose::Other,
+        Purpose::Training if !counts_steps && !shows_measure(&values) => Purpose::Other,
         Purpose::Training if matches!(&*name, "epoch" | "epochs") && !has_digit(description) => {
             Purpose::Epochs
         }
@@ -130,7 +132,7 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
     let bar = Bar {
         purpose,
         name,
-        epoch: epoch_of(description),
+        epoch: epoch_of(description).or(epoch),
         done,
         total,
         step: step.flatten(),
@@ -140,6 +142,12 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
         description: description.into(),
     };
     Some((bar, behind))
+}
+
+/// Whether values beside a bar are measured: it goes through the training whatever it counts, `11.7img/s, loss (batch)=0.5`.
+fn shows_measure(values: &[(String, f64)]) -> bool {
+    let is_measure = |word: &str| names::meaning_of(&word.to_lowercase()) == Meaning::Measure;
+    values.iter().any(|(name, _)| name.split([' ', '(', ')']).any(is_measure))
 }
 
 /// The brackets with the clock, and what is around them.

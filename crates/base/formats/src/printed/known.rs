@@ -15,10 +15,11 @@ use super::{REPEATING, lines, objects, prefix, python, read_logged, read_message
 const FORMS_MAX: usize = 4096;
 /// Longer lines are always read in full.
 const LINE_BYTES_MAX: usize = 4096;
-/// So often a line is read with other digits. Each time a number has another one of eight, so that no two have the same each time.
-const PROBES: u32 = 4;
+/// So often a line is read with other digits. Each time a number has another one of eight, so that no two have the same each time; the last time all begin
+/// with the same one, which none has the other times that it has 1.
+const PROBES: u32 = 5;
 /// More numbers cannot be distinguished.
-const RUNS_MAX: usize = 8usize.pow(PROBES);
+const RUNS_MAX: usize = 8usize.pow(PROBES - 1);
 
 /// What one line says, as long as no table is open and the training has begun.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +60,20 @@ struct Place {
 #[derive(Debug, Default)]
 pub(super) struct KnownForms {
     forms: Vec<(u64, Known)>,
-    /// The last line that was read. It is large: it is given by reference.
-    reading: Option<Reading>,
+    /// How many were learnt.
+    learnt: u32,
+}
+
+/// What lines of one form say: all but the numbers is the same.
+#[derive(Debug, Clone)]
+pub(super) struct Learnt {
+    /// Of the line that was read last.
+    pub reading: Reading,
+    /// Each form has another number.
+    pub number: Option<u32>,
+    /// It names its step, and what it says is taken as it is.
+    pub is_plain: bool,
+    places: Vec<Place>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -70,8 +83,8 @@ enum Known {
     Once,
     /// It is read in full.
     InFull,
-    /// The reading with zeros in place of its numbers, and where these are.
-    Numbers(Box<(Reading, Vec<Place>)>),
+    /// Only its numbers are read.
+    Numbers(Box<Learnt>),
 }
 
 impl KnownForms {
@@ -81,8 +94,9 @@ impl KnownForms {
         self.forms.iter().filter(|(_, known)| matches!(known, Known::Numbers(_))).count()
     }
 
-    /// What a line says; nothing if it has to be read in full. `is_row`: it is below a heading that says where the script is.
-    pub fn read(&mut self, form: Form, line: &[u8], is_row: bool) -> Option<&mut Reading> {
+    /// What a line says; nothing if it has to be read in full. `is_row`: it is below a heading that says where the script is. It is lent: what is changed in
+    /// it but for its numbers is changed for all lines of the form.
+    pub fn read(&mut self, form: Form, line: &[u8], is_row: bool) -> Option<&mut Learnt> {
         self.forms.resize(FORMS_MAX, (0, Known::Once));
         let (hash, known) = &mut self.forms[form.hash as usize % FORMS_MAX];
         if *hash != form.hash {
@@ -90,17 +104,23 @@ impl KnownForms {
             return None;
         }
         if matches!(known, Known::Once) {
-            *known =
-                learn(form, line, is_row).map_or(Known::InFull, |numbers| Known::Numbers(numbers.into()));
+            *known = match learn(form, line, is_row) {
+                Some((reading, places)) => {
+                    self.learnt = self.learnt.saturating_add(1);
+                    let number = Some(self.learnt).filter(|number| *number < u32::MAX);
+                    let is_plain = reading.is_plain_line();
+                    Known::Numbers(Box::new(Learnt { reading, number, is_plain, places }))
+                }
+                None => Known::InFull,
+            };
         }
-        let Known::Numbers(numbers) = known else { return None };
-        let reading = self.reading.insert(copy_of(&numbers.0));
-        let mut places = numbers.1.iter();
+        let Known::Numbers(learnt) = known else { return None };
+        let mut places = learnt.places.iter();
         let mut is_whole = true;
-        reading.each_number(&mut |number| {
+        learnt.reading.each_number(&mut |number| {
             is_whole &= places.next().and_then(|place| place.take(line, number)).is_some();
         });
-        is_whole.then_some(reading)
+        is_whole.then_some(&mut **learnt)
     }
 }
 
@@ -121,11 +141,14 @@ impl Reading {
             let is_alone = rest.is_empty() && tables.take(&bar.description) == Taken::No;
             return is_alone.then_some(Self::Bar(bar));
         }
-        if bar::is_cut_short(&line) || tables.take(&line) != Taken::No || bar::epoch_of_line(&line).is_some()
+        let message = prefix::message_of(&line);
+        if bar::is_cut_short(&line)
+            || tables.take(message) != Taken::No
+            || bar::epoch_of_line(&line).is_some()
         {
             return None;
         }
-        let message = Some(prefix::message_of(&line)).filter(|text| !commas::depends_on_others(text))?;
+        let message = Some(message).filter(|text| !commas::depends_on_others(text))?;
         let row = Some(message).filter(|_| is_row);
         row.and_then(|row| text::read_below_heading(row, is_item, None))
             .or_else(|| read_message(message, None))
@@ -148,12 +171,22 @@ impl Reading {
         }
     }
 
+    /// Whether it names its step, and nothing about it is unusual.
+    fn is_plain_line(&self) -> bool {
+        let Self::Values(named) = self else { return false };
+        let is_unusual =
+            named.is_drawn || named.counts_batches || named.is_done_round || named.counts_evaluation;
+        !is_unusual && named.beside.is_none() && named.step.or(named.position).is_some()
+    }
+
     fn each_number(&mut self, visit: &mut dyn FnMut(Slot<'_>)) {
         let (wholes, part, values) = match self {
             Self::Values(named) => {
                 let Named { step, epoch, position, total, beside, .. } = named;
                 match beside.as_deref_mut() {
-                    Some(Beside::Head { number, .. }) => visit(Slot::Whole(number)),
+                    Some(Beside::Head { number, .. } | Beside::Episode { number, .. }) => {
+                        visit(Slot::Whole(number));
+                    }
                     Some(Beside::Means { done, total, values }) => {
                         [done, total].into_iter().for_each(|number| visit(Slot::Whole(number)));
                         values.iter_mut().for_each(|(_, mean)| visit(Slot::Value(mean)));
@@ -242,8 +275,8 @@ impl Place {
 
 /// A copy. Inlined it takes three times as long: the compiler packs the fields in registers first.
 #[inline(never)]
-fn copy_of(reading: &Reading) -> Reading {
-    reading.clone()
+pub(super) fn copy_of(named: &Named) -> Named {
+    named.clone()
 }
 
 /// Reads a line in full, and again with other digits: what it says without its numbers, and where they are.
@@ -327,7 +360,8 @@ fn with_other_digits(line: &[u8], runs: &[(usize, usize)], probe: u32) -> Vec<u8
         }
         let leading = usize::from(digits[0] == b'0' && digits.len() > 1);
         for (at, digit) in digits.iter_mut().enumerate().skip(leading) {
-            let code = (number >> (3 * probe)) + at * (number + 3 + probe as usize);
+            let first = if probe < PROBES - 1 { number >> (3 * probe) } else { 1 };
+            let code = first + at * (number + 3 + probe as usize);
             *digit = b'1' + (code % 8) as u8;
         }
     }

@@ -120,11 +120,19 @@ pub(super) struct Rows {
     /// Where it has its colon.
     colon: usize,
     is_right_aligned: bool,
+    /// The last one had pairs of names and values only.
+    has_pairs: bool,
 }
 
 impl Rows {
     /// Whether a line is one of them: it is indented, or its name fills the room before the colon, `throughput/tokens_per_second: 512`.
     pub fn goes_on(&mut self, line: &[u8]) -> bool {
+        // The last row may have one pair.
+        let pairs = pairs_in(line);
+        self.has_pairs = pairs > 1 || (pairs == 1 && self.has_pairs);
+        if self.has_pairs {
+            return true;
+        }
         let (indent, colon) = (indent_of(line), memchr::memchr(b':', line));
         let Some(colon) = colon.filter(|_| indent == 0) else {
             if let Some(colon) = colon {
@@ -142,6 +150,23 @@ impl Rows {
     }
 }
 
+/// How many names with values a line has that has nothing else, `return_mean:   2.5\tloss:   0.5`; 0 for any other line.
+fn pairs_in(line: &[u8]) -> usize {
+    let is_name = |word: &[u8]| word.len() > 1 && word[0].is_ascii_alphabetic() && word.ends_with(b":");
+    let is_value = |word: &[u8]| {
+        word.contains(&b'.') && word.iter().all(|byte| byte.is_ascii_digit() || b".+-e".contains(byte))
+    };
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut pairs = 0;
+    while let Some(name) = words.next() {
+        if !is_name(name) || !words.next().is_some_and(is_value) {
+            return 0;
+        }
+        pairs += 1;
+    }
+    pairs
+}
+
 /// Whether there is a digit. Without an early end, so that many bytes are compared at once.
 pub(super) fn has_digit(line: &[u8]) -> bool {
     line.iter().fold(false, |any, byte| any | byte.is_ascii_digit())
@@ -149,7 +174,7 @@ pub(super) fn has_digit(line: &[u8]) -> bool {
 
 /// Whether a line begins as the heading of a table does, with the column of the step.
 fn may_head_table(line: &[u8]) -> bool {
-    const FIRST: [&[u8]; 6] = [b"iter", b"iteration", b"step", b"global_step", b"round", b"classes"];
+    const FIRST: [&[u8]; 7] = [b"iter", b"iteration", b"step", b"global_step", b"round", b"classes", b"gen"];
     let line = line.trim_ascii_start();
     let line = line.strip_prefix(b"# ").unwrap_or(line).trim_ascii_start();
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t' | b',' | b'|'));

@@ -36,7 +36,7 @@ use bar::{Bar, Purpose};
 use commas::{Comma, SeenCommas};
 pub use course::PrintedCourse;
 pub(crate) use fields::{is_measure, json_fields, part_prefix, step_and_numbers, with_prefix};
-use known::KnownForms;
+use known::{KnownForms, Learnt};
 use left_out::LeftOutCounts;
 pub use left_out::{LeftOut, LeftOutKind};
 pub(crate) use lines::Lines;
@@ -52,6 +52,8 @@ use yaml::YamlBlock;
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// A shorter line names nothing.
 const LINE_BYTES_MIN: usize = 3;
+/// A heading of parts of the data is not longer, with what a logger puts before it.
+const PARTS_BYTES_MAX: usize = 400;
 /// At most so many values are taken from one line.
 const VALUES_MAX: usize = 256;
 /// Longer names are no metrics.
@@ -73,6 +75,16 @@ pub struct PrintedMetrics {
     pub step: u64,
     /// Names and values, in the order of printing; of JSON objects in the order of the names.
     pub values: Vec<(String, f64)>,
+    /// The step counts something else than the training goes through, such as the episodes of an evaluation.
+    pub counts_apart: bool,
+    /// Of one reader, all that have this number have the same names in the same order. Nothing: that is not known.
+    pub names: Option<u32>,
+}
+
+impl PrintedMetrics {
+    fn of(step: u64, values: Vec<(String, f64)>) -> Self {
+        Self { step, values, counts_apart: false, names: None }
+    }
 }
 
 /// A line of a client of Weights & Biases repeats what was logged, at no step.
@@ -121,14 +133,47 @@ struct Part {
     prefix: &'static str,
     /// So much is the heading indented.
     indent: usize,
+    extent: Extent,
+}
+
+/// Which lines are below a heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// It ends with a colon: the next line shows it.
+    Unclear,
+    /// Those that are indented further.
+    Indented,
+    /// All with values up to the next empty one; the first of them may say where the script is.
+    Block { has_values: bool },
 }
 
 impl Part {
-    /// A line is not below the heading any more that is not indented further and no item of a list, no comment and not empty.
-    fn ends_at(&self, line: &[u8]) -> bool {
+    /// A line is not below the heading any more that is not indented further and no item of a list, no comment and not empty. Where the first one is right below
+    /// it and not indented, only an empty one ends it.
+    fn ends_at(&mut self, line: &[u8]) -> bool {
         let is_below =
             lines::indent_of(line) > self.indent || lines::indent_of_item(line) >= Some(self.indent);
-        !is_below && !matches!(line.first(), None | Some(b'#'))
+        let is_empty = line.trim_ascii().is_empty();
+        if self.extent == Extent::Unclear {
+            self.extent = match is_below || is_empty {
+                true => Extent::Indented,
+                false => Extent::Block { has_values: false },
+            };
+        }
+        match self.extent {
+            Extent::Block { .. } => is_empty,
+            _ => !is_below && !matches!(line.first(), None | Some(b'#')),
+        }
+    }
+
+    /// Sees what a line says. One with a place is of the training again; the first one of a block, without values, is not.
+    fn goes_on(mut self, named: Option<&Named>) -> Option<Self> {
+        let has_place = named.is_some_and(Named::has_place);
+        let Extent::Block { has_values } = &mut self.extent else { return Some(self).filter(|_| !has_place) };
+        let says = named.is_some_and(|named| named.has_values());
+        let is_first = has_place && !says && !*has_values;
+        *has_values = true;
+        Some(self).filter(|_| is_first || (says && !has_place))
     }
 }
 
@@ -183,7 +228,9 @@ impl Evaluated {
         let Some(part) = known.first().and_then(|name| names::part_before(name)) else { return };
         let is_evaluated = |(name, _): &(String, f64)| known.contains(&format!("{part}_{name}"));
         let is_trained = |(name, _): &(String, f64)| self.trained.contains(name);
-        if named.values.iter().all(is_evaluated) && named.values.iter().any(is_trained) {
+        let is_of_summary = |value: &(String, f64)| is_evaluated(value) || !is_trained(value);
+        let is_both = |value: &(String, f64)| is_evaluated(value) && is_trained(value);
+        if named.values.iter().all(is_of_summary) && named.values.iter().any(is_both) {
             named.take_part(Some(part));
         }
     }
@@ -219,7 +266,7 @@ impl PrintedReader {
 
     /// Takes the next bytes of one output; calls `found` for the values in it. Where a script draws a bar on one
     /// output and prints values without a step on the other, the bar's output must be pushed first.
-    pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(PrintedMetrics)) {
+    pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(&PrintedMetrics)) {
         let reading = &mut self.reading;
         if reading.steps.awaits_bar() && !reading.only_json {
             reading.look_at(self.outputs[1 - output as usize].open(), &mut found);
@@ -247,7 +294,7 @@ impl PrintedReader {
     }
 
     /// The last lines may lack their ends.
-    pub fn finish(&mut self, mut found: impl FnMut(PrintedMetrics)) {
+    pub fn finish(&mut self, mut found: impl FnMut(&PrintedMetrics)) {
         let reading = &mut self.reading;
         for (place, lines) in self.outputs.iter_mut().enumerate() {
             let output = if place == 0 { Printed::Stdout } else { Printed::Stderr };
@@ -269,7 +316,7 @@ enum Said {
 
 impl Reading {
     /// A line as it was printed, with its number.
-    fn numbered(&mut self, place: (Printed, u64), line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+    fn numbered(&mut self, place: (Printed, u64), line: &[u8], found: &mut dyn FnMut(&PrintedMetrics)) {
         let settings = self.settings.left_out();
         self.place = Some(place);
         self.raw(place.0, line, found);
@@ -284,7 +331,7 @@ impl Reading {
     }
 
     /// A line as it was printed. Only before the training begins may it be of a configuration.
-    fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+    fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(&PrintedMetrics)) {
         let is_indented = matches!(line.first(), None | Some(b' ' | b'\t'));
         if self.is_below_heading[output as usize] {
             self.is_below_heading[output as usize] = self.rows[output as usize].goes_on(line);
@@ -296,8 +343,9 @@ impl Reading {
         let has_digit = lines::has_digit(line);
         let part = &mut self.part[output as usize];
         if text::heads_best_values(line) {
-            *part = Some(Part { prefix: names::BEST, indent: lines::indent_of(line) });
-        } else if part.as_ref().is_some_and(|part| part.ends_at(line)) {
+            let indent = lines::indent_of(line);
+            *part = Some(Part { prefix: names::BEST, indent, extent: Extent::Indented });
+        } else if part.as_mut().is_some_and(|part| part.ends_at(line)) {
             *part = None;
         }
         let is_at_rest = !self.only_json && self.is_at_rest(output);
@@ -310,22 +358,38 @@ impl Reading {
         }
         let may_be_known = self.steps.has_begun() && continued.is_none();
         let known = form.filter(|_| may_be_known).and_then(|form| self.known.read(form, line, is_row));
-        match known {
-            Some(known::Reading::Values(named)) => {
-                let at = output as usize;
-                self.is_below_drawing[at] = named.is_drawn;
-                self.evaluated[at].see(named);
-                continue_below(&mut self.continued[at], named, lines::indent_of(line));
-                self.lists[at].see(named);
-                if named.surplus > 0
-                    && let Some(place) = self.place
-                {
-                    self.left_out.add(LeftOutKind::SurplusValues, named.surplus, place);
+        if let Some(Learnt { reading, number, is_plain, .. }) = known {
+            let named = match reading {
+                known::Reading::Values(named) => named,
+                known::Reading::Bar(bar) => {
+                    let mut bar = bar.clone();
+                    self.judge(output, &mut bar);
+                    return self.steps.bar(&mut bar, found);
                 }
+            };
+            let mut copy = (!*is_plain).then(|| known::copy_of(named));
+            let named = copy.as_mut().unwrap_or(named);
+            let at = output as usize;
+            self.is_below_drawing[at] = named.is_drawn;
+            self.evaluated[at].see(named);
+            continue_below(&mut self.continued[at], named, lines::indent_of(line));
+            self.lists[at].see(named);
+            if named.surplus > 0
+                && let Some(place) = self.place
+            {
+                self.left_out.add(LeftOutKind::SurplusValues, named.surplus, place);
+            }
+            if !*is_plain {
                 return self.steps.line(named, found);
             }
-            Some(known::Reading::Bar(bar)) => return self.steps.bar(bar, found),
-            None => {}
+            let Some(step) = self.steps.plain_line(named) else {
+                return self.steps.line(&mut known::copy_of(named), found);
+            };
+            let values = std::mem::take(&mut named.values);
+            let metrics = PrintedMetrics { names: *number, ..PrintedMetrics::of(step, values) };
+            found(&metrics);
+            named.values = metrics.values;
+            return;
         }
         let is_heading = self.heads(output, line, has_digit);
         let may_be_setting = !self.only_json && !self.steps.has_begun();
@@ -348,19 +412,45 @@ impl Reading {
 
     /// Whether a line heads the lines of a part of the data, or says that an evaluation begins.
     fn heads(&mut self, output: Printed, line: &[u8], has_digit: bool) -> bool {
+        let at = output as usize;
         if !has_digit && let Some(prefix) = text::part_heading(line) {
-            self.part[output as usize] = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line) });
+            let extent = match line.trim_ascii_end().ends_with(b":") {
+                true => Extent::Unclear,
+                false => Extent::Indented,
+            };
+            self.part[at] = prefix.map(|prefix| Part { prefix, indent: lines::indent_of(line), extent });
+            return true;
+        }
+        if text::heads_training_again(line) {
+            self.evaluated[at].heading = None;
             return true;
         }
         let evaluated = text::evaluation_heading(line);
         if evaluated.is_some() {
-            self.evaluated[output as usize].heading = evaluated;
+            self.evaluated[at].heading = evaluated;
         }
-        evaluated.is_some()
+        evaluated.is_some() || self.heads_parts(at, line)
+    }
+
+    /// Whether a line is the heading of a table whose columns are parts of the data.
+    fn heads_parts(&mut self, at: usize, line: &[u8]) -> bool {
+        let may_be = line.len() <= PARTS_BYTES_MAX && tables::ends_with_part(line) && !self.only_json;
+        let text = Some(line).filter(|_| may_be).and_then(|line| std::str::from_utf8(line).ok());
+        text.is_some_and(|text| self.tables[at].see_parts(prefix::message_of(text.trim())))
+    }
+
+    /// A bar of the form of the training's that is drawn behind a line that says that an evaluation begins is of it, if it has another length.
+    fn judge(&self, output: Printed, bar: &mut Bar) {
+        let part = self.evaluated[output as usize].heading;
+        if let Some(part) =
+            part.filter(|_| bar.purpose == Purpose::Training && self.steps.is_beside_leader(bar))
+        {
+            bar.purpose = Purpose::Judging(part);
+        }
     }
 
     /// A line of the other output that has no end yet: a bar is drawn before what is printed beside it, and its line ends with the next drawing.
-    fn look_at(&mut self, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+    fn look_at(&mut self, line: &[u8], found: &mut dyn FnMut(&PrintedMetrics)) {
         let line = lines::readable(line).unwrap_or_default();
         let bar = bar::read_bar(&line).filter(|(bar, rest)| rest.is_empty() && !bar.is_keras);
         if let Some((mut bar, _)) =
@@ -381,7 +471,7 @@ impl Reading {
     }
 
     /// A line is read by the first form it fits.
-    fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
+    fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(&PrintedMetrics)) -> Said {
         let is_object = line.starts_with('{');
         let read = if self.only_json { objects::read_object } else { read_logged };
         if let Some(object) = Some(line).filter(|_| is_object).and_then(read) {
@@ -405,12 +495,16 @@ impl Reading {
         self.for_people(output, line, found)
     }
 
-    fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) -> Said {
-        let tables = &mut self.tables[output as usize];
-        if let Some(mut ended) = tables.ended_box(line) {
+    fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(&PrintedMetrics)) -> Said {
+        let at = output as usize;
+        let message = prefix::message_of(line);
+        let tables = &mut self.tables[at];
+        if let Some(mut ended) = tables.ended_box(message) {
             self.steps.line(&mut ended, found);
         }
         if let Some((bar, rest)) = bar::read_bar(line) {
+            let part = &mut self.part[at];
+            *part = part.take().filter(|part| !matches!(part.extent, Extent::Block { .. }));
             self.bar(output, bar, found);
             // Another program's line may follow a bar that did not end its line.
             if !rest.is_empty() {
@@ -423,26 +517,31 @@ impl Reading {
         if bar::is_cut_short(line) {
             return Said::Something;
         }
-        match tables.take(line) {
+        match tables.take(message) {
             Taken::No => {}
             Taken::Part => return Said::Something,
             Taken::Values(mut named) => {
                 let batch = if named.position.is_some() { "_batch" } else { "" };
-                let part = self.part[output as usize].as_ref().map(|part| format!("{}{batch}", part.prefix));
+                let part = self.part[at].as_ref().map(|part| format!("{}{batch}", part.prefix));
                 named.take_part(part.as_deref());
                 self.values(*named, found);
                 return Said::Something;
             }
         }
+        let row = tables.take_row_of_parts(message);
+        if let Some(row) = row.filter(|row| self.steps.has_begun() || row.meaning() == Some(Meaning::Measure))
+        {
+            self.values(row, found);
+            return Said::Something;
+        }
         if let Some(epoch) = bar::epoch_of_line(line) {
+            self.evaluated[at].heading = None;
             self.steps.epoch_begins(epoch, found);
             return Said::Something;
         }
-        let message = prefix::message_of(line);
         if !self.steps.has_begun() && self.settings.take_assignment(message) {
             return Said::Something;
         }
-        let at = output as usize;
         let known = self.commas[at].comma();
         let List { item, measured } = &self.lists[at];
         let is_item = measured.is_some() || (item.is_some() && self.is_below_heading[at]);
@@ -454,9 +553,11 @@ impl Reading {
         if known.is_none() {
             self.leave_out(LeftOutKind::UnclearCommas, commas::unclear_values(message));
         }
+        self.part[at] = self.part[at].take().and_then(|part| part.goes_on(named.as_ref()));
         let Some(mut named) = named else { return Said::Nothing };
-        // What has a place is of the training again.
-        self.part[at] = self.part[at].take().filter(|_| !named.has_place());
+        if named.is_supposed && !self.steps.has_begun() {
+            return Said::Something;
+        }
         named.take_part(self.part[at].as_ref().map(|part| part.prefix));
         self.evaluated[at].see(&mut named);
         continue_below(&mut self.continued[at], &named, self.indent);
@@ -474,7 +575,10 @@ impl Reading {
     }
 
     /// Values, unless they are settings that are shown before the training begins.
-    fn values(&mut self, mut named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn values(&mut self, mut named: Named, found: &mut dyn FnMut(&PrintedMetrics)) {
+        let count = named.values.len();
+        named.values.retain(|(name, _)| (1..=NAME_BYTES_MAX).contains(&name.len()));
+        named.surplus += (count - named.values.len()) as u64;
         self.leave_out(LeftOutKind::SurplusValues, named.surplus);
         if let Some(total) = named.total_steps {
             self.settings.take_total(total);
@@ -488,7 +592,7 @@ impl Reading {
     }
 
     /// A bar, which may have a row of a table as its description.
-    fn bar(&mut self, output: Printed, mut bar: Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn bar(&mut self, output: Printed, mut bar: Bar, found: &mut dyn FnMut(&PrintedMetrics)) {
         match self.tables[output as usize].take(&bar.description) {
             Taken::No => {}
             Taken::Part => bar.purpose = Purpose::Other,
@@ -499,6 +603,7 @@ impl Reading {
                 bar.name = "table".into();
             }
         }
+        self.judge(output, &mut bar);
         self.steps.bar(&mut bar, found);
     }
 }
@@ -513,6 +618,7 @@ fn read_logged(line: &str) -> Option<Named> {
     let fields = objects::fields_of(line)?;
     let text = objects::message_of(&fields).map(prefix::message_of);
     let said = text.filter(|text| !text.starts_with('{')).and_then(|text| read_message(text, None));
+    let said = said.filter(|said| !said.is_supposed);
     let named = objects::numbers_of(fields);
     Some(named.with_said(said.unwrap_or_default())).filter(Named::has_values)
 }
@@ -531,7 +637,10 @@ fn read_search(message: &str, known: Option<Comma>) -> Option<Named> {
 
 /// A message, at whose end may be a dict: `epoch 0: {'accuracy': 0.85}`. `known`: what a comma in a number is, by the lines before.
 fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
-    if let Some(special) = tools::read_trial(message).or_else(|| tools::read_coco(message)) {
+    if let Some(special) = tools::read_trial(message)
+        .or_else(|| tools::read_coco(message))
+        .or_else(|| tools::read_sentence(message))
+    {
         return Some(special);
     }
     let at_end = message.find('{').filter(|_| message.ends_with('}'));
@@ -560,7 +669,8 @@ fn read_message(message: &str, known: Option<Comma>) -> Option<Named> {
         named.step = named.step.or(place.step);
         named.epoch = named.epoch.or(place.epoch);
     }
-    let part = text::part_before(before);
+    let is_measured = named.has_place() || named.meaning() == Some(Meaning::Measure);
+    let part = text::part_before(before).or_else(|| text::part_of_line(before).filter(|_| is_measured));
     if let Some(part) = &part {
         objects::take_part(&mut named, part);
     }

@@ -1,5 +1,6 @@
 use super::commas::Comma;
 use super::names::{self, Meaning};
+use super::tokens::Token;
 
 /// What a line names.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,6 +50,8 @@ pub(super) struct Named {
     pub plural_step: bool,
     /// What few lines have.
     pub beside: Option<Box<Beside>>,
+    /// Only its form suggests that it has results: it counts where the training has begun.
+    pub is_supposed: bool,
 }
 
 /// What few lines have beside their values.
@@ -56,6 +59,8 @@ pub(super) struct Named {
 pub(super) enum Beside {
     /// A name in brackets and a number in brackets behind it, which is the step or that of a process: `[lfw][2000]XNorm: 21.5`.
     Head { name: String, number: u64 },
+    /// The number of the episode of an evaluation, whose values have it as their step: `eval_episode=2, episodic_return=166`.
+    Episode { part: &'static str, number: u64 },
     /// Means of an evaluation so far, in brackets behind values, which have these places; and how far it is: `Test: [39/39] Loss: 6.0 (5.5)`.
     Means { done: u64, total: u64, values: Vec<(usize, f64)> },
 }
@@ -118,7 +123,7 @@ impl Named {
         let Some(at) = self.values.len().checked_sub(1) else { return };
         match self.beside.as_deref_mut() {
             Some(Beside::Means { values, .. }) => values.push((at, mean)),
-            Some(Beside::Head { .. }) => {}
+            Some(Beside::Head { .. } | Beside::Episode { .. }) => {}
             None => {
                 self.beside = Some(Box::new(Beside::Means { done: 0, total: 0, values: vec![(at, mean)] }))
             }
@@ -188,19 +193,26 @@ impl Named {
         }
     }
 
-    /// Gives the loss the word before its name, where another one in the line has one: `Actor Loss: 0.5 | Unsupervised Loss: 0.25`.
-    pub fn name_lone_loss(&mut self) {
-        let is_lone = |(name, _): &(String, f64)| name == "loss";
-        let is_of_model = |(name, _): &(String, f64)| {
-            name.strip_suffix("_loss").is_some_and(|part| !names::says_whose(part))
+    /// Gives a measure the word before its name, where another one in the line has one: `Actor Loss: 0.5 | Unsupervised Loss: 0.25`,
+    /// `Test Instance Accuracy: 0.5, Class Accuracy: 0.25`.
+    pub fn name_lone_measures(&mut self, tokens: &[Token<'_>]) {
+        let begins = |word: &str| {
+            let is_it = |at: usize| tokens[at].word() == Some(word);
+            (0..tokens.len()).any(|at| is_it(at) && (at == 0 || matches!(tokens[at - 1], Token::Other(_))))
         };
-        let has_other = self.values.iter().any(is_of_model);
-        let mut lone =
-            (0..self.values.len().min(self.words_before.len())).filter(|at| is_lone(&self.values[*at]));
-        let (Some(at), None) = (lone.next(), lone.next()) else { return };
-        let word = &self.words_before[at];
-        if has_other && names::may_begin_name(word) {
-            self.values[at].0 = names::plain(format!("{word}_loss"));
+        for at in 0..self.values.len().min(self.words_before.len()) {
+            let (name, word) = (&self.values[at].0, &self.words_before[at]);
+            if !names::may_begin_name(word) || names::meaning_of(name) != Meaning::Measure {
+                continue;
+            }
+            let is_other = |(other, _): &(String, f64)| {
+                let part = other.strip_suffix(name.as_str()).and_then(|part| part.strip_suffix('_'));
+                part.is_some_and(|part| !names::says_whose(part))
+            };
+            let is_alone = self.values.iter().filter(|(other, _)| other == name).count() == 1;
+            if is_alone && (name == "loss" || begins(word)) && self.values.iter().any(is_other) {
+                self.values[at].0 = names::plain(format!("{word}_{name}"));
+            }
         }
     }
 
@@ -209,6 +221,28 @@ impl Named {
         for at in (1..self.values.len()).filter(|_| !self.is_done_round) {
             if self.values[at].0 == names::BEST {
                 self.values[at].0 = names::prefixed(names::BEST, &self.values[at - 1].0);
+            }
+        }
+    }
+
+    /// Values behind the best one of a line that begins with it are the best ones, too, unless the line has the measure a second time:
+    /// `Best Instance Accuracy: 0.75, Class Accuracy: 0.5`.
+    pub fn name_best_of(&mut self, tokens: &[Token<'_>]) {
+        let heads_best = matches!(tokens, [Token::Word(names::BEST), Token::Word(first), ..] if !names::names_settings(first));
+        // `best metric, acc: 0.5` has its head in its names.
+        let heads_best =
+            heads_best && tokens.iter().find(|token| token.word().is_none()) != Some(&Token::Other(','));
+        let says_now =
+            |token: &Token<'_>| matches!(token, Token::Word("current" | "cur" | "last" | "now" | "this"));
+        if !heads_best || tokens.iter().any(says_now) {
+            return;
+        }
+        let measure = |at: usize| self.values[at].0.trim_start_matches("best_");
+        if (1..self.values.len()).all(|at| (0..at).all(|before| measure(before) != measure(at))) {
+            let is_measure =
+                |name: &str| names::meaning_of(name) == Meaning::Measure && !names::is_of_optimizer(name);
+            for (name, _) in self.values.iter_mut().filter(|(name, _)| is_measure(name)) {
+                *name = names::prefixed(names::BEST, name);
             }
         }
     }

@@ -1,15 +1,18 @@
 //! Which names mean a metric, a setting, a step; and how they are written.
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
-static MEASURES: Words<58> = Words::new([
-    "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "deviance", "dice", "elbo", "entropy",
-    "f1", "fid", "fitness", "gnorm", "hits", "iou", "kappa", "kl", "logloss", "loss", "losses", "lr", "mae",
-    "map", "map50", "mape", "mcc", "mfu", "miou", "mrr", "mse", "ndcg", "nll", "norm", "pearson",
-    "perplexity", "pesq", "ppl", "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards",
-    "rmse", "rouge", "score", "smape", "spearman", "ssim", "throughput", "top1", "top5", "wer",
+static MEASURES: Words<76> = Words::new([
+    "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "bpd", "cer", "chrf", "cider", "crps",
+    "deviance", "dice", "ece", "eer", "elbo", "entropy", "epe", "f1", "fid", "fitness", "gnorm", "hits",
+    "inertia", "iou", "kappa", "kl", "logloss", "loss", "losses", "lpips", "lr", "mae", "map", "map50",
+    "mape", "mase", "mcc", "mcd", "mfu", "miou", "mota", "mpjpe", "mrr", "mse", "ndcg", "nll", "nme", "nmi",
+    "norm", "pearson", "perplexity", "pesq", "ppl", "precision", "psnr", "r2", "recall", "return", "rew",
+    "reward", "rewards", "rmse", "rouge", "score", "sdr", "smape", "spearman", "ssim", "stoi", "throughput",
+    "top1", "top5", "wape", "wer",
 ]);
 /// Two words that make one measure together.
-const MEASURES_OF_TWO: [(&str, &str); 11] = [
+const MEASURES_OF_TWO: [(&str, &str); 12] = [
+    ("cross", "entropy"),
     ("learning", "rate"),
     ("grad", "norm"),
     ("loss", "scale"),
@@ -77,10 +80,10 @@ const WHOSE_LINE: [(&str, &str); 8] = [
     ("evaluation", "eval"),
 ];
 /// Sorted.
-static STEP_WORDS: Words<19> = Words::new([
-    "frame", "generation", "global_step", "global_steps", "it", "iter", "iteration", "iterations", "iters",
-    "itr", "num_timesteps", "num_updates", "round", "step", "steps", "tick", "timestep", "timesteps",
-    "update",
+static STEP_WORDS: Words<21> = Words::new([
+    "env_steps", "frame", "generation", "global_step", "global_steps", "it", "iter", "iteration",
+    "iterations", "iters", "itr", "num_timesteps", "num_updates", "round", "step", "steps", "t_env", "tick",
+    "timestep", "timesteps", "update",
 ]);
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
@@ -100,11 +103,11 @@ const STEPS_OF_TRAINING: [&str; 8] = [
     "num_timesteps", "num_updates",
 ];
 /// Sorted. Values of these names say where, when or by whom a line was printed, how far the program is, or what it reads.
-static NO_METRICS: Words<33> = Words::new([
-    "batch", "data", "device", "epoch", "eta", "fold", "gpu", "host", "images", "img_size", "job_id",
-    "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "pid", "port", "progress",
-    "rank", "run", "seed", "session", "size", "step", "thread", "trial", "v_num", "version", "worker",
-    "world_size",
+static NO_METRICS: Words<35> = Words::new([
+    "batch", "data", "device", "episodes", "epoch", "eta", "fold", "gpu", "host", "images", "img_size",
+    "job_id", "jobid", "jobs", "line", "local_rank", "micro_step", "node", "percent", "percentile", "pid",
+    "port", "progress", "rank", "run", "seed", "session", "size", "step", "thread", "trial", "v_num",
+    "version", "worker", "world_size",
 ]);
 /// Sorted. Numbers in objects that say when they were logged and on what.
 static OF_LOGGING: Words<6> =
@@ -172,8 +175,10 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
 
 /// What a name in small letters means.
 pub(super) fn meaning_of(name: &str) -> Meaning {
-    let measure =
-        parts(name).any(|part| MEASURES.has(part)) || name.ends_with("learning_rate") || is_at_rank(name);
+    let measure = parts(name).any(|part| MEASURES.has(part))
+        || name.ends_with("learning_rate")
+        || is_at_rank(name)
+        || is_error_of_part(name);
     let rate = name.ends_with("learning_rate") || name == "precision" || name == "norm" || name == "map";
     let setting = rate || parts(name).any(|part| OF_SETTINGS.has(part));
     match (measure, setting) {
@@ -183,10 +188,21 @@ pub(super) fn meaning_of(name: &str) -> Meaning {
     }
 }
 
+/// `train_err`, `validation_error`: of anything else an error may be one of the program.
+fn is_error_of_part(name: &str) -> bool {
+    let part = name.strip_suffix("_error").or_else(|| name.strip_suffix("_err"));
+    part.is_some_and(|part| part_of_data(part).is_some())
+}
+
 /// Precision and recall at a rank, as fastText and others print them: `P@1`, `r@10`, and the accuracy of a search, `Rank-1`, which has decimals or is a
 /// percentage: it may be a process else.
 fn is_at_rank(name: &str) -> bool {
-    let rank = name.strip_prefix("p@").or_else(|| name.strip_prefix("r@")).or_else(|| rank_of(name));
+    let at = || {
+        let (before, rank) = name.split_once('@')?;
+        let before = before.rsplit('_').next().unwrap_or(before);
+        ["p", "r", "prec", "hit", "err"].contains(&before).then_some(rank)
+    };
+    let rank = rank_of(name).or_else(at);
     rank.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -255,6 +271,13 @@ pub(super) fn is_share(name: &str) -> bool {
     rank_of(name).is_some() || name.split(['_', '/', '.', '-', '@', ' ']).any(is_share)
 }
 
+/// Whether this is the name of how many of something there are: `num_images`, `numsamples`.
+pub(super) fn is_number_of(name: &str) -> bool {
+    let whole = name.strip_prefix("total_").unwrap_or(name);
+    let of = whole.strip_prefix("num").filter(|_| meaning_of(name) == Meaning::Any);
+    name == "n" || of.is_some_and(|of| of.starts_with('_') || of.ends_with('s'))
+}
+
 /// Whether this is the name of the number of steps a training is to make.
 pub(super) fn is_total(name: &str) -> bool {
     TOTALS.contains(&name)
@@ -279,6 +302,9 @@ pub(super) enum Place {
 /// Reads the words before a number, in small letters, the last one last; `name` is what they are joined to.
 pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
     let last = *words.last()?;
+    if is_number_of_steps_done(words) {
+        return Some(Place::Step);
+    }
     let (rest, last_part) = last.rsplit_once('_').unwrap_or(("", last));
     let is_step = STEP_WORDS.has(last)
         || (OF_STEPS.contains(&rest) && matches!(last_part, "step" | "iter" | "iteration"));
@@ -288,9 +314,6 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
         return is_total(name).then_some(Place::Total);
     }
     let before = words[..words.len() - 1].iter().copied();
-    if matches!(words, [.., "num", "timesteps"]) {
-        return Some(Place::Step);
-    }
     let is_plural = is_plural(last);
     let of_count = |word: &str| OF_COUNTS.has(word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
     if !before.clone().chain(rest.split('_').filter(|_| !is_number_of_step(last))).any(of_count) {
@@ -303,6 +326,12 @@ pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
     };
     let is_total = is_step && is_plural && before.clone().any(of_all) && before.clone().all(of_training);
     Some(if is_total { Place::Total } else { Place::Count })
+}
+
+/// `num timesteps`, and `Total T: 5000` as TD3 prints it.
+pub(super) fn is_number_of_steps_done(words: &[&str]) -> bool {
+    matches!(words, [.., last] if matches!(*last, "timesteps" | "t"))
+        && matches!(words, [.., "num", "timesteps"] | ["total", "t"])
 }
 
 /// Whether a word for steps is in the plural, and so may as well mean how many there are.

@@ -27,7 +27,11 @@ pub(super) fn message_of(line: &str) -> &str {
         };
         rest = next.trim_start();
     }
-    if rest.len() == line.len() { line } else { without_module(rest) }
+    match rest.len() == line.len() {
+        true => line,
+        // `[2026/01/02 10:02:03] - message`
+        false => without_module(rest.strip_prefix("- ").unwrap_or(rest).trim_start()),
+    }
 }
 
 /// The text that R prints with the index of its vector: `[1] "Test AUC: 0.9134"`.
@@ -67,8 +71,15 @@ fn without_brackets(line: &str) -> Option<&str> {
         return None;
     }
     let behind = behind.strip_prefix(':').unwrap_or(behind);
+    let behind = without_process(behind).filter(|_| inside.is_ascii() && is_clock()).unwrap_or(behind);
     let arrow = behind.split_once(">> ").filter(|(before, _)| before.len() < 40);
     Some(arrow.map_or(behind, |(_, message)| message))
+}
+
+/// What is behind the number of a process right behind a date: `[2026-01-02 10:02:03,123][4711] message`.
+fn without_process(behind: &str) -> Option<&str> {
+    let (number, message) = behind.strip_prefix('[')?.split_once("] ")?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(message)
 }
 
 /// What only follows another part.
@@ -220,6 +231,8 @@ mod tests {
             "2026-01-02 10:02:03,123\tMainThread\tWARNING\tm 1",
             "Training: 2026-01-02 10:02:03,123-m 1",
             "node-3 2026-01-02 10:02:03,123 - INFO - m 1",
+            "[2026/01/02 10:02:03] - m 1",
+            "[2026-01-02 10:02:03,123][4711] m 1",
             "m 1",
         ] {
             assert_eq!(message_of(line).trim(), "m 1", "{line}");

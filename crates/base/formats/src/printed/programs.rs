@@ -72,7 +72,7 @@ const PROGRAMS: &[Program] = &[
         name: "PyTorch's CIFAR tutorial",
         prints: "[1,  2000] loss: 2.196\n[1,  4000] loss: 1.85\n[2,  2000] loss: 1.4\nFinished Training\n\
                  Accuracy of the network on the 10000 test images: 54 %\n",
-        metrics: &["2000: loss=2.196", "4000: loss=1.85", "6000: loss=1.4"],
+        metrics: &["2000: loss=2.196", "4000: loss=1.85", "6000: loss=1.4", "6000: test_accuracy=0.54"],
         settings: NONE,
     },
     Program {
@@ -385,8 +385,8 @@ const PROGRAMS: &[Program] = &[
         prints: "-- Epoch 1\nNorm: 12.30, NNZs: 30, Bias: 0.100000, T: 1000, Avg. loss: 0.512\nTotal training time: 0.00 seconds.\n\
                  -- Epoch 2\nNorm: 13.30, NNZs: 30, Bias: 0.120000, T: 2000, Avg. loss: 0.412\nTotal training time: 0.01 seconds.\n",
         metrics: &[
-            "1: norm=12.3 nnzs=30 bias=0.1 t=1000 loss=0.512",
-            "2: norm=13.3 nnzs=30 bias=0.12 t=2000 loss=0.412",
+            "1: norm=12.3 nnzs=30 bias=0.1 t=1000 avg_loss=0.512",
+            "2: norm=13.3 nnzs=30 bias=0.12 t=2000 avg_loss=0.412",
         ],
         settings: NONE,
     },
@@ -682,7 +682,7 @@ const PROGRAMS: &[Program] = &[
             "1: loss=0.75 last=0.75 weight=1 label=1 predict=-1.25 features=77",
             "2: loss=0.625 last=0.5 weight=2 label=-1 predict=2.25 features=77",
             "2: average_loss=0.625",
-            "2: constant_loss=0.875",
+            "2: best_constant_loss=0.875",
         ],
         settings: NONE,
     },
@@ -955,7 +955,10 @@ const PROGRAMS: &[Program] = &[
         name: "HiFi-GAN, whose names have several words",
         prints: "Batch size per GPU : 4\nSteps : 0, Gen Loss Total : 96.5, Mel-Spec. Error : 1.5\n\
                  Steps : 10, Gen Loss Total : 48.5, Mel-Spec. Error : 0.75\nGen Loss Total : 1.25\n",
-        metrics: &["0: gen_loss_total=96.5 error=1.5", "10: gen_loss_total=48.5 error=0.75"],
+        metrics: &[
+            "0: gen_loss_total=96.5 mel-spec_error=1.5",
+            "10: gen_loss_total=48.5 mel-spec_error=0.75",
+        ],
         settings: NONE,
     },
     Program {
@@ -1518,6 +1521,195 @@ const PROGRAMS: &[Program] = &[
         settings: NONE,
     },
     Program {
+        name: "WeNet, whose lines end with the rank and name the epoch before the batch",
+        prints: "2026-01-02 10:02:03,123 INFO Epoch 0 TRAIN info lr 0.0\n\
+                 2026-01-02 10:03:03,123 DEBUG TRAIN Batch 0/50 loss 9.5 loss_ctc 8.25 lr 0.00025 rank 0\n\
+                 2026-01-02 10:04:03,123 DEBUG TRAIN Batch 0/100 loss 7.5 loss_ctc 6.25 lr 0.0005 rank 0\n\
+                 2026-01-02 10:05:03,123 DEBUG CV Batch 0/50 loss 6.5 loss_ctc 6.125 rank 0\n\
+                 2026-01-02 10:06:03,123 INFO Epoch 0 CV info cv_loss 6.75\n\
+                 2026-01-02 10:07:03,123 DEBUG TRAIN Batch 1/50 loss 5.5 loss_ctc 5.25 lr 0.00075 rank 0\n",
+        metrics: &[
+            "0: learning_rate=0",
+            "50: loss=9.5 loss_ctc=8.25 learning_rate=0.00025",
+            "100: loss=7.5 loss_ctc=6.25 learning_rate=0.0005",
+            "100: val_loss=6.5 val_loss_ctc=6.125",
+            "100: cv_loss=6.75",
+            "150: loss=5.5 loss_ctc=5.25 learning_rate=0.00075",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyMARL, whose rows have pairs only",
+        prints: "[INFO 10:02:03] my_main Recent Stats | t_env:       4096 | Episode:       60\n\
+                 dead_allies_mean:          2.5000\tepsilon:                   0.7500\n\
+                 return_mean:               1.2500\t\n\
+                 [INFO 10:02:03] my_main t_env: 4160 / 50000\n",
+        metrics: &["4096: dead_allies_mean=2.5 epsilon=0.75", "4096: return_mean=1.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "DrQ-v2 and TD-MPC, whose names are short",
+        prints: "| train | F: 2000 | S: 1000 | E: 1 | L: 1000 | R: 27.5000 | BS: 1000 | FPS: 95.5000 | T: 0:00:19\n\
+                 | eval  | F: 2000 | S: 1000 | E: 1 | L: 1000 | R: 30.2500 | T: 0:00:25\n \
+                 train         E: 2     S: 1,500     R: 32.5     T: 0:00:30\n",
+        metrics: &["1000: r=27.5 fps=95.5", "1000: eval_r=30.25", "1500: r=32.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "a neural operator, whose names begin with digits",
+        prints: "[0] time=2.50, avg_loss=0.7500, train_err=22.2500\nEval: 16_h1=0.4375, 16_l2=0.3125\n",
+        metrics: &["0: time=2.5 avg_loss=0.75 train_err=22.25", "0: eval_16_h1=0.4375 eval_16_l2=0.3125"],
+        settings: NONE,
+    },
+    Program {
+        name: "PointNet, whose bars show no values below the heading of an epoch",
+        prints: "Epoch 1 (1/20):\n  0%|          | 0/40 [00:00<?, ?it/s]\r100%|##########| 40/40 [00:08<00:00, 5.00it/s]\n\
+                 Train Instance Accuracy: 0.5000\n100%|##########| 10/10 [00:01<00:00, 9.00it/s]\n\
+                 Test Instance Accuracy: 0.6250, Class Accuracy: 0.5625\nBest Instance Accuracy: 0.6250, Class Accuracy: 0.5625\n\
+                 Epoch 2 (2/20):\n100%|##########| 40/40 [00:08<00:00, 5.00it/s]\nTrain Instance Accuracy: 0.7500\n",
+        metrics: &[
+            "1: train_instance_accuracy=0.5",
+            "1: test_instance_accuracy=0.625 test_class_accuracy=0.5625",
+            "1: best_instance_accuracy=0.625 best_class_accuracy=0.5625",
+            "2: train_instance_accuracy=0.75",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a U-Net, whose bar counts images and whose evaluation has a bar between its drawings",
+        prints: "Epoch 1/2:   0%|          | 0/400 [00:00<?, ?img/s]\rEpoch 1/2:  50%|#####     | 200/400 [00:20<00:20, 10.00img/s, loss (batch)=0.75]\n\
+                 Validation round:  50%|#####     | 5/10 [00:01<00:01, 5.00batch/s]\nINFO: Validation Dice score: 0.625\n\
+                 Epoch 1/2: 100%|##########| 400/400 [00:40<00:00, 10.00img/s, loss (batch)=0.5]\n",
+        metrics: &["200: loss (batch)=0.75", "200: val_dice_score=0.625", "400: loss (batch)=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "a loop of CIFAR whose bars count the training and the test below one heading",
+        prints: "Epoch: 0\n [==>..]  Step: 61ms | Tot: 1s61ms | Loss: 2.250 | Acc: 12.500% (25/200) 1/2 \n \
+                 [====>]  Step: 61ms | Tot: 2s61ms | Loss: 2.125 | Acc: 25.000% (100/400) 2/2 \n \
+                 [====>]  Step: 21ms | Tot: 21ms | Loss: 1.750 | Acc: 37.500% (75/200) 1/1 \n\n\
+                 Epoch: 1\n [==>..]  Step: 61ms | Tot: 1s61ms | Loss: 1.250 | Acc: 50.000% (100/200) 1/2 \n",
+        metrics: &[
+            "1: loss=2.25 acc=0.125",
+            "2: loss=2.125 acc=0.25",
+            "2: eval_loss=1.75 eval_acc=0.375",
+            "3: loss=1.25 acc=0.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "AllenNLP, whose table has the parts of the data as columns behind what its logger writes",
+        prints: "2026-01-02 10:02:03,123 - INFO - allennlp.training.gradient_descent_trainer - Epoch 0/4\n\
+                 2026-01-02 10:02:03,123 - INFO - allennlp.training.gradient_descent_trainer - Training\n\
+                 accuracy: 0.5000, loss: 0.7500 ||: 100%|##########| 20/20 [00:02<00:00, 10.00it/s]\n\
+                 2026-01-02 10:02:05,123 - INFO - allennlp.training.gradient_descent_trainer - Validating\n\
+                 accuracy: 0.6250, loss: 0.6875 ||: 100%|##########| 5/5 [00:01<00:00, 5.00it/s]\n\
+                 2026-01-02 10:02:06,123 - INFO - allennlp.training.callbacks.console_logger -            Training |  Validation\n\
+                 2026-01-02 10:02:06,123 - INFO - allennlp.training.callbacks.console_logger - accuracy |     0.500  |     0.625\n\
+                 2026-01-02 10:02:06,123 - INFO - allennlp.training.callbacks.console_logger - gpu_MB   |     512.5  |       N/A\n",
+        metrics: &[
+            "20: accuracy=0.5 loss=0.75",
+            "20: train_accuracy=0.5 val_accuracy=0.625",
+            "20: train_gpu_mb=512.5",
+            "20: val_accuracy=0.625 val_loss=0.6875",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "detectron2's table of an evaluation, and tables of results without a place",
+        prints: "[01/02 10:02:03 d2.utils.events]:  eta: 0:01:30  iter: 19  total_loss: 1.5\n\
+                 [01/02 10:02:04 d2.evaluation.coco_evaluation]: Evaluation results for segm: \n\
+                 |   AP   |  AP50  |  APs  |\n|:------:|:------:|:-----:|\n| 29.500 | 53.250 | 7.750 |\n\
+                 | Metric   | Value  |\n+----------+--------+\n| macro_f1 | 0.8125 |\n+----------+--------+\n",
+        metrics: &[
+            "19: total_loss=1.5",
+            "19: segm/ap=29.5 segm/ap50=53.25 segm/aps=7.75",
+            "19: macro_f1=0.8125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "episodes of an evaluation behind the training",
+        prints: "global_step=500, episodic_return=[26.5]\neval_episode=0, episodic_return=[141.5]\neval_episode=1, episodic_return=[187.5]\n",
+        metrics: &[
+            "500: episodic_return=26.5",
+            "0: eval_episodic_return=141.5",
+            "1: eval_episodic_return=187.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a heading of the validation over lines that are not indented",
+        prints: "[Epoch: 0, numImages:   640]\nLoss: 14.5\n\nValidation:\n[Epoch: 0, numImages:   320]\nAcc:0.75, fwIoU: 0.625\nLoss: 7.25\n\nLoss: 13.5\n",
+        metrics: &["0: loss=14.5", "0: val_acc=0.75 val_fwiou=0.625", "0: val_loss=7.25", "0: loss=13.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "abbreviations, names between slashes, decibels and counts of several kinds",
+        prints: "Epoch: 01 | Time: 0m 12s\n\tTrain Loss: 5.125 | Train PPL: 168.25\n\t Val. Loss: 4.875 |  Val. PPL: 131.5\n\
+                 Train result at epoch [1/9]: mIoU/mAcc/allAcc 0.25/0.375/0.625.\n<epoch: 2, Average PSNR : 30.25dB\n\
+                 epoch 3 mAP@[.5:.95]: 0.375 Prec@1 71.25\n",
+        metrics: &[
+            "1: train_loss=5.125 train_ppl=168.25",
+            "1: val_loss=4.875 val_ppl=131.5",
+            "1: train_miou=0.25 train_macc=0.375 train_allacc=0.625",
+            "2: average_psnr=30.25",
+            "3: map50-95=0.375 prec@1=71.25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "beginnings that have the epoch without its name",
+        prints: "Train 4, loss: 1.25, train acc: 0.5\nTest 4, loss: 1.125, test acc: 0.625\n\
+                 [5: 10/90] train loss: 1.0 accuracy: 0.75\n[5: 10/90] test loss: 0.875 accuracy: 0.875\n\
+                 5, train_loss=0.75, test_loss=0.8125, time 1.25s\n",
+        metrics: &[
+            "4: loss=1.25 train_acc=0.5",
+            "4: test_loss=1.125 test_acc=0.625",
+            "10: train_loss=1 accuracy=0.75",
+            "10: test_loss=0.875 test_accuracy=0.875",
+            "5: train_loss=0.75 test_loss=0.8125",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a bar whose description has pairs",
+        prints: "d: 0.5000; g: 0.7500; mean path: 0.1250:   1%|          | 10/800 [00:10<13:10,  1.00s/it]\n",
+        metrics: &["10: d=0.5 g=0.75 mean_path=0.125"],
+        settings: NONE,
+    },
+    Program {
+        name: "Acme, whose names have several words between bars",
+        prints: "[Learner] Critic Loss = 0.500 | Steps = 100 | Walltime = 12.5\n[Evaluator] Episode Return = 12.250 | Steps = 100\n",
+        metrics: &["100: critic_loss=0.5 walltime=12.5", "100: episode_return=12.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "lines that are no results",
+        prints: "Eval: temperature=0.7, top_p=0.9\n[3/10] [copy: 0.5]\n           train   val\nimages      5000  1000\n\
+                 | Setting | Value |\n| width   | 0.5   |\nmean:  0.5  std:   0.25\nValidation:\n12 files of 0.5 GB\n",
+        metrics: NONE,
+        settings: NONE,
+    },
+    Program {
+        name: "sentences about a measure",
+        prints: "step 10 loss 0.5\nAccuracy of the network on the 10000 test images: 62 %\nAccuracy of plane :  66 %\n\
+                 Accuracy for class: frog  is 66.5 %\nThe RMSE of prediction is: 0.4322\n\
+                 accuracy of the clock: 12 ms\nprecision of the timer is: 5\n\
+                 Accuracy of class 3: 98.1 %\nAccuracy of 7 : 96 %\nMSE for step 100: 0.23\n",
+        metrics: &[
+            "10: loss=0.5",
+            "10: test_accuracy=0.62",
+            "10: accuracy_plane=0.66",
+            "10: accuracy_frog=0.665",
+            "10: rmse=0.4322",
+            "10: accuracy_3=0.981",
+            "10: accuracy_7=0.96",
+            "100: mse=0.23",
+        ],
+        settings: NONE,
+    },
+    Program {
         name: "ports, processes, versions, progress",
         prints: "listening on port=8080 pid=123\n(Worker pid=1234) step 5: loss 0.5 pid=1234 progress: 16%\n\
                  File \"train.py\", line 12, in <module>\nsrc/ops.cc:42] kept 3 of score elements\n",
@@ -1533,8 +1725,8 @@ pub(super) fn prints() -> impl Iterator<Item = &'static str> {
 
 fn read(prints: &str) -> (Vec<String>, Vec<String>) {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-    reader.push(Printed::Stdout, prints.as_bytes(), |metrics| found.push(metrics));
-    reader.finish(|metrics| found.push(metrics));
+    reader.push(Printed::Stdout, prints.as_bytes(), |metrics| found.push(metrics.clone()));
+    reader.finish(|metrics| found.push(metrics.clone()));
     let shown = |metrics: &PrintedMetrics| {
         let values: Vec<String> =
             metrics.values.iter().map(|(name, value)| format!("{name}={}", unmarked(*value))).collect();

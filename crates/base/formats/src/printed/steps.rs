@@ -38,6 +38,11 @@ fn changes_seldom(name: &str) -> bool {
     is_mean_of_epoch || parts().any(|part| SELDOM.contains(&part))
 }
 
+/// Whether all values of a line change once an epoch.
+fn is_of_evaluation(named: &Named) -> bool {
+    named.values.iter().all(|(name, _)| changes_seldom(name))
+}
+
 /// Adds the values that a cut drawing lacks.
 fn complete(values: &mut Vec<(String, f64)>, before: Vec<(String, f64)>) {
     let room = VALUES_MAX.saturating_sub(values.len());
@@ -166,6 +171,8 @@ pub(super) struct Steps {
     held: Vec<Vec<(String, f64)>>,
     /// The leader's bar was redrawn after lines behind its end: they belong to it.
     leader_returns: bool,
+    /// A bar of an evaluation was drawn since the leader's.
+    has_judged: bool,
     /// Keras has begun an epoch and not drawn its bar yet.
     epoch_begun: bool,
     keras_total: Option<u64>,
@@ -195,7 +202,7 @@ impl Steps {
     }
 
     /// A line with values.
-    pub fn line(&mut self, named: &mut Named, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn line(&mut self, named: &mut Named, found: &mut dyn FnMut(&PrintedMetrics)) {
         self.part_batches(named);
         if named.beside.is_some() {
             self.name_by_head(named);
@@ -203,9 +210,17 @@ impl Steps {
         if let Some(round) = named.step.filter(|_| named.is_done_round) {
             named.is_done_round = *self.first_round.get_or_insert(round) != 1;
         }
-        let numbers = [named.step, named.highest_step, named.epoch, named.position];
+        let episode = match named.beside.as_deref() {
+            Some(Beside::Episode { number, .. }) if named.step.is_none() => Some(*number),
+            _ => None,
+        };
+        let numbers = [named.step, named.highest_step, named.epoch, named.position, episode];
         if numbers.into_iter().flatten().any(|number| number > STEP_MAX) {
             return;
+        }
+        if let Some(step) = episode {
+            let metrics = PrintedMetrics::of(step, take(&mut named.values));
+            return found(&PrintedMetrics { counts_apart: true, ..metrics });
         }
         if let Some(epoch) = named.epoch {
             self.course.see_epoch(epoch, named.epoch_counted_from_one);
@@ -217,7 +232,10 @@ impl Steps {
         }
         if let Some(mut said) = self.behind.take() {
             take_same_report(&mut said.values, &mut named.values);
-            found(said);
+            found(&said);
+        }
+        if self.is_second_count(named) {
+            named.take_part(Some("eval"));
         }
         if named.step.is_none() && named.position.is_none() {
             self.find_training_bar(named);
@@ -225,23 +243,21 @@ impl Steps {
         match self.step_of(named) {
             Some(step) => {
                 self.release(step, found);
-                self.at = Some(step);
-                self.sees_finer();
-                self.has_finer_values = true;
+                self.is_at(step);
                 if !named.values.is_empty() {
                     self.naming_lines = NAMING_LINES.min(self.naming_lines + 1);
-                    found(PrintedMetrics { step, values: take(&mut named.values) });
+                    found(&PrintedMetrics::of(step, take(&mut named.values)));
                 }
             }
             None if named.values.is_empty() => {}
             None if self.counts_by_epoch(named) => {
                 self.leave_bar(found);
                 self.leads_by_epochs = true;
-                let step = self.epoch_as_step(named.epoch.unwrap_or(0));
+                let step = self.epoch_as_step(named.epoch.or(self.epoch).unwrap_or(0));
                 self.at = Some(step);
-                found(PrintedMetrics { step, values: take(&mut named.values) });
+                found(&PrintedMetrics::of(step, take(&mut named.values)));
             }
-            None if self.waits_for_drawing() => {
+            None if self.waits_for_drawing() && !(self.has_judged && is_of_evaluation(named)) => {
                 self.has_finer_values = true;
                 if let Some(said) = self.held.last_mut() {
                     take_same_report(said, &mut named.values);
@@ -267,19 +283,57 @@ impl Steps {
                 };
                 self.at = self.at.max(Some(step));
                 self.release(step, found);
-                let metrics = PrintedMetrics { step, values: take(&mut named.values) };
+                let metrics = PrintedMetrics::of(step, take(&mut named.values));
                 match self.is_behind_drawing {
                     true => self.behind = Some(metrics),
-                    false => found(metrics),
+                    false => found(&metrics),
                 }
             }
         }
     }
 
-    /// Whether the epoch that a line names is its step although a bar is drawn: nothing has a finer one so far. A record that has the epoch as a value counts
-    /// the steps of the bar.
+    /// The step of a line that is like those before it and names a step: nothing waits for it, and its values are taken as they are. Nothing if it has to be
+    /// taken as a whole line.
+    pub fn plain_line(&mut self, named: &Named) -> Option<u64> {
+        let is_open = self.behind.is_none() && self.held.is_empty() && self.naming_lines == NAMING_LINES;
+        let numbers = [named.step, named.epoch, named.position];
+        let is_too_high = || numbers.into_iter().flatten().any(|number| number > STEP_MAX);
+        if !is_open || is_too_high() || self.is_second_count(named) {
+            return None;
+        }
+        if let Some(epoch) = named.epoch {
+            self.course.see_epoch(epoch, named.epoch_counted_from_one);
+        }
+        self.epoch = named.epoch.or(self.epoch);
+        let step = self.step_of(named)?;
+        self.is_at(step);
+        Some(step)
+    }
+
+    /// Whether a count is the shorter one behind a count that is at its end, below the heading of the same epoch: it is of an evaluation.
+    fn is_second_count(&self, named: &Named) -> bool {
+        let place = named.position.zip(named.total).filter(|_| named.epoch.or(named.step).is_none());
+        let Some((_, total)) = place.filter(|_| self.epoch.is_some() && !named.is_judging()) else {
+            return false;
+        };
+        let first = self.tracks.iter().rfind(|track| track.name == A_COUNT);
+        let is_behind =
+            |track: &Track| track.total > Some(total) && track.is_at_end() && track.heading == self.epoch;
+        first.is_some_and(is_behind) && named.meaning() == Some(Meaning::Measure)
+    }
+
+    /// A line with values has this step.
+    fn is_at(&mut self, step: u64) {
+        self.at = Some(step);
+        self.sees_finer();
+        self.has_finer_values = true;
+    }
+
+    /// Whether the epoch that a line names is its step although a bar is drawn: nothing has a finer one so far. So is the one of a heading above it, where the bar
+    /// is at its end. A record that has the epoch as a value counts the steps of the bar.
     fn counts_by_epoch(&self, named: &Named) -> bool {
-        let is_named = named.epoch.is_some() && named.part_of_epoch.is_none();
+        let is_headed = self.epoch.is_some() && self.is_finer_than_epochs && !self.leader_is_drawn;
+        let is_named = (named.epoch.is_some() || is_headed) && named.part_of_epoch.is_none();
         let is_record = || named.values.iter().any(|(name, _)| name == "epoch");
         let has_bar = self.is_finer_than_epochs || self.leader_is_drawn;
         let is_open = has_bar && !self.has_finer_values && !self.counts_records;
@@ -388,7 +442,7 @@ impl Steps {
     }
 
     /// Keras and others print that an epoch begins.
-    pub fn epoch_begins(&mut self, epoch: u64, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn epoch_begins(&mut self, epoch: u64, found: &mut dyn FnMut(&PrintedMetrics)) {
         self.epoch_begun = true;
         self.has_begun = true;
         self.course.see_epoch(epoch, true);
@@ -397,7 +451,7 @@ impl Steps {
     }
 
     /// A drawing of a bar.
-    pub fn bar(&mut self, bar: &mut Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn bar(&mut self, bar: &mut Bar, found: &mut dyn FnMut(&PrintedMetrics)) {
         let epoch = bar.epoch.map(|(epoch, _)| epoch);
         if [Some(bar.done), bar.total, epoch, bar.step].into_iter().flatten().any(|number| number > STEP_MAX)
         {
@@ -407,7 +461,7 @@ impl Steps {
             bar.purpose = self.purpose_of_keras(bar);
         }
         if let Some(said) = self.behind.take() {
-            found(said);
+            found(&said);
         }
         if bar.purpose == Purpose::Training && self.is_beside_lines(bar) {
             bar.purpose = Purpose::Other;
@@ -452,10 +506,10 @@ impl Steps {
         track.has_ended |= track.is_at_end();
         let moved_on = restarted || track.pending.as_ref().is_some_and(|pending| pending.step != step);
         if moved_on && let Some(metrics) = track.tell() {
-            found(metrics);
+            found(&metrics);
         }
         if !bar.values.is_empty() {
-            track.draw(PrintedMetrics { step, values: take(&mut bar.values) }, bar.is_cut);
+            track.draw(PrintedMetrics::of(step, take(&mut bar.values)), bar.is_cut);
         }
         let (has_values, counted) = (track.has_values, track.counted);
         // What was counted through is not known to the next attempt.
@@ -465,7 +519,9 @@ impl Steps {
         }
         self.has_finer_values |= has_values;
         let may_lead = bar.purpose == Purpose::Training && (has_values || !self.leads_by_epochs);
+        self.has_judged |= matches!(bar.purpose, Purpose::Judging(_));
         if may_lead && self.leads(&key, has_values) {
+            self.has_judged = false;
             self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
             if falls {
                 self.course.fell_back();
@@ -513,9 +569,9 @@ impl Steps {
     }
 
     /// Everything that still waits.
-    pub fn finish(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+    pub fn finish(&mut self, found: &mut dyn FnMut(&PrintedMetrics)) {
         if let Some(said) = self.behind.take() {
-            found(said);
+            found(&said);
         }
         self.flush_others(None, found);
         self.release(self.at.unwrap_or(0), found);
@@ -532,6 +588,13 @@ impl Steps {
         let last = self.tracks.iter().find(|track| track.name == bar.name && track.total == bar.total);
         let goes_on = last.is_some_and(|track| bar.done >= track.done) && self.keras_total == bar.total;
         if goes_on { Purpose::Training } else { Purpose::Judging("eval") }
+    }
+
+    /// Whether a bar is of the same form as the training's, which shows values, and has another length.
+    pub fn is_beside_leader(&self, bar: &Bar) -> bool {
+        let Some(key) = self.leader.as_ref().filter(|_| bar.epoch.is_none()) else { return false };
+        let shows_values = || self.tracks.iter().any(|track| track.is(key) && track.has_values);
+        key.0 == bar.name && key.1 != bar.total && shows_values()
     }
 
     /// The first training bar leads; one that shows values takes over from one that shows none.
@@ -599,23 +662,23 @@ impl Steps {
     }
 
     /// The bar that led is not of the training.
-    fn leave_bar(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn leave_bar(&mut self, found: &mut dyn FnMut(&PrintedMetrics)) {
         (self.leader, self.at, self.is_finer_than_epochs, self.leader_is_drawn) = (None, None, false, false);
         self.release(0, found);
     }
 
-    fn release(&mut self, step: u64, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn release(&mut self, step: u64, found: &mut dyn FnMut(&PrintedMetrics)) {
         for values in self.held.drain(..) {
-            found(PrintedMetrics { step, values });
+            found(&PrintedMetrics::of(step, values));
         }
     }
 
-    fn flush_others(&mut self, but: Option<&(String, Option<u64>)>, found: &mut dyn FnMut(PrintedMetrics)) {
+    fn flush_others(&mut self, but: Option<&(String, Option<u64>)>, found: &mut dyn FnMut(&PrintedMetrics)) {
         for track in &mut self.tracks {
             if !but.is_some_and(|key| track.is(key))
                 && let Some(metrics) = track.tell()
             {
-                found(metrics);
+                found(&metrics);
             }
         }
     }

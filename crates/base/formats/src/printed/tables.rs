@@ -10,10 +10,12 @@ use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Columns with these names are the step of a row; the first of them that a table has counts.
-const STEP_COLUMNS: [&str; 13] = [
+const STEP_COLUMNS: [&str; 14] = [
     "#", "step", "global_step", "iteration", "iter", "round", "it", "counter", "num_updates",
-    "total_train_updates", "updates", "num_timesteps", "total_timesteps",
+    "total_train_updates", "updates", "num_timesteps", "total_timesteps", "gen",
 ];
+/// So many columns of statistics has the table of an evolution, as DEAP prints it: `gen  nevals  avg  std  min  max`.
+const STATISTICS_MIN: usize = 2;
 const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
 /// The rows of a box that name its step, the best first.
 const STEP_ROWS: [&str; 15] = [
@@ -38,6 +40,8 @@ const NAME_WORDS_MAX: usize = 5;
 const LABELS_MAX: usize = 3;
 /// A cell of a heading whose words may be columns has so many at most.
 const CELL_WORDS_MAX: usize = 3;
+/// The name of a part of the data is not longer.
+const PART_BYTES_MAX: usize = 10;
 /// After so many other lines a table has ended.
 const OTHERS_MAX: u32 = 500;
 
@@ -59,6 +63,12 @@ pub(super) struct Tables {
     is_below_rule: bool,
     /// It was a rule of two parts, which a box without bars may be below.
     is_below_columns: bool,
+    /// The columns of a heading between bars that has measures and no place: a row of numbers may be below it.
+    results: Vec<String>,
+    /// What the last line said that results follow of: `Evaluation results for bbox:`.
+    results_of: Option<String>,
+    /// The prefixes of the columns of a heading that has parts of the data only.
+    parts: Vec<&'static str>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +108,39 @@ pub(super) enum Taken {
 impl Tables {
     /// No table is open.
     pub fn is_at_rest(&self) -> bool {
-        self.columns.is_empty() && self.boxed.is_none() && !self.is_below_rule && !self.is_below_columns
+        let is_below = self.is_below_rule || self.is_below_columns || self.results_of.is_some();
+        self.columns.is_empty()
+            && self.boxed.is_none()
+            && !is_below
+            && self.results.is_empty()
+            && self.parts.is_empty()
+    }
+
+    /// Sees a line that may be a heading of parts of the data.
+    pub fn see_parts(&mut self, message: &str) -> bool {
+        let parts = parts_in(&with_plain_bars(message));
+        let is_heading = !parts.is_empty();
+        if is_heading {
+            self.parts = parts;
+        }
+        is_heading
+    }
+
+    /// The values of a measure for each part of the data, `accuracy  |  0.75  |  0.5`, below a heading that has them.
+    pub fn take_row_of_parts(&mut self, message: &str) -> Option<Named> {
+        let message = &*with_plain_bars(message);
+        if self.parts.is_empty()
+            || is_rule(message)
+            || is_drawn_rule(message)
+            || !parts_in(message).is_empty()
+        {
+            return None;
+        }
+        let named = row_of_parts(&self.parts, message);
+        if named.is_none() {
+            self.parts.clear();
+        }
+        named
     }
 
     /// The box that has ended before this line, if one has.
@@ -128,6 +170,7 @@ impl Tables {
     pub fn take(&mut self, line: &str) -> Taken {
         let is_below_rule = std::mem::replace(&mut self.is_below_rule, is_rule_of_box(line));
         let is_below_columns = std::mem::replace(&mut self.is_below_columns, is_rule_of_plain(line));
+        let results_of = self.results_of.take();
         let drawn = with_plain_bars(line);
         let is_drawn = matches!(drawn, Cow::Owned(_));
         let line = &*drawn;
@@ -161,7 +204,24 @@ impl Tables {
                 return Taken::Part;
             }
         }
+        if !self.results.is_empty() {
+            if is_rule(line) || is_drawn_rule(line) {
+                return Taken::Part;
+            }
+            let columns = std::mem::take(&mut self.results);
+            if let Some((named, may_go_on)) = row_of_results(&columns, line) {
+                self.results = if may_go_on { columns } else { Vec::new() };
+                return if named.values.is_empty() { Taken::Part } else { Taken::Values(Box::new(named)) };
+            }
+        }
         if self.heading(line) {
+            let group = results_of.unwrap_or_default();
+            self.results.iter_mut().for_each(|name| name.insert_str(0, &group));
+            return Taken::Part;
+        }
+        self.results_of = results_of_line(line);
+        // One with a number may name the step: `Iteration 500: validation results for bbox:`.
+        if self.results_of.is_some() && !line.contains(|letter: char| letter.is_ascii_digit()) {
             return Taken::Part;
         }
         self.others += 1;
@@ -218,6 +278,7 @@ impl Tables {
             }
             _ => Vec::new(),
         };
+        let has_values = cells.iter().any(|cell| has_value_behind_name(cell));
         let has_measure_in_cases = cells.iter().any(|cell| names::has_measure_in_camel_case(cell));
         let columns = names_of(cells);
         let is_text = |name: &String| {
@@ -228,14 +289,27 @@ impl Tables {
         let names_parts =
             has(&EPOCH_COLUMNS) && columns.iter().any(|name| names::part_of_data(name).is_some());
         let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || matches!(&*columns[0], "class" | "classes");
+        let is_of_evolution = columns[0] == "gen"
+            && columns.iter().filter(|name| names::is_of_mean(name)).count() >= STATISTICS_MIN;
         let measures = has_measure_in_cases
             || names_parts
+            || is_of_evolution
             || (has(&["box"]) && has(&["obj"]))
             || columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
         let is_heading = columns.iter().all(is_text) && places && measures;
         let may_be_upper = separator == Separator::Bar && columns.len() > 2 && places && !measures;
         if may_be_upper && columns.iter().all(is_text) {
             self.upper = columns;
+            return true;
+        }
+        let is_between_bars = separator == Separator::Bar && line.starts_with('|') && line.ends_with('|');
+        let has_results = || {
+            measures
+                || columns.iter().any(|name| is_average_precision(name))
+                || heads_list_of_results(&columns)
+        };
+        if is_between_bars && !places && !has_values && has_results() && columns.iter().all(is_text) {
+            (self.columns, self.results) = (Vec::new(), columns);
             return true;
         }
         if is_heading {
@@ -252,7 +326,9 @@ impl Tables {
             && line.trim_matches('|').split('|').all(is_word)
     }
 
-    fn begin(&mut self, columns: Vec<String>, words: Vec<String>, separator: Separator) {
+    fn begin(&mut self, mut columns: Vec<String>, mut words: Vec<String>, separator: Separator) {
+        number_equal(&mut columns);
+        number_equal(&mut words);
         (self.columns, self.words, self.separator) = (columns, words, separator);
         (self.others, self.signs, self.numbers) = (0, 0, 0);
     }
@@ -394,6 +470,136 @@ impl Boxed {
     }
 }
 
+/// `ap`, `ap50`, `aps`: the average precision at an overlap or of a size.
+fn is_average_precision(name: &str) -> bool {
+    let behind = name.strip_prefix("ap");
+    behind.is_some_and(|behind| {
+        matches!(behind, "" | "s" | "m" | "l") || behind.bytes().all(|letter| letter.is_ascii_digit())
+    })
+}
+
+/// The values of a row below a heading between bars with measures, and whether more rows may follow: it has numbers only, or the part of the data before them,
+/// or a name and its value.
+fn row_of_results(columns: &[String], line: &str) -> Option<(Named, bool)> {
+    let cells = cells_of(line, Separator::Bar, false);
+    if !line.starts_with('|') || cells.len() != columns.len() {
+        return None;
+    }
+    let may_be = |(name, _): &(String, f64)| {
+        !name.is_empty() && name.len() <= NAME_BYTES_MAX && names::may_be_metric(name)
+    };
+    if let ([_, _], [name, cell]) = (columns, &cells[..])
+        && heads_list_of_results(columns)
+    {
+        let name = names::plain(column_name(name));
+        let value = value_of(&name, cell).filter(|_| is_result(&name, cell));
+        let values = value.map(|value| (name, value)).into_iter().filter(may_be).collect();
+        return Some((Named { values, ..Named::default() }, true));
+    }
+    let part = cells.first().and_then(|cell| names::part_of_data(cell)).map(|part| part.unwrap_or("train"));
+    let begin = usize::from(part.is_some());
+    let columns = &columns[begin..];
+    let numbers: Option<Vec<f64>> =
+        columns.iter().zip(&cells[begin..]).map(|(name, cell)| value_of(name, cell)).collect();
+    let values = columns.iter().cloned().zip(numbers?).filter(may_be).collect();
+    let mut named = Named { values, ..Named::default() };
+    named.take_part(part);
+    Some((named, part.is_some()))
+}
+
+/// Whether a row of a name and a value is a result: whole numbers of names that are no measures are sizes, `| Total params | 11689512 |`.
+fn is_result(name: &str, cell: &str) -> bool {
+    names::meaning_of(name) == Meaning::Measure || commas::pointed(cell).contains(['.', '%'])
+}
+
+/// `train_loss 0.5`: what has a number behind its name does not name a column.
+fn has_value_behind_name(cell: &str) -> bool {
+    let begins_with_digit = |word: &str| {
+        word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    cell.split_whitespace().skip(1).any(|word| begins_with_digit(word) || number_of(word).is_some())
+}
+
+/// Whether a heading of two columns is one of names and values of measures: `| Metric | Value |`.
+fn heads_list_of_results(columns: &[String]) -> bool {
+    let is_any = |name: &str, known: &[&str]| known.contains(&name);
+    matches!(columns, [first, second] if is_any(first, &["metric", "metrics", "measure"]) && is_any(second, &["value", "score", "result"]))
+}
+
+/// A rule of a table whose bars are drawn: `├──────┼──────┤`.
+fn is_drawn_rule(line: &str) -> bool {
+    line.chars().all(|letter| ('\u{2500}'..='\u{257f}').contains(&letter))
+}
+
+/// The group of the results that a line says follow: `bbox/` of `Evaluation results for bbox:`.
+fn results_of_line(line: &str) -> Option<String> {
+    let (_, name) = line.trim_end().strip_suffix(':')?.rsplit_once(" results for ")?;
+    let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX / 2 && !name.contains([' ', '/']);
+    is_name.then(|| format!("{}/", name.to_lowercase()))
+}
+
+/// The prefixes of the parts of the data, two or more of which are all that a heading has: `Training |  Validation`, `| Metric | Train | Val |`.
+fn parts_in(message: &str) -> Vec<&'static str> {
+    let (cells, _) = cells_of_parts(message);
+    let is_part = |cell: &&str| names::part_of_data(cell).is_some();
+    // What the rows have in their first cells.
+    let begin = usize::from(cells.first().is_some_and(|cell| !is_part(cell) && message.contains('|')));
+    let parts: Option<Vec<&str>> = cells[begin.min(cells.len())..]
+        .iter()
+        .map(|cell| names::part_of_data(cell).map(|part| part.unwrap_or("train")))
+        .collect();
+    let is_heading = |parts: &Vec<&str>| {
+        (2..=LABELS_MAX).contains(&parts.len()) && parts.iter().any(|part| *part != parts[0])
+    };
+    parts.filter(is_heading).unwrap_or_default()
+}
+
+/// Whether a line ends as a heading of parts of the data does, with one of them or a bar behind it.
+pub(super) fn ends_with_part(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let line = line.strip_suffix("│".as_bytes()).or(line.strip_suffix(b"|")).unwrap_or(line).trim_ascii_end();
+    let begin = line.iter().rposition(|byte| matches!(byte, b' ' | b'|' | b'\t')).map_or(0, |at| at + 1);
+    let is_long = line.len() - begin > PART_BYTES_MAX;
+    !is_long && std::str::from_utf8(&line[begin..]).is_ok_and(|word| names::part_of_data(word).is_some())
+}
+
+/// The cells of a line between bars or blanks, without empty ones at its ends, and whether they are between bars.
+fn cells_of_parts(message: &str) -> (Vec<&str>, bool) {
+    let has_bars = message.contains('|');
+    let cells = match has_bars {
+        true => message.trim().trim_matches('|').split('|').map(str::trim).take(COLUMNS_MAX).collect(),
+        false => message.split_whitespace().take(COLUMNS_MAX).collect(),
+    };
+    (cells, has_bars)
+}
+
+fn row_of_parts(parts: &[&'static str], message: &str) -> Option<Named> {
+    let (cells, has_bars) = cells_of_parts(message);
+    let count = cells
+        .len()
+        .checked_sub(parts.len())
+        .filter(|count| if has_bars { *count == 1 } else { *count > 0 })?;
+    let (words, cells) = cells.split_at(count);
+    let name = names::plain(words.join("_").replace(' ', "_").to_lowercase());
+    let is_name = name.starts_with(char::is_alphabetic)
+        && words.len() <= NAME_WORDS_MAX
+        && name.len() <= NAME_BYTES_MAX / 2
+        && !name.contains([':', '='])
+        && names::may_be_metric(&name);
+    let is_empty = |cell: &str| matches!(cell, "N/A" | "n/a" | "-" | "--" | "None" | "");
+    let mut values = Vec::new();
+    for (part, cell) in parts.iter().zip(cells) {
+        match value_of(&name, cell) {
+            Some(value) => values.push((names::prefixed(part, &name), value)),
+            None if is_empty(cell) => {}
+            None => return None,
+        }
+    }
+    // A table of how large the parts are has whole numbers.
+    let has_decimals = cells.iter().any(|cell| cell.contains(['.', 'n']));
+    Some(Named { values, ..Named::default() }).filter(|_| is_name && has_decimals)
+}
+
 fn value_of(name: &str, cell: &str) -> Option<f64> {
     if !cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.nNiI".contains(letter)) {
         return None;
@@ -530,6 +736,16 @@ fn names_of(cells: Vec<&str>) -> Vec<String> {
         *precision = "precision".into();
     }
     names
+}
+
+/// Numbers columns that have the name of one before: `Fitness` of the mean and of the best one.
+fn number_equal(names: &mut [String]) {
+    for at in 1..names.len() {
+        let count = names[..at].iter().filter(|name| **name == names[at]).count();
+        if count > 0 && !names[at].is_empty() {
+            names[at] = format!("{}_{}", names[at], count + 1);
+        }
+    }
 }
 
 /// `LOSS NER` is `loss_ner`; YOLO's `Box(P`, `R` and `mAP50-95)` are what they mean.

@@ -12,9 +12,9 @@ fn replay(name: &str) -> Vec<String> {
     for line in text.lines() {
         let (output, piece): (u8, String) = serde_json::from_str(line).unwrap();
         let output = if output == 1 { Printed::Stdout } else { Printed::Stderr };
-        reader.push(output, piece.as_bytes(), |metrics| found.push(metrics));
+        reader.push(output, piece.as_bytes(), |metrics| found.push(metrics.clone()));
     }
-    reader.finish(|metrics| found.push(metrics));
+    reader.finish(|metrics| found.push(metrics.clone()));
     found.iter().map(shown).collect()
 }
 
@@ -25,8 +25,8 @@ fn shown(metrics: &PrintedMetrics) -> String {
 
 fn read(text: &str) -> Vec<String> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
-    reader.finish(|metrics| found.push(shown(&metrics)));
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(metrics)));
+    reader.finish(|metrics| found.push(shown(metrics)));
     found
 }
 
@@ -157,8 +157,8 @@ fn only_json_on_request() {
     let mut found = Vec::new();
     let text =
         "step 1: loss 2\n{'loss': 3}\n{\"step\": 2, \"loss\": 4}\n 50%|█| 1/2 [00:00<00:00, 1it/s, loss=5]\n";
-    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
-    reader.finish(|metrics| found.push(shown(&metrics)));
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(metrics)));
+    reader.finish(|metrics| found.push(shown(metrics)));
     assert_eq!(found, ["2: loss=4"]);
 }
 
@@ -184,8 +184,8 @@ fn formats_of_public_training_code() {
     for format in &formats {
         let known = missing.len();
         let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-        reader.push(Printed::Stdout, format.prints.as_bytes(), |metrics| found.push(metrics));
-        reader.finish(|metrics| found.push(metrics));
+        reader.push(Printed::Stdout, format.prints.as_bytes(), |metrics| found.push(metrics.clone()));
+        reader.finish(|metrics| found.push(metrics.clone()));
         for (name, step, value) in &format.metrics {
             let is_there = found.iter().filter(|metrics| metrics.step == *step).any(|metrics| {
                 metrics.values.iter().any(|(known, read)| letters(known) == letters(name) && read == value)
@@ -291,6 +291,25 @@ fn piece() -> impl Strategy<Value = String> {
             "F1 (micro): 0.5 ",
             "[step=5/10,epoch=1]",
             "average  since  example\nloss  last  counter\n0.5 0.25 8\n",
+            "\nEval: 16_h1=0.5, l2=0.25\n",
+            "\n| eval | S: 5 | F: 8 | R: 0.5 | T: 1:02:03\n",
+            "\nRecent | t_env: 5 | Episode: 3\n",
+            "\na_x: 0.5\tb_x: 0.25\n",
+            "\nValidation:\n",
+            "\nValidating\n",
+            "\n| AP | AP50 |\n| 0.5 | 0.25 |\n",
+            "\nTraining |  Validation\n",
+            "\nacc | 0.5 | 0.25\n",
+            "\nResults for bbox:\n",
+            "\nEpoch: 1\n",
+            "\n[3/10] [L1: 0.5] loss 0.5\n",
+            "\n[1/5] loss: 0.5\n",
+            "\nTRAIN Batch 1/50 loss 0.5 rank 0\n",
+            "\neval_episode=3, return=[0.5]\n",
+            "Val. loss: 0.5 ",
+            "psnr 30.5dB ",
+            "a/loss/b 0.5/0.25/0.75 ",
+            "Best Class Accuracy: 0.5, Pixel Accuracy: 0.25 ",
             "%",
         ])
         .prop_map(str::to_owned),
@@ -309,14 +328,14 @@ fn read_both_ways(text: &str, by: u8) -> [Vec<String>; 2] {
     [false, true].map(|afresh| {
         let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
         for line in texts.join("\n").split_inclusive(['\n', '\r']) {
-            reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
+            reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(metrics)));
             found.extend(reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}")));
             if afresh {
                 reader.reading.quiet = QuietForms::default();
                 reader.reading.known = KnownForms::default();
             }
         }
-        reader.finish(|metrics| found.push(shown(&metrics)));
+        reader.finish(|metrics| found.push(shown(metrics)));
         found
     })
 }
@@ -355,6 +374,49 @@ fn forms_with_more_than_values_are_remembered() {
     }
 }
 
+/// Proves that values whose names have the same number have the same names, that a line of a known form has such a number, and that what was read before
+/// a form is lent again does not change it: not what is behind a bar, not below a heading of a part of the data.
+#[test]
+fn names_that_have_a_number() {
+    let text: String = (1..60)
+        .map(|step| match step % 20 {
+            7 => format!("step {step} | val_loss 0.{step:02} | acc 0.5\n"),
+            13 => format!("  1%|#   | {step}/100 [00:10<00:20, 5.0it/s]\nvalidation:\n  loss: 0.{step:02}\n"),
+            17 => format!("loss 0.{step:02} at the end of a part\n"),
+            _ => format!("step {step} loss 0.{step:02} lr 1e-3\n"),
+        })
+        .collect();
+    let read = |forgets: bool| {
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        for line in text.split_inclusive('\n') {
+            if forgets {
+                reader.reading.known = KnownForms::default();
+            }
+            reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(metrics.clone()));
+        }
+        reader.finish(|metrics| found.push(metrics.clone()));
+        found
+    };
+    let found = read(false);
+    let mut names = std::collections::BTreeMap::new();
+    for metrics in found.iter().filter(|metrics| metrics.names.is_some()) {
+        let these: Vec<&str> = metrics.values.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(*names.entry(metrics.names).or_insert_with(|| these.clone()), these);
+    }
+    assert!(found.iter().filter(|metrics| metrics.names.is_some()).count() > 30);
+    let shown = |found: &[PrintedMetrics]| found.iter().map(shown).collect::<Vec<_>>();
+    assert_eq!(shown(&found), shown(&read(true)));
+}
+
+/// Proves that a number that belongs to a name is found to be one whatever it is: the next line of the same form has another name.
+#[test]
+fn numbers_of_names_are_no_values() {
+    let text = "step 1 loss 0.5\nprecision @ 5 = 0.91\nprecision @ 1 = 0.86\nprecision @ 1 = 0.85\nprecision @ 5 = 0.92\n";
+    let named: Vec<String> =
+        read(text)[1..].iter().map(|line| line.split([' ', '=']).nth(1).unwrap().into()).collect();
+    assert_eq!(named, ["precision@5", "precision@1", "precision@1", "precision@5"]);
+}
+
 /// Proves that the numbers of a known form are those in the line: one digit, a sign, a power, a percentage, NaN, many digits, a leading zero.
 #[test]
 fn numbers_of_known_forms() {
@@ -388,9 +450,9 @@ proptest! {
         let whole = read(&text);
         let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
         for bytes in text.as_bytes().chunks(cut) {
-            reader.push(Printed::Stdout, bytes, |metrics| found.push(shown(&metrics)));
+            reader.push(Printed::Stdout, bytes, |metrics| found.push(shown(metrics)));
         }
-        reader.finish(|metrics| found.push(shown(&metrics)));
+        reader.finish(|metrics| found.push(shown(metrics)));
         prop_assert_eq!(&whole, &found);
         prop_assert!(whole.len() <= text.len());
     }
@@ -855,7 +917,8 @@ fn epochs_between_bars_without_values() {
     assert_eq!(read(&before), ["70: loss=0.75", "70: loss=0.5"]);
 }
 
-/// Proves how far a heading that names a part of the data reaches: over indented lines and items, not over lines at its own indentation or with a place.
+/// Proves how far a heading that names a part of the data reaches: over indented lines and items, not over lines at its own indentation behind them or with a
+/// place; and over lines with values right below one with a colon, up to an empty line, one without values or another place.
 #[test]
 fn lines_below_a_part_of_the_data() {
     for (text, expected) in [
@@ -865,9 +928,36 @@ fn lines_below_a_part_of_the_data() {
         ("Test:\n  step 5 loss: 0.5\n  acc: 0.25\n", &["5: loss=0.5", "5: acc=0.25"]),
         ("Testing the model:\n  loss: 0.5\n", &["0: loss=0.5"]),
         ("Validation of the test:\n  loss: 0.5\n", &["0: loss=0.5"]),
+        (
+            "Validation:\nloss: 0.5\nacc: 0.75\n\nloss: 0.25\n",
+            &["0: val_loss=0.5", "0: val_acc=0.75", "0: loss=0.25"],
+        ),
+        ("Validation:\nloading 3 files\nloss: 0.5\n", &["0: loss=0.5"]),
+        ("Validation:\nEpoch 3\nloss: 0.5\nEpoch 4\nloss: 0.25\n", &["3: val_loss=0.5", "4: loss=0.25"]),
+        ("Validation\nloss: 0.5\n", &["0: loss=0.5"]),
     ] {
         assert_eq!(read(text), expected, "{text}");
     }
+}
+
+/// Proves that a bar below a line that says that an evaluation begins is of it where it looks as the training's does and is shorter, and that a line of that
+/// kind before the training changes nothing.
+#[test]
+fn bars_of_an_evaluation_by_the_line_above() {
+    let bar =
+        |total: u64, acc: &str| format!("acc: {acc} ||: 100%|#| {total}/{total} [00:01<00:00, 9.00it/s]\n");
+    let text = format!("Validating the files\n{}Validating\n{}", bar(20, "0.5000"), bar(5, "0.7500"));
+    assert_eq!(read(&text), ["20: acc=0.5", "20: val_acc=0.75"]);
+    let text = format!("{}Validating\nEpoch 1/2\n{}", bar(20, "0.5000"), bar(25, "0.7500"));
+    assert_eq!(read(&text)[1..], ["25: acc=0.75"]);
+}
+
+/// Proves that a line which has the form of results only counts once the training has begun, and that settings and counts never do.
+#[test]
+fn results_by_their_form() {
+    let text = "Eval: a1=0.5, b=0.25\n[8/16] [l1: 2.5]\nstep 4 loss 0.5\nEval: a1=0.5, b=0.25\nEval: temperature=0.5, top_p=0.25\n\
+                Eval: a1=3, b=0.5\n[8/16] [l1: 2.5]\n";
+    assert_eq!(read(text), ["4: loss=0.5", "4: eval_a1=0.5 eval_b=0.25", "8: l1=2.5"]);
 }
 
 /// Proves that what is indented below a line that says only where the script is has its step, of any name with a slash, that other lines there say nothing, and that
@@ -986,10 +1076,10 @@ fn drawn(parts: &[(u64, u64, &str)]) -> Vec<String> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
     for (done, total, line) in parts {
         let bar = format!("\r 10%|█         | {done}/{total} [00:01<00:02, 10.00it/s]");
-        reader.push(Printed::Stderr, bar.as_bytes(), |metrics| found.push(shown(&metrics)));
-        reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(&metrics)));
+        reader.push(Printed::Stderr, bar.as_bytes(), |metrics| found.push(shown(metrics)));
+        reader.push(Printed::Stdout, line.as_bytes(), |metrics| found.push(shown(metrics)));
     }
-    reader.finish(|metrics| found.push(shown(&metrics)));
+    reader.finish(|metrics| found.push(shown(metrics)));
     found
 }
 
@@ -1081,7 +1171,7 @@ fn objects_of_loggers() {
     assert_eq!(read(text), expected);
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
     reader.read_only_json();
-    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(metrics)));
     assert_eq!(found, ["0: loss=1.5", "40: loss=0.5"]);
 }
 
@@ -1302,7 +1392,7 @@ fn runs_and_sessions_are_no_metrics() {
 fn tables_end_at_other_headings() {
     let text = "step 5 loss 0.5\n| Class | IoU  |  Acc  |\n+-----+----+----+\n| road | 97.25 | 98.5 |\n+-----+----+----+\n\
                 | aAcc | mIoU | mAcc |\n+-----+----+----+\n| 95.5 | 66.75 | 67.5 |\n";
-    assert_eq!(read(text), ["5: loss=0.5"]);
+    assert_eq!(read(text), ["5: loss=0.5", "5: aacc=95.5 miou=66.75 macc=67.5"]);
     let text = "    clip  loss  ppl  total_train_updates\n       1  0.5   2.5                   20\n";
     assert_eq!(read(text), ["20: clip=1 loss=0.5 ppl=2.5"]);
     let text = "step 5 loss 0.5\nBest pipeline: GradientBoostingClassifier(input_matrix, learning_rate=0.1, max_depth=7)\n";
@@ -1397,5 +1487,64 @@ fn results_by_other_words() {
         "Training on test data: 0.5",
     ] {
         assert_eq!(read(&format!("step 5: loss 0.5\n{line}\n")), ["5: loss=0.5"], "{line}");
+    }
+}
+
+/// Proves that lines of the training whose names and values are between bars are no headings of results, also if a value is negative or NaN.
+#[test]
+fn lines_between_bars_are_no_headings() {
+    let text = "| epoch 1 | train_loss 0.5 | acc 0.75 |\n| epoch 2 | train_loss 0.25 | acc 0.875 |\n";
+    assert_eq!(read(text), ["1: train_loss=0.5 acc=0.75", "2: train_loss=0.25 acc=0.875"]);
+    for line in ["| epoch 1 | loss 0.5 |", "| loss -0.5 | acc 0.75 |", "| loss nan | acc inf |"] {
+        assert_eq!(Tables::default().take(line), Taken::No, "{line}");
+    }
+    assert_eq!(Tables::default().take("| Accuracy | Macro F1 |"), Taken::Part);
+}
+
+/// Proves that percentages in tables of results are shares, in rows of numbers and in rows of a name and a value.
+#[test]
+fn percentages_in_tables_of_results() {
+    let text = "step 5: loss 0.5\n| Accuracy | F1 |\n|---|---|\n| 85.0% | 80.0% |\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: accuracy=0.85 f1=0.8"]);
+    let text = "step 5: loss 0.5\n| Accuracy | F1 |\n| 85.0% | 80.0% |\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: accuracy=0.85 f1=0.8"]);
+    let text = "step 5: loss 0.5\n| Metric | Value |\n| accuracy | 85% |\n| sparsity | 12,5 |\n";
+    assert_eq!(read(text), ["5: loss=0.5", "5: accuracy=0.85", "5: sparsity=12.5"]);
+}
+
+/// Proves that the step of a line that says what the results below it are of counts for them.
+#[test]
+fn steps_of_lines_above_results() {
+    let text = "Iteration 400: loss 0.5\nIteration 500: validation results for bbox:\n| AP | AP50 |\n|----|----|\n| 29.5 | 53.25 |\n\
+                Iteration 600: validation results for bbox:\n| AP | AP50 |\n|----|----|\n| 30.5 | 54.25 |\n\
+                Iteration 700: validation results for bbox:\n| AP | AP50 |\n|----|----|\n| 31.5 | 55.25 |\n";
+    let expected = [
+        "400: loss=0.5",
+        "500: bbox/ap=29.5 bbox/ap50=53.25",
+        "600: bbox/ap=30.5 bbox/ap50=54.25",
+        "700: bbox/ap=31.5 bbox/ap50=55.25",
+    ];
+    assert_eq!(read(text), expected);
+}
+
+/// Proves that a table of names and values gives no sizes of the model, and none whose name is empty or too long.
+#[test]
+fn tables_of_sizes_are_no_results() {
+    let sizes = "| Metric | Value |\n|---|---|\n| Total params | 11689512 |\n| FLOPs | 1814073344 |\n";
+    assert_eq!(read(sizes), [] as [&str; 0]);
+    assert_eq!(
+        read(&format!("{sizes}| accuracy | 1 |\nstep 5: loss 0.5\n")),
+        ["0: accuracy=1", "5: loss=0.5"]
+    );
+    let long = "x".repeat(NAME_BYTES_MAX + 1);
+    let text =
+        format!("step 5: loss 0.5\n| Metric | Value |\n| {long} | 0.5 |\n|  | 0.5 |\n| acc | 0.75 |\n");
+    assert_eq!(read(&text), ["5: loss=0.5", "5: acc=0.75"]);
+    let text = format!("step 5: loss 0.5\n| {long} | acc |\n| 0.5 | 0.75 |\n");
+    assert_eq!(read(&text), ["5: loss=0.5", "5: acc=0.75"]);
+    // The tables themselves let none through.
+    let mut tables = Tables::default();
+    for line in ["| Metric | Value |", &format!("| {long} | 0.5 |"), "|  | 0.5 |"] {
+        assert_eq!(tables.take(line), Taken::Part, "{line}");
     }
 }

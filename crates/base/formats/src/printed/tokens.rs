@@ -8,6 +8,12 @@ const SOURCE_EXTENSIONS: [&str; 11] = ["py", "pyx", "cc", "cpp", "c", "cu", "cuh
 
 /// Behind a word it is as good as a blank.
 const ELLIPSIS: &str = "...";
+/// Abbreviations in names, which a point may be behind: `Val. loss`, `Mel-Spec. Error`.
+const ABBREVIATIONS: [&str; 34] = [
+    "abs", "acc", "adv", "approx", "avg", "bal", "cls", "cum", "dev", "diff", "disc", "disp", "gen", "log",
+    "max", "mel", "min", "norm", "num", "pos", "prec", "prob", "rec", "recon", "reg", "rel", "seg", "spec",
+    "std", "temp", "val", "valid", "var", "vel",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Token<'a> {
@@ -78,15 +84,22 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
             rest = behind;
             continue;
         }
+        // `16_h1=0.5`
+        if letter.is_ascii_digit()
+            && let Some(end) = end_of_numbered_word(rest)
+        {
+            let word = word_in(&rest[..end]);
+            tokens.push(Token::Word(word));
+            rest = &rest[word.len()..];
+            continue;
+        }
         // `Step... (100 | Loss: 2.1)`
         if letter == '.' && rest.starts_with(ELLIPSIS) && matches!(tokens.last(), Some(Token::Word(_))) {
             rest = rest.trim_start_matches('.');
             continue;
         }
         let end = match letter {
-            letter if letter.is_alphabetic() || letter == '_' => end_of(rest, |letter| {
-                letter.is_alphanumeric() || matches!(letter, '_' | '/' | '.' | '-' | '@' | '\'')
-            }),
+            letter if letter.is_alphabetic() || letter == '_' => end_of(rest, belongs_to_word),
             '0'..='9' | '.' | '+' | '-' => end_of(rest, belongs_to_number),
             other => other.len_utf8(),
         };
@@ -105,8 +118,26 @@ pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
         } else {
             tokens.push(token);
         }
+        if token.word().is_some_and(|word| is_abbreviated(word, rest)) {
+            rest = &rest[1..];
+        }
     }
     tokens
+}
+
+/// Whether the point behind a word ends an abbreviation and no sentence.
+fn is_abbreviated(word: &str, behind: &str) -> bool {
+    let Some(behind) = behind.strip_prefix(". ") else { return false };
+    let last = word.rsplit(['-', '_']).next().unwrap_or(word);
+    behind.starts_with(char::is_alphabetic) && ABBREVIATIONS.contains(&last)
+}
+
+/// The end of a word that begins with a number and has a letter behind its first underscore: `16_h1`.
+fn end_of_numbered_word(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let begin = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let begins = matches!(bytes[begin..], [b'_', b'a'..=b'z' | b'A'..=b'Z', ..]);
+    begins.then(|| end_of(text, belongs_to_word))
 }
 
 /// The end of a number with commas between its digits, with all that is written at it; nothing if it has none.
@@ -240,6 +271,11 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
         return Token::Number { value, whole: text.parse().ok(), share: share_of(text), decimals };
     }
+    // `30.12dB`
+    if let Some((value, text)) = text.strip_suffix("db").and_then(|text| Some((number_of(text)?, text))) {
+        let decimals = if text.contains('.') { Decimals::Point } else { Decimals::None };
+        return Token::Number { value, whole: None, share: None, decimals };
+    }
     // The mean and the deviation of a cross validation of XGBoost: `0.51250+0.01250`.
     let sum = text.rsplit_once('+').filter(|(mean, deviation)| {
         first.is_ascii_digit() && !mean.ends_with('e') && number_of(deviation).is_some()
@@ -250,7 +286,7 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         return Token::Number { value, whole: mean.parse().ok(), share: None, decimals };
     }
     if first.is_alphabetic() || first == '_' {
-        let word = text.trim_end_matches(['/', '.', '-', '@']);
+        let word = word_in(text);
         *rest = &whole_text[word.len()..];
         return Token::Word(word);
     }
@@ -264,6 +300,15 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         }
         None => Token::Other(first),
     }
+}
+
+/// A word without punctuation at its end, which is the line's.
+fn word_in(text: &str) -> &str {
+    text.trim_end_matches(['/', '.', '-', '@'])
+}
+
+fn belongs_to_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '/' | '.' | '-' | '@' | '\'')
 }
 
 fn belongs_to_number(letter: char) -> bool {

@@ -2,7 +2,7 @@
 
 use super::named::Named;
 use super::names::{self, Meaning, is_training};
-use super::tokens::{Decimals, Token, number_of};
+use super::tokens::{Decimals, Token, number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// A trial of Optuna, whose number is the step: `Trial 3 finished with value: 0.87 and parameters: {'lr': 0.1}. Best is trial 1 with value: 0.9.`
@@ -48,6 +48,65 @@ pub(super) fn read_coco(message: &str) -> Option<Named> {
     let values =
         value.filter(|_| name.len() <= NAME_BYTES_MAX).map(|value| (name, value)).into_iter().collect();
     Some(Named { values, ..Named::default() })
+}
+
+/// Measures that sentences are about.
+const SAID_MEASURES: [&str; 12] =
+    ["accuracy", "acc", "precision", "recall", "f1", "auc", "rmse", "mse", "mae", "r2", "perplexity", "bleu"];
+/// Words of sentences that say nothing about what was measured.
+const OF_SENTENCES: [&str; 17] = [
+    "the", "a", "an", "of", "for", "on", "network", "model", "net", "classifier", "prediction",
+    "predictions", "class", "our", "this", "all", "set",
+];
+/// What is measured on: it has a number before it that is none of a metric.
+const OF_EXAMPLES: [&str; 5] = ["images", "samples", "examples", "sentences", "texts"];
+/// A sentence has so many words before its value at most.
+const SAID_WORDS_MAX: usize = 12;
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A measure of something: `Accuracy of the network on the 10000 test images: 62 %`, `Accuracy of plane : 66 %`, `The RMSE of prediction is: 0.43`. A number
+/// without decimals and `%` may be a count.
+pub(super) fn read_sentence(message: &str) -> Option<Named> {
+    let ends = [message.rsplit_once([':', '=']), message.rsplit_once(" is ")];
+    let (said, value) = ends.into_iter().flatten().min_by_key(|(_, value)| value.len())?;
+    let small = said.trim_end().trim_end_matches(" is").to_lowercase();
+    let mut words = small.split([' ', ':']).filter(|word| !word.is_empty()).peekable();
+    words.next_if(|word| *word == "the");
+    let measure = words.next().filter(|word| SAID_MEASURES.contains(word))?;
+    words.next().filter(|word| matches!(*word, "of" | "for"))?;
+    let rest: Vec<&str> = words.collect();
+    let value = value.trim();
+    let value = match value.strip_suffix('%') {
+        Some(digits) => share_of(&format!("{}%", digits.trim_end()))?,
+        None => number_of(value).filter(|value| value.fract() != 0.0)?,
+    };
+    // `Accuracy after epoch 5: 0.81` says where the script is.
+    if rest.len() > SAID_WORDS_MAX || rest.iter().any(|word| names::place_of(&[*word], word).is_some()) {
+        return None;
+    }
+    let part = rest.iter().find_map(|word| names::part_of_data(word));
+    let says_nothing = |word: &str| {
+        OF_SENTENCES.contains(&word) || OF_EXAMPLES.contains(&word) || names::part_of_data(word).is_some()
+    };
+    // `10000 test images`; any other number is a class: `accuracy of class 3`.
+    let is_count = |at: usize| {
+        let behind = rest[at + 1..].iter().find(|word| names::part_of_data(word).is_none());
+        is_number(rest[at]) && behind.is_some_and(|word| OF_EXAMPLES.contains(word))
+    };
+    let is_said = |at: &usize| !says_nothing(rest[*at]) && !is_count(*at);
+    let subject: Vec<&str> = (0..rest.len()).filter(is_said).map(|at| rest[at]).collect();
+    let is_name =
+        |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if subject.len() > 2 || !subject.iter().all(is_name) {
+        return None;
+    }
+    let name = [&[measure], &subject[..]].concat().join("_");
+    let name = part.flatten().map_or_else(|| name.clone(), |part| names::prefixed(part, &name));
+    let values = vec![(name, value)].into_iter().filter(|(name, _)| name.len() <= NAME_BYTES_MAX).collect();
+    Some(Named { values, ..Named::default() }).filter(Named::has_values)
 }
 
 /// Whether a line is one of XGBoost, which prints a round when it is done and counts from 0: `[0]\ttrain-rmse:0.51\teval-rmse:0.56`.
@@ -96,8 +155,29 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             (named.epoch, named.position) = (*epoch, *whole);
             false
         }
-        // `10 | loss 9.4 | lr 6.0e-04`, `10 ; loss 9.4`, `10: train loss 9.4`, `10 [D loss: 0.7]`
-        [Number { whole, .. }, Other('|' | ':' | ';' | '['), Word(first), second, ..]
+        // `[0: 10/984] train loss: 2.1`
+        [
+            Other('['),
+            Number { whole: epoch, .. },
+            Other(':'),
+            Number { .. },
+            Other('/'),
+            Number { .. },
+            Other(']'),
+            ..,
+        ] => {
+            named.epoch = *epoch;
+            false
+        }
+        // `Train 0, loss: 1.25, train acc: 0.6`
+        [Word(part), Number { whole: epoch @ Some(_), .. }, Other(','), Word(first), second, ..]
+            if names::part_of_data(part).is_some() && begins_with_measure(first, second) =>
+        {
+            named.epoch = *epoch;
+            false
+        }
+        // `10 | loss 9.4 | lr 6.0e-04`, `10 ; loss 9.4`, `10: train loss 9.4`, `10 [D loss: 0.7]`, `10, train_loss=9.4`
+        [Number { whole, .. }, Other('|' | ':' | ';' | '[' | ','), Word(first), second, ..]
             if begins_with_measure(first, second) =>
         {
             named.step = *whole;
@@ -133,6 +213,18 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
             named.take_value("loss".into(), *value, "");
             true
         }
+        // TD3: `Evaluation over 10 episodes: 123.5`
+        [
+            Word("evaluation"),
+            Word("over"),
+            Number { .. },
+            Word("episodes"),
+            Other(':'),
+            Number { value, .. },
+        ] => {
+            named.take_value("eval_reward".into(), *value, "");
+            true
+        }
         // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
         [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
             if rest.contains(&Word("remaining")) =>
@@ -152,6 +244,57 @@ pub(super) fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
         }
         _ => false,
     }
+}
+
+/// The letter that names the step in a line of short names, the best first.
+const SHORT_STEPS: [&str; 4] = ["s", "i", "f", "e"];
+/// A short name has so many letters at most before its first underscore.
+const SHORT_LETTERS_MAX: usize = 5;
+/// So many short names has a line at least.
+const SHORT_NAMES_MIN: usize = 3;
+
+fn without_bar<'t, 'l>(tokens: &'t [Token<'l>]) -> &'t [Token<'l>] {
+    tokens.strip_prefix(&[Token::Other('|')]).unwrap_or(tokens)
+}
+
+/// A line of a training of agents that begins with the part of the data and has short names: `| eval | F: 5000 | S: 2500 | R: 61.2`,
+/// ` train   E: 1   I: 500   R: 27.7`. What has no decimals is a count.
+pub(super) fn read_short_names(tokens: &[Token<'_>]) -> Option<Named> {
+    use Token::{Number, Other, Word};
+    let [Word(part), behind @ ..] = without_bar(tokens) else { return None };
+    let [Word(_), Other(':'), ..] = without_bar(behind) else { return None };
+    let part = names::part_of_data(part)?;
+    let is_short = |name: &str| name.split('_').next().is_some_and(|first| first.len() <= SHORT_LETTERS_MAX);
+    let (mut rest, mut pairs, mut step, mut values) = (without_bar(behind), 0, None, Vec::new());
+    while let [Word(name), Other(':'), value, behind @ ..] = rest {
+        match value {
+            Number { whole: Some(whole), .. } => {
+                let place = SHORT_STEPS.iter().position(|known| known == name);
+                let place = place.map(|place| (place, *whole));
+                step = step.into_iter().chain(place).min();
+            }
+            // `D: 3.2 s`
+            Number { .. } if matches!(behind, [Word("s"), behind @ ..] if behind.first() != Some(&Other(':'))) =>
+                {}
+            Number { value, decimals: Decimals::Point, .. } => values.push(((*name).to_owned(), *value)),
+            // A clock.
+            Other('0') => {}
+            _ => return None,
+        }
+        pairs += 1;
+        rest = match behind {
+            [Word("s"), behind @ ..] if behind.first() != Some(&Other(':')) => without_bar(behind),
+            behind => without_bar(behind),
+        };
+        if !is_short(name) || pairs > VALUES_MAX {
+            return None;
+        }
+    }
+    let (_, step) = step.filter(|_| rest.is_empty() && pairs >= SHORT_NAMES_MIN && !values.is_empty())?;
+    let mut named = Named { values, ..Named::default() };
+    named.take_part(part);
+    named.take_step_of_training(Some(step));
+    Some(named)
 }
 
 /// `loss 9.4`, `train loss 9.4`

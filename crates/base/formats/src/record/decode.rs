@@ -1,13 +1,14 @@
 //! Payloads back into frames. A payload that is shorter than its type requires, or holds text that is not UTF-8, gives
 //! `None`; bytes after the known fields are ignored, so that later versions may add some.
 
-use trackway_core::{MetricStep, Step, Timestamp};
+use trackway_core::{MetricStep, Step};
 
-use super::frame::{
+use super::layout::frame_type;
+use super::payloads::{
     CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, EarlyMetrics, Event, Frame,
     Heartbeat, Metrics, NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
-use super::layout::frame_type;
+use crate::frames::Fields;
 
 /// What a payload turned out to be.
 pub(super) enum Decoded {
@@ -18,7 +19,7 @@ pub(super) enum Decoded {
 
 /// Decodes the payload of a frame whose checksum holds.
 pub(super) fn decode(frame_type: u8, payload: &[u8], highest_version: u16) -> Option<Decoded> {
-    let mut fields = Fields(payload);
+    let mut fields = Fields::of(payload);
     if frame_type == frame_type::HEADER {
         let version = fields.u16()?;
         if version > highest_version {
@@ -42,7 +43,7 @@ pub(super) fn decode(frame_type: u8, payload: &[u8], highest_version: u16) -> Op
             at: fields.time()?,
             id: fields.u64()?,
             outcome: ControlOutcome::from_code(fields.u8()?),
-            step: fields.step()?,
+            step: step(&mut fields)?,
         }),
         frame_type::CLOSE => Frame::Close(Close { at: fields.time()?, dropped_frames: fields.u64()? }),
         other => Frame::Unknown { frame_type: other, payload_bytes: payload.len() },
@@ -68,12 +69,12 @@ fn header(fields: &mut Fields<'_>) -> Option<SegmentHeader> {
 fn metrics(fields: &mut Fields<'_>) -> Option<Metrics> {
     let (at, step, count) = (fields.time()?, fields.u64()?, fields.u32()? as usize);
     // Checked before anything is reserved: a count alone must not make a reader allocate.
-    if fields.0.len() < count.checked_mul(12)? {
+    if fields.bytes_left() < count.checked_mul(12)? {
         return None;
     }
     let mut values = Vec::with_capacity(count);
     for _ in 0..count {
-        values.push((NameId(fields.u32()?), f64::from_bits(fields.u64()?)));
+        values.push((NameId(fields.u32()?), fields.f64()?));
     }
     Some(Metrics { at, step, values })
 }
@@ -86,7 +87,7 @@ fn early_metrics(fields: &mut Fields<'_>) -> Option<EarlyMetrics> {
 }
 
 fn event(fields: &mut Fields<'_>) -> Option<Event> {
-    let (at, step, kind, count) = (fields.time()?, fields.step()?, fields.name()?, fields.u16()?);
+    let (at, step, kind, count) = (fields.time()?, step(fields)?, fields.name()?, fields.u16()?);
     let mut list = Vec::new();
     for _ in 0..count {
         list.push((fields.name()?, fields.text()?));
@@ -101,60 +102,13 @@ fn checkpoint(fields: &mut Fields<'_>) -> Option<CheckpointFrame> {
         epoch: fields.u64()?,
         state: CheckpointChange::from_code(fields.u8()?),
         size_bytes: fields.u64()?,
-        seconds: f64::from_bits(fields.u64()?),
+        seconds: fields.f64()?,
         object_prefix: fields.text()?,
         manifest_sha256: fields.name()?,
     })
 }
 
-/// What is left of a payload.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
-        let (head, rest) = self.0.split_first_chunk::<COUNT>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take::<1>().map(|bytes| bytes[0])
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn time(&mut self) -> Option<Timestamp> {
-        self.take().map(|bytes| Timestamp::from_micros(i64::from_le_bytes(bytes)))
-    }
-
-    fn step(&mut self) -> Option<Option<Step>> {
-        let (present, step) = (self.u8()?, self.u64()?);
-        Some((present != 0).then_some(step))
-    }
-
-    fn name(&mut self) -> Option<String> {
-        let length = self.u16()? as usize;
-        self.string(length)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.u32()? as usize;
-        self.string(length)
-    }
-
-    fn string(&mut self, length: usize) -> Option<String> {
-        let (head, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        std::str::from_utf8(head).ok().map(str::to_owned)
-    }
+fn step(fields: &mut Fields<'_>) -> Option<Option<Step>> {
+    let (present, step) = (fields.u8()?, fields.u64()?);
+    Some((present != 0).then_some(step))
 }

@@ -4,9 +4,10 @@ use std::io::{self, Read};
 
 use trackway_core::{MetricStep, Step, Timestamp};
 
-use super::frame::{Close, Frame, NameDefinition, NameId, Origin, SegmentHeader};
-use super::reader::{Damage, Item, Located, RecordError, SegmentReader};
+use super::payloads::{Close, Frame, NameDefinition, NameId, Origin, SegmentHeader};
+use super::reader::{Item, Located, RecordError, SegmentReader};
 use super::rounded::unmarked;
+use crate::frames::Damage;
 
 /// The metric names of one segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use trackway_core::Timestamp;
 
-use super::layout::{FRAME_OVERHEAD_BYTES, crc32c, header_check};
 use super::*;
+use crate::frames::{FRAME_OVERHEAD_BYTES, FrameWriter};
 
 fn header() -> SegmentHeader {
     SegmentHeader {
@@ -39,7 +39,7 @@ fn every_frame() -> Vec<u8> {
         ("nan", f64::from_bits(0xfff4_0000_dead_beef)),
     ];
     encoder.metrics(&mut out, at(1), 2, &odd);
-    encoder.metrics(&mut out, at(3), u64::MAX, &[]);
+    encoder.metrics(&mut out, at(3), u64::MAX, &[] as &[(&str, f64)]);
     encoder.heartbeat(&mut out, &Heartbeat { at: at(4), step: 3 });
     let fields = vec![("epoch".into(), "3".into()), ("note".into(), "two\nlines".into())];
     encoder.event(&mut out, &Event { at: at(5), step: Some(3), kind: "epoch_finished".into(), fields });
@@ -65,15 +65,9 @@ fn every_frame() -> Vec<u8> {
 
 /// A frame with any payload, as a writer of a later version might make it.
 fn raw_frame(sequence: u32, frame_type: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = RESYNC_MARK.to_vec();
-    frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    frame.extend_from_slice(&sequence.to_le_bytes());
-    frame.extend_from_slice(&[frame_type, 0]);
-    frame.extend_from_slice(&header_check(&frame[4..14]).to_le_bytes());
-    frame.extend_from_slice(payload);
-    let checksum = crc32c(&frame[4..]);
-    frame.extend_from_slice(&checksum.to_le_bytes());
-    assert_eq!(frame.len(), payload.len() + FRAME_OVERHEAD_BYTES);
+    let (mut frames, mut frame) = (FrameWriter::default(), Vec::new());
+    frames.rewind_to(sequence);
+    frames.write(&mut frame, frame_type, |fields| fields.put(payload));
     frame
 }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use trackway_core::detect::{DetectionPolicy, Detector};
 use trackway_core::text::quoted_list;
 
-use super::tree::{Node, Place, Value};
-use super::values::{amount, count, one_of};
-use super::walker::{Problems, Scope};
+use super::keys::tree::{Node, Place, Value};
+use super::keys::values::{amount, count, one_of};
+use super::keys::walker::{Problems, Scope};
 
 /// The detectors that the run file names; the others are left at their defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ fn settings(scope: &Scope, problems: &mut Problems) -> DetectorSettings {
     }
 }
 
-fn policy(node: &Node) -> Result<DetectionPolicy, super::walker::Fault> {
+fn policy(node: &Node) -> Result<DetectionPolicy, super::keys::walker::Fault> {
     if !matches!(node.value, Value::Text(_)) {
         return Err(node.not("a policy").hint(format!(
             "such as `\"note\"`, or a table such as `{{ policy = \"stop\", patience = 3 }}`; policies are {}",

@@ -1,15 +1,15 @@
 //! The run file as a whole: its sections, and how they are read from the tree.
 
+use super::checks::read::{governance, preflight, training};
 use super::detect::detect;
 use super::early_stop::early_stop;
 use super::evaluate::evaluate;
+use super::keys::tree::Node;
+use super::keys::walker::{Problems, Scope};
 use super::notify::notify;
 use super::plan::{PLAN_VERSION, Plan};
 use super::read::{checkpoint, container, data, ladder, launch, owner, resources, retry, run, supervise};
-use super::read_checks::{governance, preflight, training};
-use super::tree::Node;
 use super::unsupported::{self, Unsupported};
-use super::walker::{Problems, Scope};
 
 /// A run file that was read without a mistake.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::keys::values::{count, percentage, whole};
+use super::keys::walker::{Problems, Scope};
 use super::read::keep_best;
 use super::sections::{Goal, KeepBest};
-use super::values::{count, percentage, whole};
-use super::walker::{Problems, Scope};
 
 /// The fewest values in a window of progressive losses: with fewer the estimate is too uncertain.
 const WINDOW_MIN: u64 = 100;

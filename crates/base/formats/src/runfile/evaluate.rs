@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use trackway_core::{MissingPredictions, UnmatchedTasks};
 
+use super::keys::tree::{Node, Value};
+use super::keys::values::{amount, command, flag, list, one_of, positive_duration, text, whole};
+use super::keys::walker::{Fault, Problems, Scope};
 use super::read::{attempts_and_backoff, one_or_more_texts, rule};
 use super::sections::{DataSpec, RetryRule, is_default};
-use super::tree::{Node, Value};
-use super::values::{amount, command, flag, list, one_of, positive_duration, text, whole};
-use super::walker::{Fault, Problems, Scope};
 use crate::gate::{BLIND_SPOT, Number, PROBE};
 use crate::shell::quoted;
 

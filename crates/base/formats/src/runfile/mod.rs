@@ -10,21 +10,18 @@ mod document;
 mod early_stop;
 mod error;
 mod evaluate;
+mod keys;
 mod notify;
 mod patch;
 mod plan;
 mod read;
-mod read_checks;
 mod resources;
 mod schema;
 mod sections;
 #[cfg(test)]
 mod tests;
 pub mod training;
-mod tree;
 mod unsupported;
-mod values;
-mod walker;
 
 use toml::de::DeTable;
 
@@ -38,22 +35,25 @@ pub use evaluate::{
     DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection, MAIN_TEST_SET, PROBE_ROWS_MAX,
     SliceSection, TestSetSection,
 };
+use keys::tree::{Place, Sources};
+pub use keys::values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_byte_size, parse_duration};
+pub use keys::walker::MAX_ERRORS;
+use keys::walker::Problems;
 pub use notify::{NotifyOn, NotifySection};
 pub use patch::{ChangeOrigin, KeyPath, PatchValue, PlanChange, PlanPatch};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
-pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
+pub use resources::{
+    EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection,
+    SecretReference, TemplateFormat,
+};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec,
-    DecimalMark, Goal, KeepBest, LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection,
-    RESUME_PATH, ResumeSection, RetryRule, RetrySection, RunSection, SigtermMeaning, SuperviseSection,
+    DecimalMark, Goal, KeepBest, LadderSection, OnDataChange, OnWrongResume, OwnerSection, RESUME_PATH,
+    ResumeSection, RetryRule, RetrySection, RunSection, SigtermMeaning, SuperviseSection,
 };
-use tree::{Place, Sources};
 pub use unsupported::Unsupported;
-pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_byte_size, parse_duration};
-pub use walker::MAX_ERRORS;
-use walker::Problems;
 
 /// A larger text is not a run file; it is refused before it is parsed.
 pub const MAX_RUN_FILE_BYTES: usize = 1 << 20;
@@ -99,7 +99,7 @@ pub fn parse_bytes(
     Err(vec![sources.error(&Place { source_index: 0, span: at..at }, message, Some(hint))])
 }
 
-fn parse_toml(source: &str, sources: &Sources) -> Result<tree::Node, Vec<RunFileError>> {
+fn parse_toml(source: &str, sources: &Sources) -> Result<keys::tree::Node, Vec<RunFileError>> {
     if source.len() > MAX_RUN_FILE_BYTES {
         let place = Place { source_index: 0, span: 0..0 };
         let message =
@@ -107,7 +107,7 @@ fn parse_toml(source: &str, sources: &Sources) -> Result<tree::Node, Vec<RunFile
         return Err(vec![sources.error(&place, message, None)]);
     }
     match DeTable::parse(source) {
-        Ok(table) => Ok(tree::from_toml(&table, 0, 0)),
+        Ok(table) => Ok(keys::tree::from_toml(&table, 0, 0)),
         Err(error) => {
             let place = Place { source_index: 0, span: error.span().unwrap_or(0..0) };
             let message = format!("the file is not valid TOML: {}", error.message().replace('\n', ", "));

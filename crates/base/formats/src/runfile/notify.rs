@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
-use super::tree::{Node, Value};
-use super::values::{check_variable_name, list, one_of, text};
-use super::walker::{Fault, Problems, Scope};
+use super::keys::tree::{Node, Value};
+use super::keys::values::{check_variable_name, list, one_of, text};
+use super::keys::walker::{Fault, Problems, Scope};
 
 closed_list!(
     /// What is sent to a webhook.

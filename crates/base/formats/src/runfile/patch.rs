@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 
 use super::error::RunFileError;
-use super::tree::{Entry, Node, Place, Sources, Table, Value, from_toml, from_toml_value};
-use super::walker::Problems;
+use super::keys::tree::{Entry, Node, Place, Sources, Table, Value, from_toml, from_toml_value};
+use super::keys::walker::Problems;
 
 /// Changes of a run file, in the order in which they are made: of two at one key the later one counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

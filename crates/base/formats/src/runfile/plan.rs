@@ -8,10 +8,10 @@ use super::detect::DetectSection;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::notify::NotifySection;
-use super::resources::ResourcesSection;
+use super::resources::{LaunchSection, ResourcesSection};
 use super::sections::{
-    CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection, RetrySection,
-    RunSection, SuperviseSection,
+    CheckpointSection, ContainerSection, DataSpec, LadderSection, OwnerSection, RetrySection, RunSection,
+    SuperviseSection,
 };
 
 /// The version of the plan's layout.
@@ -75,10 +75,10 @@ impl Plan {
 
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
-    /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind (they decide the world size and
-    /// the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
+    /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind, machines and the processes on each, if set (they decide
+    /// the world size and the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
     /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
-    /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, notifications, launcher,
+    /// budgets, other resources, retries, supervision, detectors, retention, checks before the launch, evaluation, notifications, launcher,
     /// `pass_environment`, `parameters` and `tags` (they decide what is recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {
@@ -103,6 +103,12 @@ impl Plan {
         // Runs without it keep the hash that they had before there was such a thing, as do those below.
         if let Some(epochs) = self.checkpoint.every_epochs {
             config["checkpoint"]["every_epochs"] = json!(epochs);
+        }
+        if let Some(nodes) = self.resources.nodes {
+            config["nodes"] = json!(nodes);
+        }
+        if let Some(processes) = self.resources.processes_per_node {
+            config["processes_per_node"] = json!(processes);
         }
         // Runs that do not stop early keep the hash that they had before there was such a thing.
         if let Some(early_stop) = &self.early_stop {

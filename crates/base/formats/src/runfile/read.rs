@@ -6,21 +6,24 @@ use trackway_core::text::quoted_list;
 use trackway_core::{Criticality, Rung, TerminationReason};
 
 use super::checks::DataRole;
-use super::read_checks::tables;
-use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
-use super::schema::nearest;
-use super::sections::{
-    CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, DecimalMark, Goal, KeepBest,
-    LadderSection, LaunchSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule,
-    RetrySection, RunSection, SigtermMeaning, SuperviseSection,
-};
-use super::tree::{Node, Value};
-use super::unsupported::is_url;
-use super::values::{
+use super::checks::read::tables;
+use super::keys::tree::{Node, Value};
+use super::keys::values::{
     amount, byte_size, command, count, duration, duration_range, flag, given, list, one_of, percentage,
     plain_text, positive_duration, run_name, text, variable_name, variables, whole,
 };
-use super::walker::{Fault, Problems, Scope};
+use super::keys::walker::{Fault, Problems, Scope};
+use super::resources::{
+    EngineTemplate, LaunchOn, LaunchSection, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection,
+    SecretReference, TemplateFormat,
+};
+use super::schema::nearest;
+use super::sections::{
+    CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, DecimalMark, Goal, KeepBest,
+    LadderSection, OnDataChange, OnWrongResume, OwnerSection, ResumeSection, RetryRule, RetrySection,
+    RunSection, SigtermMeaning, SuperviseSection,
+};
+use super::unsupported::is_url;
 use crate::promotion::Operand;
 use crate::rule::{self, Rule};
 
@@ -57,13 +60,28 @@ pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
 }
 
 pub(super) fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSection {
-    ResourcesSection {
+    let section = ResourcesSection {
         gpus: scope.read("gpus", problems, count(0)).unwrap_or(0),
         gpu: scope.read("gpu", problems, text),
         usd_per_gpu_hour: scope.read("usd_per_gpu_hour", problems, amount(true)),
         cpus: scope.read("cpus", problems, count(1)),
         memory_bytes: scope.read("memory", problems, byte_size),
+        nodes: scope.read("nodes", problems, count(1)),
+        processes_per_node: scope.read("processes_per_node", problems, count(1)),
+        gpu_memory_bytes: scope.read("gpu_memory", problems, byte_size),
+        disk_bytes: scope.read("disk", problems, byte_size),
+        time_limit_seconds: scope.read("time_limit", problems, positive_duration),
+    };
+    let nodes = section.nodes.unwrap_or(1);
+    if let Some(node) = scope.node("gpus").filter(|_| !section.gpus.is_multiple_of(nodes)) {
+        let message = format!("`resources.gpus` of {} cannot be divided among {nodes} nodes", section.gpus);
+        problems.add(node.place.clone(), message, Some("it counts the GPUs of all nodes together".into()));
     }
+    if let Some(node) = scope.node("gpu_memory").filter(|_| section.gpus == 0) {
+        let message = "`resources.gpu_memory` has no effect without `gpus`".to_owned();
+        problems.add(node.place.clone(), message, Some("add `gpus`, or remove this key".into()));
+    }
+    section
 }
 
 pub(super) fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
@@ -464,5 +482,38 @@ pub(super) fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
 }
 
 pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
-    LaunchSection { on: scope.read("on", problems, one_of(LaunchOn::WORDS)).unwrap_or_default() }
+    LaunchSection {
+        on: scope.read("on", problems, one_of(LaunchOn::WORDS)).unwrap_or_default(),
+        account: scope.read("account", problems, text),
+        queue: scope.read("queue", problems, text),
+        priority: scope.read("priority", problems, text),
+        exclude_hosts: scope.read("exclude_hosts", problems, list(0, text)).unwrap_or_default(),
+        secrets: tables(
+            scope,
+            "secrets",
+            "launch.secrets",
+            "{ name = \"HF_TOKEN\", from = \"hub/token\" }",
+            problems,
+            secret,
+        ),
+        template: scope.part("template", problems, template),
+    }
+}
+
+fn secret(scope: &Scope, problems: &mut Problems) -> SecretReference {
+    scope.require("name", "\"HF_TOKEN\"", problems);
+    scope.require("from", "\"hub/token\"", problems);
+    SecretReference {
+        name: scope.read("name", problems, variable_name).unwrap_or_default(),
+        from: scope.read("from", problems, text).unwrap_or_default(),
+    }
+}
+
+fn template(scope: &Scope, problems: &mut Problems) -> EngineTemplate {
+    scope.require("format", "\"yaml\"", problems);
+    scope.require("text", "\"…\"", problems);
+    EngineTemplate {
+        format: scope.read("format", problems, one_of(TemplateFormat::WORDS)).unwrap_or_default(),
+        text: scope.read("text", problems, text).unwrap_or_default(),
+    }
 }

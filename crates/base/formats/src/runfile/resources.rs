@@ -19,9 +19,78 @@ pub struct ResourcesSection {
     pub usd_per_gpu_hour: Option<f64>,
     /// Processor cores per attempt.
     pub cpus: Option<u32>,
-    /// Memory per attempt.
+    /// Memory per attempt, or of each of its machines.
     pub memory_bytes: Option<u64>,
+    /// Machines; the GPUs are divided among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Processes that the engine starts on each machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes_per_node: Option<u32>,
+    /// Memory of each GPU, at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_bytes: Option<u64>,
+    /// Free space for the attempt's files on each machine, at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+    /// The longest that the engine lets an attempt run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_seconds: Option<f64>,
 }
+
+/// Where the run is launched, and what its engine is given beside resources.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LaunchSection {
+    /// The launcher.
+    pub on: LaunchOn,
+    /// The account that is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The queue or partition of the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The engine's name or number of a priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// Machines that no attempt must run on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_hosts: Vec<String>,
+    /// Variables that the engine fills from its store of secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretReference>,
+    /// A patch in the engine's terms, applied to what the launcher submits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<EngineTemplate>,
+}
+
+/// A secret by reference; its value never passes through Trackway.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SecretReference {
+    /// The variable that the script finds it in.
+    pub name: String,
+    /// Where the engine has it, in the engine's terms, such as `hub-credentials/token`.
+    pub from: String,
+}
+
+/// A patch of what is submitted, as the engine itself writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EngineTemplate {
+    /// How the text is written.
+    pub format: TemplateFormat,
+    /// The patch.
+    pub text: String,
+}
+
+closed_list!(
+    /// How a template is written.
+    #[derive(Default)]
+    TemplateFormat, "format of a template", {
+        Json = "json",
+        Toml = "toml",
+        #[default]
+        Yaml = "yaml",
+    }
+);
 
 closed_list!(
     /// Where the run is launched.
@@ -191,9 +260,9 @@ impl ResourcesSection {
         Self {
             gpus: change.gpus.unwrap_or(self.gpus),
             gpu: change.gpu.clone().or_else(|| self.gpu.clone()),
-            usd_per_gpu_hour: self.usd_per_gpu_hour,
             cpus: change.cpus.or(self.cpus),
             memory_bytes: change.memory_bytes.or(self.memory_bytes),
+            ..self.clone()
         }
     }
 }

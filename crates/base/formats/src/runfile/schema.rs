@@ -42,7 +42,13 @@ pub const SCHEMA: &[SectionSchema] = &[
     free("run.environment"),
     free("run.parameters"),
     free("run.tags"),
-    section("resources", &["gpus", "gpu", "usd_per_gpu_hour", "cpus", "memory"]),
+    section(
+        "resources",
+        &[
+            "gpus", "gpu", "usd_per_gpu_hour", "cpus", "memory", "nodes", "processes_per_node", "gpu_memory",
+            "disk", "time_limit",
+        ],
+    ),
     section("container", &["image", "engine"]),
     free("data"),
     section(
@@ -121,7 +127,9 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("evaluate.judge", &["model", "rubric"]),
     section("evaluate.retry", &["attempts", "backoff"]),
     section("owner", &["name", "team"]),
-    section("launch", &["on"]),
+    section("launch", &["on", "account", "queue", "priority", "exclude_hosts", "secrets", "template"]),
+    section("launch.secrets", &["name", "from"]),
+    section("launch.template", &["format", "text"]),
 ];
 
 /// Sections and keys that had another name: the section they are in, the old name, the new one.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Criticality, closed_list};
 
 use super::checks::DataRole;
-use super::resources::{LaunchOn, PlanEntry};
+use super::resources::PlanEntry;
 
 /// What runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -413,11 +413,4 @@ pub struct OwnerSection {
     /// A person; taken from git or the login when absent.
     pub name: Option<String>,
     pub team: Option<String>,
-}
-
-/// Where the run is launched.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LaunchSection {
-    /// The launcher.
-    pub on: LaunchOn,
 }

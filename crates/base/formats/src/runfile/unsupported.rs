@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::tree::{Node, Place, Table, Value};
-use super::walker::Scope;
+use super::keys::tree::{Node, Place, Table, Value};
+use super::keys::walker::Scope;
 
 /// Something the run file requests that this version reads but does not do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,20 +8,20 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::allocation::is_absurd_allocation;
-use super::by_hand;
-use super::by_name;
-use super::checkpoint_key;
-use super::ended;
+use super::ending::ended;
+use super::ending::logged;
 use super::evidence::{Stream, TerminationEvidence};
+use super::exception::by_hand;
+use super::exception::by_name;
+use super::exception::checkpoint_key;
+use super::exception::lasting::{self, is_code_type};
+use super::exception::sample;
+use super::exception::torn;
 use super::exit_code::ended_by_sigkill;
 use super::failed_child;
 use super::finding::{EvidenceItem, SecondaryFinding, TerminationFinding};
-use super::lasting::{self, is_code_type};
-use super::logged;
 use super::placed::{Placed, chained, frame_item, item};
-use super::sample;
 use super::settings;
-use super::torn;
 use crate::scan::{Handling, Hit, LogScanner, OwnFrame, Phase, TracebackEnd};
 use crate::signatures::{
     Role, checkpoint, code, collective, data, early_stop, memory_host, network, node, numeric, operator,

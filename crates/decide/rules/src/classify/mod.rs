@@ -18,31 +18,20 @@
 //! refuses is reported as that.
 
 mod allocation;
-mod by_hand;
-mod by_name;
-mod checkpoint_key;
-mod ended;
+mod ending;
 mod evidence;
+mod exception;
 mod exit_code;
 mod failed_child;
 mod finding;
 mod fingerprint;
-mod innermost;
-mod lasting;
 mod launcher;
-mod log_lines;
-mod logged;
 mod logs;
-mod near_end;
-mod outlived;
 mod placed;
 mod process;
 mod rule;
-mod sample;
 mod settings;
-mod torn;
 mod verdict;
-mod work;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
@@ -50,17 +39,17 @@ pub use evidence::{
     ActionKind, ErrorFile, LauncherState, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
     TerminationEvidence,
 };
+pub use exception::lasting::thrown;
 use finding::TerminationFinding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
-pub use lasting::thrown;
 pub use rule::{FactRule, TerminationRule};
 pub use verdict::TerminationVerdict;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
 pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
-    let evidence = &*outlived::settle(evidence);
+    let evidence = &*ending::outlived::settle(evidence);
     let mut log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
@@ -107,7 +96,7 @@ fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
         return finding;
     }
     let confidence = finding.confidence.max(Confidence::Likely);
-    let retry_outlook = lasting::outlook_of_evaluation(&finding);
+    let retry_outlook = exception::lasting::outlook_of_evaluation(&finding);
     TerminationFinding { reason: Reason::EvaluatorError, confidence, retry_outlook, ..finding }
 }
 
@@ -242,32 +231,4 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 }
 
 #[cfg(test)]
-mod by_hand_tests;
-#[cfg(test)]
-mod by_name_tests;
-#[cfg(test)]
-mod checkpoint_key_tests;
-#[cfg(test)]
-mod content_tests;
-#[cfg(test)]
-mod ending_tests;
-#[cfg(test)]
-mod exit_tests;
-#[cfg(test)]
-mod frame_tests;
-#[cfg(test)]
-mod logged_tests;
-#[cfg(test)]
-mod mistaken_tests;
-#[cfg(test)]
-mod settings_tests;
-#[cfg(test)]
-mod sibling_tests;
-#[cfg(test)]
-mod systems_tests;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod traceback_tests;
-#[cfg(test)]
-mod work_tests;

@@ -1,7 +1,7 @@
 //! What the programs of this field print when something ends, as data.
 //!
 //! A [`Signature`] describes a *mechanism* (a kernel that kills, a library that reports ENOSPC, a scheduler that
-//! cancels), never one program's one line. Each family of mechanisms has its own table, a TOML file in this folder, of
+//! cancels), never one program's one line. Each family of mechanisms has its own table, a TOML file in `tables/`, of
 //! which `build/` makes Rust when the crate is built. The tables have the meaning of a line alone; `classify` decides
 //! what it means beside other lines.
 //!

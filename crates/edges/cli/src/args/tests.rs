@@ -48,21 +48,24 @@ fn the_built_in_evaluator_is_a_command() {
     use super::{Command, EvalCommand};
     use trackway_flows::data::table::TableRequest;
     use trackway_flows::evaluation::score::{BatchFormat, ScoreRequest};
-    use trackway_formats::runfile::{DataFormat, DecimalMark};
+    use trackway_formats::runfile::{DataFormat, DataSpec, DecimalMark};
 
     let words = |list: &[&str]| -> Vec<String> { list.iter().map(|word| (*word).to_owned()).collect() };
     let request = ScoreRequest {
         table: TableRequest {
             paths: words(&["rows.csv"]),
-            format: Some(DataFormat::Csv),
-            columns: words(&["id", "age", "y"]),
-            header: Some(false),
-            delimiter: Some(';'),
-            comment: Some('#'),
-            skip_lines: 2,
-            trailing_separator: true,
-            decimal: Some(DecimalMark::Comma),
-            missing: words(&["?"]),
+            spec: DataSpec {
+                format: Some(DataFormat::Csv),
+                columns: words(&["id", "age", "y"]),
+                header: Some(false),
+                delimiter: Some(';'),
+                comment: Some('#'),
+                skip_lines: 2,
+                trailing_separator: true,
+                decimal: Some(DecimalMark::Comma),
+                missing: words(&["?"]),
+                ..DataSpec::default()
+            },
             ..TableRequest::default()
         },
         command: "python score.py".to_owned(),
@@ -89,11 +92,11 @@ fn the_built_in_evaluator_is_a_command() {
     assert_eq!((&args.label, &args.positive, &args.skip), (&request.label, &request.positive, &request.skip));
     assert_eq!((args.batch_rows, args.limit, args.probe_rows), (64, Some(7), Some(0)));
     assert_eq!((&args.table.paths, args.read_as.as_deref()), (&request.table.paths, Some("csv")));
-    let (reading, table) = (&args.table.reading, &request.table);
-    assert_eq!((&reading.columns, reading.header), (&table.columns, table.header));
-    assert_eq!((reading.delimiter, reading.comment), (table.delimiter, table.comment));
+    let (reading, spec) = (&args.table.reading, &request.table.spec);
+    assert_eq!((&reading.columns, reading.header), (&spec.columns, spec.header));
+    assert_eq!((reading.delimiter, reading.comment), (spec.delimiter, spec.comment));
     assert_eq!((reading.skip_lines, reading.trailing_separator), (2, true));
-    assert_eq!((reading.decimal, &reading.missing), (table.decimal, &table.missing));
+    assert_eq!((reading.decimal, &reading.missing), (spec.decimal, &spec.missing));
     let named = ScoreRequest { features: words(&["age"]), skip: Vec::new(), ..request };
     assert_eq!(parsed(&named).features, named.features);
 }

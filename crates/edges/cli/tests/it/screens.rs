@@ -36,7 +36,8 @@ fn masked(text: &str) -> String {
     for (pattern, mark) in [
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "[time]"),
-        (r"(· run_\[\d+\] · )[^·\n]+ · ", "$1[owner] · "),
+        (r"(· run_\[\d+\] · )[^·\n]+ · (completed|failed)", "$1[owner] · $2"),
+        (r"\.tmp[0-9A-Za-z]{6}\b", "[project]"),
         (r"\b\d+ CPUs?\b", "[count] CPUs"),
         (r"_seconds \| [0-9.e-]+", "_seconds | [seconds]"),
         (r"\b[0-9a-f]{12,64}\b", "[hash]"),

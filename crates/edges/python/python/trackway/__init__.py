@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from . import orbax as orbax
     from . import scoring as scoring
     from . import transformers as transformers
-    from ._loader import WorkerInit
-    from ._ranks import Sharded
-    from ._reading import RunTables, read
-    from ._rng import ProcessRng, seed
-    from ._run import Run, Start, attach
-    from ._share import rung_indexes
-    from ._start import start_run
+    from ._data.loader import WorkerInit
+    from ._data.rng import ProcessRng, seed
+    from ._data.share import rung_indexes
+    from ._run.reading import RunTables, read
+    from ._run.run import Run, Start, attach
+    from ._run.start import start_run
+    from ._state.ranks import Sharded
     from ._trackway import in_rung, rung
     from .augment import AugmentationProbe, probe_augmentation
     from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
@@ -81,13 +81,13 @@ _MODULES = frozenset(
     ("augment", "callbacks", "checkpoint", "compat", "dcp", "errors", "lightning", "orbax", "scoring", "transformers")
 )
 _NAMES = {
-    "_loader": ("WorkerInit",),
-    "_ranks": ("Sharded",),
-    "_reading": ("RunTables", "read"),
-    "_rng": ("ProcessRng", "seed"),
-    "_run": ("Run", "Start", "attach"),
-    "_share": ("rung_indexes",),
-    "_start": ("start_run",),
+    "_data.loader": ("WorkerInit",),
+    "_data.rng": ("ProcessRng", "seed"),
+    "_data.share": ("rung_indexes",),
+    "_run.reading": ("RunTables", "read"),
+    "_run.run": ("Run", "Start", "attach"),
+    "_run.start": ("start_run",),
+    "_state.ranks": ("Sharded",),
     "_trackway": ("in_rung", "rung"),
     "augment": ("AugmentationProbe", "probe_augmentation"),
     "errors": ("CheckpointError", "FencedError", "InputError", "IntegrityError", "StorageError"),

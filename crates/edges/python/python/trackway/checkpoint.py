@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import _state
-from ._metrics import as_floats as _metrics
+from ._run.metrics import as_floats as _metrics
+from ._state import state as _state
 from ._trackway import Root, list_checkpoints, load_checkpoint, load_copy, verify_checkpoint
 from .errors import InputError
 

@@ -59,11 +59,13 @@ from torch.distributed.checkpoint.storage import StorageWriter as AnyStorageWrit
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from . import _arrays, _state, _tree
-from ._adapter import SaveSession, committed_in
-from ._metrics import as_floats
-from ._ranks import file_name, mapped
-from ._run import Run, Start
+from ._run.adapter import SaveSession, committed_in
+from ._run.metrics import as_floats
+from ._run.run import Run, Start
+from ._state import arrays as _arrays
+from ._state import state as _state
+from ._state import tree as _tree
+from ._state.ranks import file_name, mapped
 from ._trackway import Draft, verify_checkpoint
 from .errors import InputError, IntegrityError
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _state, _tree, checkpoint
-from ._adapter import SaveSession, committed_in, load_number
-from ._ranks import FilesOf, Kept
-from ._run import Run, attach
+from . import checkpoint
+from ._run.adapter import SaveSession, committed_in, load_number
+from ._run.run import Run, attach
+from ._state import state as _state
+from ._state import tree as _tree
+from ._state.ranks import FilesOf, Kept
 from .errors import InputError
 
 if not TYPE_CHECKING and ("lightning.pytorch" in sys.modules or "lightning" in sys.modules):

@@ -11,10 +11,12 @@ from typing import Any
 import jax
 import orbax.checkpoint as ocp
 
-from . import _arrays, _state, checkpoint
-from ._adapter import SaveSession, committed_in, load_step
-from ._ranks import FilesOf, Kept
-from ._run import CURSOR, RNG, Run, attach
+from . import checkpoint
+from ._run.adapter import SaveSession, committed_in, load_step
+from ._run.run import CURSOR, RNG, Run, attach
+from ._state import arrays as _arrays
+from ._state import state as _state
+from ._state.ranks import FilesOf, Kept
 from .errors import InputError
 
 __all__ = ["RunCheckpointManager", "checkpoint_manager"]

@@ -16,10 +16,10 @@ from typing import Any
 import transformers
 from transformers.trainer_callback import ExportableState
 
-from . import _state
-from ._adapter import SaveSession, committed_in, load_step
-from ._ranks import FilesOf, Kept
-from ._run import Run, attach
+from ._run.adapter import SaveSession, committed_in, load_step
+from ._run.run import Run, attach
+from ._state import state as _state
+from ._state.ranks import FilesOf, Kept
 from .errors import InputError
 
 __all__ = ["TrackwayTrainerMixin", "Trainer"]

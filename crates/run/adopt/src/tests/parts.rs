@@ -75,7 +75,7 @@ fn a_model_of_nameless_parameters_is_one() {
 /// Proves that within a tick of the kernel's clock the step is the one in the name, and that another number in it is none.
 #[test]
 fn a_name_decides_within_a_tick() {
-    use crate::complete::named_in_tick;
+    use crate::commit::complete::named_in_tick;
     assert_eq!(named_in_tick("model-20.pt", Some(20), Some(21)), Some(20));
     assert_eq!(named_in_tick("model-3.pt", Some(20), Some(21)), None, "an epoch");
     assert_eq!(named_in_tick("model.pt", Some(20), Some(21)), None);
@@ -86,7 +86,7 @@ fn a_name_decides_within_a_tick() {
 /// distances, and a window with several such steps or none, decide nothing.
 #[test]
 fn a_regular_save_has_the_step_of_its_distance() {
-    use crate::complete::regular_in_window;
+    use crate::commit::complete::regular_in_window;
     let regular = |window, saved: &[u64]| regular_in_window(&window, &saved.iter().copied().collect());
     assert_eq!(regular(59..=60, &[20, 40]), Some(60), "it is saved before it is recorded");
     assert_eq!(regular(60..=61, &[20, 40]), Some(60), "the next one is recorded right after it");

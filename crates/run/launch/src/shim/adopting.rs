@@ -50,6 +50,12 @@ impl ReachedSteps {
         self.lock().reached(at.as_nanos(), step);
     }
 
+    /// These steps were reached one after the other, as far as is known at this time.
+    pub fn all_reached(&self, at: Timestamp, steps: &[Step]) {
+        let mut reached = self.lock();
+        steps.iter().for_each(|step| reached.reached(at.as_nanos(), *step));
+    }
+
     fn when_written(&self, modified_ns: i64) -> Option<Step> {
         self.lock().when_written(modified_ns)
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use trackway_core::Timestamp;
+use trackway_core::{Step, Timestamp};
 use trackway_formats::metric_files::{EPOCH, Point};
 use trackway_formats::printed::{LeftOut, LeftOutKind, Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
@@ -36,9 +36,12 @@ const OWN_NAMES: &str = "trackway/";
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrintedCounts(Arc<Mutex<PrintedSoFar>>);
 
+/// What was printed so far.
 #[derive(Debug, Default)]
-struct PrintedSoFar {
-    counts: HashMap<String, PrintedCount>,
+pub(super) struct PrintedSoFar {
+    /// Where the count of each name is.
+    places: HashMap<String, usize>,
+    counts: Vec<PrintedCount>,
     last_records: VecDeque<Point>,
 }
 
@@ -69,43 +72,56 @@ impl PrintedCounts {
     }
 
     /// These values were printed together.
+    #[cfg(test)]
     pub fn add_record(&self, step: u64, values: &[(&str, f64)]) {
-        self.add(values);
-        if values.len() > 1 && values.iter().any(|(name, _)| *name == EPOCH) {
-            let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            let record = Point { step: step.try_into().unwrap_or(i64::MAX), values };
-            let mut so_far = self.lock();
-            if so_far.last_records.len() >= LAST_RECORDS_MAX {
-                so_far.last_records.pop_front();
-            }
-            so_far.last_records.push_back(record);
-        }
-    }
-
-    /// These values were printed.
-    pub fn add(&self, values: &[(&str, f64)]) {
         let mut so_far = self.lock();
-        let counts = &mut so_far.counts;
-        for (name, value) in values {
-            let last = value.to_bits();
-            if let Some(count) = counts.get_mut(*name) {
-                count.values += 1;
-                count.changes += u64::from(count.last != last);
-                count.last = last;
-            } else if counts.len() < KNOWN_NAMES_MAX {
-                counts.insert((*name).to_owned(), PrintedCount { values: 1, changes: 1, last });
-            }
-        }
+        let places: Vec<_> = values.iter().map(|(name, _)| so_far.place_of(name)).collect();
+        so_far.add_record(step, values, &places);
     }
 
+    /// Others wait for what is done with it: no longer than a piece of output is read.
     fn lock(&self) -> MutexGuard<'_, PrintedSoFar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PrintedSoFar {
+    /// Where the values of a name are counted; nothing if there are too many names.
+    fn place_of(&mut self, name: &str) -> Option<usize> {
+        if let Some(place) = self.places.get(name) {
+            return Some(*place);
+        }
+        let place = self.counts.len();
+        if place >= KNOWN_NAMES_MAX {
+            return None;
+        }
+        self.places.insert(name.to_owned(), place);
+        self.counts.push(PrintedCount { values: 0, changes: 0, last: 0 });
+        Some(place)
+    }
+
+    /// These values were printed together; each is counted at its place.
+    fn add_record(&mut self, step: u64, values: &[(impl AsRef<str>, f64)], places: &[Option<usize>]) {
+        for ((_, value), place) in values.iter().zip(places) {
+            let Some(count) = place.and_then(|place| self.counts.get_mut(place)) else { continue };
+            let last = value.to_bits();
+            count.changes += u64::from(count.values == 0 || count.last != last);
+            count.values += 1;
+            count.last = last;
+        }
+        if values.len() > 1 && values.iter().any(|(name, _)| name.as_ref() == EPOCH) {
+            let values = values.iter().map(|(name, value)| (name.as_ref().to_owned(), *value)).collect();
+            let record = Point { step: step.try_into().unwrap_or(i64::MAX), values };
+            if self.last_records.len() >= LAST_RECORDS_MAX {
+                self.last_records.pop_front();
+            }
+            self.last_records.push_back(record);
+        }
+    }
+
     fn count(&self, name: &str) -> Option<PrintedCount> {
-        self.counts.get(name).or_else(|| self.counts.get(&name.to_lowercase())).copied()
+        let place = self.places.get(name).or_else(|| self.places.get(&name.to_lowercase()))?;
+        self.counts.get(*place).copied()
     }
 }
 
@@ -121,21 +137,44 @@ pub(super) struct FoundMetrics {
 /// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
 /// of them.
 pub(super) struct OutputMetrics {
-    redactor: Arc<Redactor>,
-    /// Of each name whether its values may be secret by it.
-    suspicious: HashMap<String, bool>,
-    steps: ReachedSteps,
+    reader: PrintedReader,
+    taker: Taker,
     printed: PrintedCounts,
     kept: KeptCourse,
-    records: Records,
-    reader: PrintedReader,
-    writer: Option<SegmentWriter>,
-    found: Vec<PrintedMetrics>,
-    values: u64,
-    secret_values: u64,
     /// When to check again; `None` once the script is known to record metrics.
     look_at: Option<i64>,
     looks: u32,
+}
+
+/// Takes what was read.
+struct Taker {
+    redactor: Arc<Redactor>,
+    names: KnownNames,
+    steps: ReachedSteps,
+    records: Records,
+    writer: Option<SegmentWriter>,
+    /// The steps of the piece that is being read, in order.
+    reached: Vec<Step>,
+    values: u64,
+    secret_values: u64,
+}
+
+/// What is known of names.
+#[derive(Default)]
+struct KnownNames {
+    /// Of each name whether its values may be secret by it.
+    suspicious: HashMap<String, bool>,
+    /// By the number of names that are together.
+    together: HashMap<u32, Together>,
+}
+
+/// Names that are printed together.
+#[derive(Clone, Default)]
+struct Together {
+    /// The values of one may be secret by its name.
+    has_suspicious: bool,
+    /// Where each is counted.
+    places: Vec<Option<usize>>,
 }
 
 impl OutputMetrics {
@@ -148,127 +187,179 @@ impl OutputMetrics {
     ) -> Self {
         let mut reader = PrintedReader::default();
         reader.count_on(kept.course());
-        Self {
+        let taker = Taker {
             redactor,
-            suspicious: HashMap::default(),
+            names: KnownNames::default(),
             steps,
-            printed,
-            kept,
             records,
-            reader,
             writer: None,
-            found: Vec::new(),
+            reached: Vec::new(),
             values: 0,
             secret_values: 0,
-            look_at: Some(i64::MIN),
-            looks: 0,
-        }
+        };
+        Self { reader, taker, printed, kept, look_at: Some(i64::MIN), looks: 0 }
     }
 
     /// Takes what the script printed, at this time or later.
     pub fn push(&mut self, output: Printed, printed: &[u8], at: Timestamp) {
         self.look_for_recorder();
-        let found = &mut self.found;
-        self.reader.push(output, printed, |metrics| found.push(metrics));
-        self.write_found(at);
-        self.kept.keep(self.reader.course(), self.records.clock.monotonic_micros());
+        self.read(at, |reader, found| reader.push(output, printed, found));
+        self.kept.keep(self.reader.course(), self.taker.records.clock.monotonic_micros());
     }
 
     /// Ends the segment in order.
     pub fn finish(mut self) -> FoundMetrics {
-        let found = &mut self.found;
-        self.reader.finish(|metrics| found.push(metrics));
-        self.write_found(self.records.clock.now());
+        self.read(self.taker.records.clock.now(), |reader, found| reader.finish(found));
         self.kept.keep(self.reader.course(), i64::MAX);
-        if let Some(writer) = &mut self.writer {
+        if let Some(writer) = &mut self.taker.writer {
             writer.finish();
         }
-        FoundMetrics { values: self.values, left_out: self.left_out() }
+        FoundMetrics { values: self.taker.values, left_out: self.left_out() }
+    }
+
+    fn read(
+        &mut self,
+        at: Timestamp,
+        read: impl FnOnce(&mut PrintedReader, &mut dyn FnMut(&PrintedMetrics)),
+    ) {
+        let Self { reader, taker, printed, .. } = self;
+        if let Some(writer) = &mut taker.writer {
+            writer.hold();
+        }
+        {
+            let mut counts = printed.lock();
+            read(reader, &mut |metrics| taker.take(metrics, at, &mut counts));
+        }
+        taker.take_settings(reader.take_settings());
+        taker.end_piece(at);
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        let (kind, count) = (LeftOutKind::SecretValues, self.secret_values);
+        let (kind, count) = (LeftOutKind::SecretValues, self.taker.secret_values);
         let secret = LeftOut { kind, output: None, count, line: None };
         self.reader.left_out().into_iter().chain((count > 0).then_some(secret)).collect()
     }
 
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
     fn look_for_recorder(&mut self) {
-        let now = self.records.clock.monotonic_micros();
+        let now = self.taker.records.clock.monotonic_micros();
         let is_time = |at| now >= at || self.looks < LOOKS_AT_FIRST;
         if !self.look_at.is_some_and(is_time) {
             return;
         }
         self.looks += 1;
         self.look_at = Some(now + LOOK_EVERY_MICROS);
-        if records_metrics(&self.records.folder) {
+        if records_metrics(&self.taker.records.folder) {
             self.look_at = None;
             self.reader.read_only_json();
         }
     }
+}
 
-    fn writer(&mut self) -> &mut SegmentWriter {
-        self.writer.get_or_insert_with(|| self.records.writer(Origin::Stdout))
-    }
-
-    fn write_found(&mut self, at: Timestamp) {
-        for (name, value) in self.reader.take_settings() {
-            self.writer().param(&name, &value);
-        }
-        let found = std::mem::take(&mut self.found);
-        let first = found.iter().position(|metrics| self.has_public(metrics)).unwrap_or(found.len());
-        self.secret_values += found[..first].iter().map(|metrics| metrics.values.len() as u64).sum::<u64>();
-        if first == found.len() {
-            return;
-        }
-        let mut writer = self.writer.take().unwrap_or_else(|| self.records.writer(Origin::Stdout));
-        writer.together(|writer| found[first..].iter().for_each(|metrics| self.write(writer, metrics, at)));
-        self.writer = Some(writer);
-        // Its room is used again.
-        self.found = found;
-        self.found.clear();
-    }
-
-    fn has_public(&mut self, metrics: &PrintedMetrics) -> bool {
-        metrics.values.iter().any(|(name, value)| !self.is_secret(name, *value))
-    }
-
-    fn write(&mut self, writer: &mut SegmentWriter, metrics: &PrintedMetrics, at: Timestamp) {
-        let mut values: Vec<(&str, f64)> = Vec::with_capacity(metrics.values.len());
-        for (name, value) in &metrics.values {
-            if !self.is_secret(name, *value) {
-                values.push((name, *value));
-            }
-        }
-        self.secret_values += (metrics.values.len() - values.len()) as u64;
-        if values.is_empty() {
-            return;
-        }
-        self.values += values.len() as u64;
-        self.steps.reached(at, metrics.step);
-        self.printed.add_record(metrics.step, &values);
-        writer.metrics(metrics.step, &values);
-    }
-
-    /// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
-    fn is_secret(&mut self, name: &str, value: f64) -> bool {
-        let suspicious = match self.suspicious.get(name) {
-            Some(known) => *known,
+impl Taker {
+    /// Values of one step. What comes often has a number for its names, of which all is known.
+    fn take(&mut self, metrics: &PrintedMetrics, at: Timestamp, counts: &mut PrintedSoFar) {
+        let known = metrics.names.and_then(|number| self.names.together.get(&number));
+        let looked;
+        let together = match known {
+            Some(known) => known,
             None => {
-                if self.suspicious.len() >= KNOWN_NAMES_MAX {
-                    self.suspicious.clear();
-                }
-                let suspicious = self.redactor.is_name_suspicious(name);
-                self.suspicious.insert(name.to_owned(), suspicious);
-                suspicious
+                looked = self.names.look_at(metrics, &self.redactor, counts);
+                &looked
             }
         };
-        if !suspicious {
-            return self.redactor.is_number_secret(value);
+        let is_secret = |(name, value): &(String, f64)| is_secret(&self.redactor, name, *value);
+        let (step, values) = (metrics.step, &metrics.values);
+        let has_secret =
+            together.has_suspicious || values.iter().any(|(_, value)| self.redactor.is_number_secret(*value));
+        if !has_secret {
+            counts.add_record(step, values, &together.places);
+            return self.write(at, metrics, values);
         }
-        let text = value.to_string();
-        self.redactor.text(name) != name || self.redactor.value(name, &text) != text
+        let is_public: Vec<bool> = values.iter().map(|value| !is_secret(value)).collect();
+        let public = || is_public.iter().enumerate().filter(|(_, is_public)| **is_public).map(|(at, _)| at);
+        let places: Vec<_> = public().map(|at| together.places[at]).collect();
+        let public: Vec<(&str, f64)> = public().map(|at| (&*values[at].0, values[at].1)).collect();
+        self.secret_values += (values.len() - public.len()) as u64;
+        if !public.is_empty() {
+            counts.add_record(step, &public, &places);
+            self.write(at, metrics, &public);
+        }
     }
+
+    /// Those of the values that may be written.
+    fn write(&mut self, at: Timestamp, metrics: &PrintedMetrics, values: &[(impl AsRef<str>, f64)]) {
+        self.values += values.len() as u64;
+        self.reached.extend(Some(metrics.step).filter(|_| !metrics.counts_apart));
+        self.writer().metrics_at(at, metrics.step, values);
+    }
+
+    fn take_settings(&mut self, settings: Vec<(String, String)>) {
+        for (name, value) in settings {
+            self.writer().param(&name, &value);
+        }
+    }
+
+    /// What was read of a piece of output is written.
+    fn end_piece(&mut self, at: Timestamp) {
+        self.steps.all_reached(at, &self.reached);
+        self.reached.clear();
+        if let Some(writer) = &mut self.writer {
+            writer.write_held();
+        }
+    }
+
+    fn writer(&mut self) -> &mut SegmentWriter {
+        self.writer.get_or_insert_with(|| {
+            let mut writer = self.records.writer(Origin::Stdout);
+            writer.hold();
+            writer
+        })
+    }
+}
+
+impl KnownNames {
+    /// Looks at names, and remembers them if they have a number.
+    fn look_at(
+        &mut self,
+        metrics: &PrintedMetrics,
+        redactor: &Redactor,
+        counts: &mut PrintedSoFar,
+    ) -> Together {
+        let names = || metrics.values.iter().map(|(name, _)| &**name);
+        let suspicious = names().map(|name| self.is_suspicious(name, redactor));
+        let has_suspicious = suspicious.fold(false, |any, one| any | one);
+        let together =
+            Together { has_suspicious, places: names().map(|name| counts.place_of(name)).collect() };
+        if let Some(number) = metrics.names {
+            if self.together.len() >= KNOWN_NAMES_MAX {
+                self.together.clear();
+            }
+            self.together.insert(number, together.clone());
+        }
+        together
+    }
+
+    fn is_suspicious(&mut self, name: &str, redactor: &Redactor) -> bool {
+        if let Some(known) = self.suspicious.get(name) {
+            return *known;
+        }
+        if self.suspicious.len() >= KNOWN_NAMES_MAX {
+            self.suspicious.clear();
+        }
+        let is_suspicious = redactor.is_name_suspicious(name);
+        self.suspicious.insert(name.to_owned(), is_suspicious);
+        is_suspicious
+    }
+}
+
+/// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
+fn is_secret(redactor: &Redactor, name: &str, value: f64) -> bool {
+    if !redactor.is_name_suspicious(name) {
+        return redactor.is_number_secret(value);
+    }
+    let text = value.to_string();
+    redactor.text(name) != name || redactor.value(name, &text) != text
 }
 
 /// Whether a recorder in the training process has named a metric.

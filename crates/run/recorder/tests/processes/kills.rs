@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use trackway_core::{Rng as _, SplitMix64};
-use trackway_formats::record::DamageKind;
+use trackway_formats::frames::DamageKind;
 use trackway_recorder::Recorder;
 
 use crate::{Attempt, ROLE_ARGUMENTS, numbers_until, say, segments_in, steps_of};

@@ -19,7 +19,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use trackway_core::{AttemptId, RunId};
-use trackway_formats::record::{DamageKind, Frame, Segment, read_segment};
+use trackway_formats::frames::DamageKind;
+use trackway_formats::record::{Frame, Segment, read_segment};
 use trackway_recorder::{CheckpointView, ErrorKind, Kind, Recorder};
 use trackway_system::SystemIds;
 

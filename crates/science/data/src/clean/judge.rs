@@ -94,10 +94,10 @@ impl Judge {
         let mut reasons = Reasons::new();
         let schema = chunk.batch.schema();
         let mut add = |row: usize, rule: String| reasons.entry(row).or_default().push(rule);
-        for (index, faults) in chunk.faults.iter().enumerate() {
+        for (index, tally) in chunk.cells.iter().enumerate() {
             let name = schema.field(index).name();
             let mut from = 0;
-            for (line, _) in faults.listed.iter().flatten() {
+            for (line, _) in tally.listed.iter().flatten() {
                 // Both are in the order of the rows.
                 let row = (from..chunk.batch.num_rows()).find(|row| chunk.place(*row).row == *line);
                 let Some(row) = row else {
@@ -115,7 +115,7 @@ impl Judge {
             });
             if column.must_have_value {
                 let has_misfit = |row: usize| {
-                    let lines = chunk.faults[index].listed.iter().flatten();
+                    let lines = chunk.cells[index].listed.iter().flatten();
                     lines.into_iter().any(|(line, _)| *line == chunk.place(row).row)
                 };
                 if let Some(nulls) = array.logical_nulls() {

@@ -19,7 +19,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+pub use trackway_results::clean::{Account, ReasonCount};
 use trackway_tables::DataError;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::read::{ReadNote, RejectKind, Source};
@@ -58,38 +58,6 @@ pub struct CleanPlan<'p> {
     pub out: PathBuf,
     /// The rows that were set aside.
     pub quarantine: PathBuf,
-}
-
-/// What became of every row. `rows = rows_written + duplicates_dropped + rows_quarantined`, always.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "CleanAccount")]
-pub struct Account {
-    /// Rows of the files, with those that cannot be read.
-    pub rows: u64,
-    /// Rows in the cleaned table.
-    pub rows_written: u64,
-    /// Rows that equal an earlier one and were left out.
-    pub duplicates_dropped: u64,
-    /// Rows that equal an earlier one and were written.
-    pub duplicates_kept: u64,
-    /// Rows in the quarantine, with those that cannot be read.
-    pub rows_quarantined: u64,
-    /// Rows of them that cannot be read: too many or too few fields, an open quote, invalid JSON.
-    pub rows_unreadable: u64,
-    /// Rows of the quarantine by reason. A row with several reasons counts for each.
-    pub reasons: Vec<ReasonCount>,
-    /// Rules of the schema that are about more than one row, and were not applied.
-    pub rules_not_applied: Vec<String>,
-    /// How often the data was read.
-    pub readings: u64,
-}
-
-/// Rows that were set aside for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "QuarantineReason")]
-pub struct ReasonCount {
-    pub reason: String,
-    pub rows: u64,
 }
 
 /// Why a table could not be cleaned. No output is there then.

@@ -3,8 +3,7 @@
 //!
 //! Identifiers are recognised as `leakage.identifiers` does it ([`crate::values::identifier`]), here by two profiles alone.
 
-use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
+use trackway_results::drift::{ApartReason, SetApart};
 use trackway_tables::ColumnType;
 use trackway_tables::profile::{ColumnProfile, ColumnSummary, Value};
 
@@ -36,59 +35,29 @@ const STANDARD_ERRORS: f64 = 4.0;
 /// Texts of a column that are looked at for a form.
 const TEXTS_MAX: usize = 32;
 
-closed_list!(
-    /// Why a column was not compared.
-    ApartReason, "reason for setting a column apart", {
-        /// It was not to be compared.
-        Skipped = "skipped",
-        /// It names a row or what rows belong to.
-        Identifier = "identifier",
-        /// It says when a row came about.
-        Time = "time",
-        /// Nearly every row has another text.
-        FreeText = "free_text",
-        /// Neither side has a value.
-        NoValues = "no_values",
-        /// There is no distance for such values.
-        NotComparable = "not_comparable",
-    }
-);
-
-/// A column of both sides that was not compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ColumnSetApart")]
-pub struct SetApart {
-    /// The column.
-    pub name: String,
-    pub reason: ApartReason,
-    /// The same, with what shows it.
-    pub why: String,
+/// On request.
+pub(super) fn skipped(name: &str) -> SetApart {
+    SetApart { name: name.to_owned(), reason: ApartReason::Skipped, why: "skipped on request".to_owned() }
 }
 
-impl SetApart {
-    pub(super) fn skipped(name: &str) -> Self {
-        Self { name: name.to_owned(), reason: ApartReason::Skipped, why: "skipped on request".to_owned() }
+/// By its role, where that is known.
+pub(super) fn known(name: &str, known: KnownColumns<'_>) -> Option<SetApart> {
+    let apart = |reason, why: &str| SetApart { name: name.to_owned(), reason, why: why.to_owned() };
+    let is = |role: Option<&str>| role == Some(name);
+    match (is(known.time), is(known.group)) {
+        (true, _) => Some(apart(ApartReason::Time, "named as the time column")),
+        (false, true) => Some(apart(ApartReason::Identifier, "named as the group column")),
+        (false, false) => None,
     }
+}
 
-    /// By its role, where that is known.
-    pub(super) fn known(name: &str, known: KnownColumns<'_>) -> Option<Self> {
-        let apart = |reason, why: &str| Self { name: name.to_owned(), reason, why: why.to_owned() };
-        let is = |role: Option<&str>| role == Some(name);
-        match (is(known.time), is(known.group)) {
-            (true, _) => Some(apart(ApartReason::Time, "named as the time column")),
-            (false, true) => Some(apart(ApartReason::Identifier, "named as the group column")),
-            (false, false) => None,
-        }
-    }
-
-    /// By the values of both sides.
-    pub(super) fn seen(before: &ColumnProfile, after: &ColumnProfile) -> Option<Self> {
-        let sides = [Side::of(before), Side::of(after)];
-        let found = identifier(&sides).map(|why| (ApartReason::Identifier, why));
-        let found = found.or_else(|| Some((ApartReason::Time, time(&sides)?)));
-        let found = found.or_else(|| Some((ApartReason::FreeText, free_text(&sides)?)));
-        found.map(|(reason, why)| Self { name: before.name.clone(), reason, why })
-    }
+/// By the values of both sides.
+pub(super) fn seen(before: &ColumnProfile, after: &ColumnProfile) -> Option<SetApart> {
+    let sides = [Side::of(before), Side::of(after)];
+    let found = identifier(&sides).map(|why| (ApartReason::Identifier, why));
+    let found = found.or_else(|| Some((ApartReason::Time, time(&sides)?)));
+    let found = found.or_else(|| Some((ApartReason::FreeText, free_text(&sides)?)));
+    found.map(|(reason, why)| SetApart { name: before.name.clone(), reason, why })
 }
 
 /// A column of one side.

@@ -8,9 +8,11 @@ use trackway_statistics::{
 };
 use trackway_tables::profile::{ColumnProfile, Value, ValueCount};
 
-use super::distance::{Distances, DriftTest, Judged};
-use super::unknown::UnknownValues;
-use super::{CRAMERS_V_MIN, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN, SMALL_SAMPLE_ROWS};
+use super::distance::Judged;
+use super::{
+    CRAMERS_V_MIN, Distances, DriftTest, FEW_CELLS_MAX, JENSEN_SHANNON_MIN, L_INFINITY_MIN,
+    SMALL_SAMPLE_ROWS, UnknownValues, unknown,
+};
 use crate::values::unicode_form::composed;
 
 /// Pairs of random samples that estimate the noise, and the fraction of them that stays below it.
@@ -68,7 +70,7 @@ impl Cells {
         before.push((one.rows - listed).max(0.0));
         after.push((other.rows - other_listed).max(0.0));
         let is_exact = one.is_exact && other.is_exact;
-        let unknown = is_exact.then(|| UnknownValues::exact(&one.by_value, &other.by_value)).flatten();
+        let unknown = is_exact.then(|| unknown::exact(&one.by_value, &other.by_value)).flatten();
         Some(Self {
             before,
             after,

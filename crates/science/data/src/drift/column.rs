@@ -1,81 +1,15 @@
 //! One column compared.
 
-use serde::{Deserialize, Serialize};
+use trackway_results::drift::{
+    ApartReason, ColumnDrift, Distances, DriftTest, FALSE_DISCOVERY_RATE, MissingDrift, Role, SetApart,
+};
 use trackway_statistics::{Table, chi_square};
 use trackway_tables::profile::{ColumnProfile, ValueCount, hidden};
 
-use super::apart::{ApartReason, SetApart};
 use super::cells::{self, Cells};
-use super::distance::{Distances, DriftTest, Judged};
-use super::unknown::UnknownValues;
-use super::{CATEGORY_VALUES_MAX, FALSE_DISCOVERY_RATE, MISSING_SHARE_MIN, number};
+use super::distance::Judged;
+use super::{CATEGORY_VALUES_MAX, MISSING_SHARE_MIN, number, unknown};
 use crate::values::hashed::digest;
-
-/// What a column is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ColumnRole")]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// An input of the model.
-    Feature,
-    /// What is predicted.
-    Label,
-}
-
-/// How missing values changed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct MissingDrift {
-    /// Fraction of the reference's rows without a value; NaN counts as none.
-    pub reference_fraction: f64,
-    /// Fraction of the current rows without a value.
-    pub current_fraction: f64,
-    /// Of both fractions being the same.
-    pub p_value: f64,
-    /// Corrected for the number of tests.
-    pub adjusted_p_value: f64,
-    /// Whether the change matters and is significant.
-    pub drifted: bool,
-}
-
-/// One column of both data sets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ColumnDrift {
-    pub name: String,
-    /// What it is for.
-    pub role: Role,
-    /// The distance that decides.
-    pub test: DriftTest,
-    /// That distance.
-    pub statistic: f64,
-    /// What it must exceed.
-    pub threshold: f64,
-    /// What two samples of the reference of these sizes stay below in 99 of 100 cases.
-    pub noise: f64,
-    /// Of both sides having one distribution (Kolmogorov–Smirnov for numbers, chi-square for categories).
-    pub p_value: f64,
-    /// Corrected for the number of tests.
-    pub adjusted_p_value: f64,
-    /// Whether the values, or the fraction of missing ones, drifted, or too many values are unknown to the reference.
-    pub drifted: bool,
-    pub distances: Distances,
-    /// Missing values.
-    pub missing: MissingDrift,
-    /// Rows whose value the reference does not have; of columns that are compared value by value.
-    #[serde(default)]
-    pub unknown: Option<UnknownValues>,
-    /// How many values the reference does not have; only where every value of it is known.
-    #[serde(default)]
-    pub new_value_count: u64,
-    /// The most frequent of them, at most 10.
-    pub new_values: Vec<ValueCount>,
-    /// How many values the current data no longer has.
-    #[serde(default)]
-    pub removed_value_count: u64,
-    /// The most frequent of them, at most 10.
-    pub removed_values: Vec<ValueCount>,
-    /// Whether each new value is a gone one written differently (case, blanks, a full stop): a matter of encoding.
-    pub only_spelling: bool,
-}
 
 /// Whether it has a value, and not only NaN.
 pub(super) fn has_values(column: &ColumnProfile) -> bool {
@@ -117,7 +51,7 @@ pub(super) fn compare(
         values.map_or_else(Default::default, |cells| (cells.new, cells.removed, cells.unknown));
     let is_exact = [before, after].map(ColumnProfile::values_are_exact);
     let is_sketched = sketches.is_none() && is_exact != [true; 2] && (is_raw || is_exact == [false; 2]);
-    let about = || is_sketched.then(|| UnknownValues::about(before, after)).flatten();
+    let about = || is_sketched.then(|| unknown::about(before, after)).flatten();
     Ok(ColumnDrift {
         unknown: exact.or_else(about),
         only_spelling: cells::only_spelling(&new.listed, &removed.listed),
@@ -177,56 +111,26 @@ fn shown(column: &str, values: Vec<ValueCount>) -> Vec<ValueCount> {
     values.into_iter().map(|it| ValueCount { value: hidden(column, it.value), ..it }).collect()
 }
 
-impl ColumnDrift {
-    /// The p-values of its tests, in an order that [`ColumnDrift::decide`] expects.
-    pub(super) fn p_values(&self) -> Vec<f64> {
-        let unknown = self.unknown.and_then(|unknown| unknown.p_value);
-        [self.p_value, self.missing.p_value].into_iter().chain(unknown).collect()
-    }
+/// The p-values of the tests of a column, in an order that [`decide`] expects.
+pub(super) fn p_values(column: &ColumnDrift) -> Vec<f64> {
+    let unknown = column.unknown.and_then(|unknown| unknown.p_value);
+    [column.p_value, column.missing.p_value].into_iter().chain(unknown).collect()
+}
 
-    /// With these p-values corrected for their number. A label with a value the reference does not have has drifted: no
-    /// model trained on the reference can give it.
-    pub(super) fn decide(&mut self, adjusted: &[f64]) {
-        self.adjusted_p_value = adjusted[0];
-        self.missing.adjusted_p_value = adjusted[1];
-        let change = (self.missing.current_fraction - self.missing.reference_fraction).abs();
-        self.missing.drifted = adjusted[1] <= FALSE_DISCOVERY_RATE && change > MISSING_SHARE_MIN;
-        if let Some(unknown) = &mut self.unknown {
-            unknown.decide(adjusted.get(2).copied());
-        }
-        self.drifted = self.values_drifted()
-            || self.missing.drifted
-            || self.unknown_drifted()
-            || self.has_unknown_labels();
+/// Decides with these p-values, corrected for their number. A label with a value the reference does not have has drifted: no
+/// model trained on the reference can give it.
+pub(super) fn decide(column: &mut ColumnDrift, adjusted: &[f64]) {
+    column.adjusted_p_value = adjusted[0];
+    column.missing.adjusted_p_value = adjusted[1];
+    let change = (column.missing.current_fraction - column.missing.reference_fraction).abs();
+    column.missing.drifted = adjusted[1] <= FALSE_DISCOVERY_RATE && change > MISSING_SHARE_MIN;
+    if let Some(unknown) = &mut column.unknown {
+        unknown::decide(unknown, adjusted.get(2).copied());
     }
-
-    /// Whether the distance of its values matters and is significant.
-    #[must_use]
-    pub fn values_drifted(&self) -> bool {
-        self.test != DriftTest::MissingFraction
-            && self.adjusted_p_value <= FALSE_DISCOVERY_RATE
-            && self.statistic > self.threshold
-    }
-
-    /// Whether more rows than expected have a value that the reference does not have.
-    #[must_use]
-    pub fn unknown_drifted(&self) -> bool {
-        self.unknown.is_some_and(|unknown| unknown.drifted)
-    }
-
-    /// Whether it had values and has none any more.
-    #[must_use]
-    pub fn is_emptied(&self) -> bool {
-        self.test == DriftTest::MissingFraction
-            && self.missing.drifted
-            && self.missing.current_fraction > self.missing.reference_fraction
-    }
-
-    /// Whether it is a label with values that the reference does not have.
-    #[must_use]
-    pub fn has_unknown_labels(&self) -> bool {
-        self.role == Role::Label && !self.new_values.is_empty()
-    }
+    column.drifted = column.values_drifted()
+        || column.missing.drifted
+        || column.unknown_drifted()
+        || column.has_unknown_labels();
 }
 
 fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {

@@ -1,14 +1,14 @@
 //! Joint drift: whether a domain classifier can separate the rows of two data sets, even if no single column has
 //! changed (D. Lopez-Paz and M. Oquab, "Revisiting classifier two-sample tests", 2017).
 
-use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
-use trackway_statistics::{Interval, student_t_p_value};
+use trackway_results::drift::{ColumnImportance, JointDrift};
+use trackway_statistics::student_t_p_value;
 use trackway_tables::DataError;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::read::Source;
 
-use super::{KnownColumns, SetApart};
+use super::{KnownColumns, apart};
 use crate::model::{
     AreaUnderCurve, BINS_MAX, Binned, Booster, BoosterSettings, Cells, FoldSettings, Frame, MISSING_CODE,
     Target, folds, out_of_fold, roc_auc,
@@ -42,37 +42,6 @@ const IMPORTANCE_MIN: f64 = 0.05;
 
 /// Standard errors of a 95 % interval.
 const NORMAL_95: f64 = 1.959_963_985;
-
-/// How well a model separates the sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct JointDrift {
-    /// Area under the ROC curve for held-out rows: 0.5 is random, 1 is certain.
-    pub area: f64,
-    /// Its 95 % interval (DeLong 1988), as `low` and `high`.
-    #[serde(flatten)]
-    pub interval: Interval,
-    /// The probability of so large an area if the sides are alike, from models of permuted sides; `None` if the area is
-    /// too small to matter, and no such models were trained.
-    pub p_value: Option<f64>,
-    /// Whether the sides differ.
-    pub drifted: bool,
-    /// The columns that separate them with their fraction of the gain, largest first.
-    pub columns: Vec<ColumnImportance>,
-    /// Columns that were left out, with the reason.
-    pub skipped: Vec<String>,
-    /// Rows of the reference that were looked at.
-    pub reference_rows: u64,
-    /// Rows of the current data that were looked at.
-    pub current_rows: u64,
-}
-
-/// What a column contributes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ColumnImportance {
-    pub name: String,
-    /// Its fraction of all gain, 0 to 1.
-    pub importance: f64,
-}
 
 /// Why the sides cannot be compared jointly.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +97,7 @@ pub fn joint_drift_of(
         if known.label == Some(column.name.as_str()) || known.skip.contains(&column.name) {
             continue;
         }
-        if let Some(apart) = SetApart::known(&column.name, known) {
+        if let Some(apart) = apart::known(&column.name, known) {
             left_out.push(format!("`{}` is {}", apart.name, apart.why));
             continue;
         }

@@ -8,8 +8,8 @@ use trackway_statistics::{
 use trackway_tables::profile::{Moments, Quantiles};
 
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
-use super::distance::{Distances, DriftTest, Judged};
-use super::{KOLMOGOROV_SMIRNOV_MIN, LARGE_SAMPLE_ROWS, WASSERSTEIN_MIN};
+use super::distance::Judged;
+use super::{Distances, DriftTest, KOLMOGOROV_SMIRNOV_MIN, LARGE_SAMPLE_ROWS, WASSERSTEIN_MIN};
 
 /// Bins with equal fractions of the reference, for the distances over cells.
 const BINS: usize = 10;

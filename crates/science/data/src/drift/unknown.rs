@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
+use trackway_results::drift::{FALSE_DISCOVERY_RATE, UnknownValues};
 use trackway_tables::profile::{ColumnProfile, DISTINCT_STANDARD_ERROR, PROFILE_VERSION, Profile};
 
-use super::{FALSE_DISCOVERY_RATE, UNKNOWN_FRACTION_MIN};
+use super::UNKNOWN_FRACTION_MIN;
 
 /// So far the number of values that both sides have may be off, in its standard errors.
 const STANDARD_ERRORS: f64 = 3.0;
@@ -23,87 +23,66 @@ const COMMON_MAX: f64 = 0.05;
 /// With at least one value for so many rows of the reference, its values may be mostly of one row: others are then expected.
 const VALUES_PER_ROW_MAX: f64 = 0.5;
 
-/// Rows of the current data with a value that the reference does not have. Missing values are none.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct UnknownValues {
-    /// Rows with such a value.
-    pub rows: u64,
-    /// Their fraction of the current rows with a value.
-    pub fraction: f64,
-    /// The fraction that is expected of samples of one distribution: rare values are missing in some of them.
-    pub expected_fraction: f64,
-    /// Whether every value of both sides is known; else the numbers are about.
-    pub is_exact: bool,
-    /// At most the probability of so many such rows in samples of one distribution; null where not every value is known.
-    pub p_value: Option<f64>,
-    /// Corrected for the number of tests.
-    pub adjusted_p_value: Option<f64>,
-    /// Whether that is so much more than expected that it matters, and significant.
-    pub drifted: bool,
+/// Of columns whose values and counts are all known.
+pub(super) fn exact(before: &HashMap<String, f64>, after: &HashMap<String, f64>) -> Option<UnknownValues> {
+    let (reference_rows, current_rows): (f64, f64) = (before.values().sum(), after.values().sum());
+    if reference_rows <= 0.0 || current_rows <= 0.0 {
+        return None;
+    }
+    let unknown = after.iter().filter(|(value, _)| !before.contains_key(*value)).map(|(_, rows)| rows);
+    let rows: f64 = unknown.sum();
+    let all = values_by_rows(before, after);
+    let current_part = current_rows / (reference_rows + current_rows);
+    let expected: f64 = all.iter().map(|(rows, values)| values * rows_of(*rows, current_part)).sum();
+    let p_value = chernoff(&all, current_part, rows, expected);
+    Some(UnknownValues {
+        rows: rows as u64,
+        fraction: rows / current_rows,
+        expected_fraction: (expected / current_rows).min(1.0),
+        is_exact: true,
+        p_value: Some(p_value),
+        adjusted_p_value: Some(p_value),
+        drifted: false,
+    })
 }
 
-impl UnknownValues {
-    /// Of columns whose values and counts are all known.
-    pub(super) fn exact(before: &HashMap<String, f64>, after: &HashMap<String, f64>) -> Option<Self> {
-        let (reference_rows, current_rows): (f64, f64) = (before.values().sum(), after.values().sum());
-        if reference_rows <= 0.0 || current_rows <= 0.0 {
-            return None;
-        }
-        let unknown = after.iter().filter(|(value, _)| !before.contains_key(*value)).map(|(_, rows)| rows);
-        let rows: f64 = unknown.sum();
-        let all = values_by_rows(before, after);
-        let current_part = current_rows / (reference_rows + current_rows);
-        let expected: f64 = all.iter().map(|(rows, values)| values * rows_of(*rows, current_part)).sum();
-        let p_value = chernoff(&all, current_part, rows, expected);
-        Some(Self {
-            rows: rows as u64,
-            fraction: rows / current_rows,
-            expected_fraction: (expected / current_rows).min(1.0),
-            is_exact: true,
-            p_value: Some(p_value),
-            adjusted_p_value: Some(p_value),
-            drifted: false,
-        })
+/// Of columns of too many values to know all of them, from sketches of which there are: only where the sides have as
+/// good as none in common though the reference has several rows for each. `None`: that is not shown.
+pub(super) fn about(before: &ColumnProfile, after: &ColumnProfile) -> Option<UnknownValues> {
+    let (one, other) = (distinct(before), distinct(after));
+    let either = distinct_of_both(before, after)?;
+    let error =
+        STANDARD_ERRORS * DISTINCT_STANDARD_ERROR * (one.powi(2) + other.powi(2) + either.powi(2)).sqrt();
+    let common = (one + other - either).max(0.0);
+    let frequent = before.top_values(usize::MAX);
+    let rows_of_frequent: u64 = frequent.iter().map(|it| it.count).sum();
+    let other_rows = before.value_count().saturating_sub(rows_of_frequent) as f64;
+    let values_per_row = (one - frequent.len() as f64).max(0.0) / other_rows.max(1.0);
+    let is_known = error <= other * UNCERTAIN_MAX && values_per_row <= VALUES_PER_ROW_MAX;
+    if !is_known || common > other * COMMON_MAX + error {
+        return None;
     }
+    let known: HashMap<String, f64> =
+        frequent.iter().map(|it| (it.value.to_string(), it.count as f64)).collect();
+    let of_known =
+        after.top_values(usize::MAX).into_iter().filter(|it| known.contains_key(&it.value.to_string()));
+    let rows = after.value_count().saturating_sub(of_known.map(|it| it.count).sum());
+    Some(UnknownValues {
+        rows,
+        fraction: rows as f64 / after.value_count().max(1) as f64,
+        expected_fraction: values_per_row,
+        is_exact: false,
+        p_value: None,
+        adjusted_p_value: None,
+        drifted: false,
+    })
+}
 
-    /// Of columns of too many values to know all of them, from sketches of which there are: only where the sides have as
-    /// good as none in common though the reference has several rows for each. `None`: that is not shown.
-    pub(super) fn about(before: &ColumnProfile, after: &ColumnProfile) -> Option<Self> {
-        let (one, other) = (distinct(before), distinct(after));
-        let either = distinct_of_both(before, after)?;
-        let error =
-            STANDARD_ERRORS * DISTINCT_STANDARD_ERROR * (one.powi(2) + other.powi(2) + either.powi(2)).sqrt();
-        let common = (one + other - either).max(0.0);
-        let frequent = before.top_values(usize::MAX);
-        let rows_of_frequent: u64 = frequent.iter().map(|it| it.count).sum();
-        let other_rows = before.value_count().saturating_sub(rows_of_frequent) as f64;
-        let values_per_row = (one - frequent.len() as f64).max(0.0) / other_rows.max(1.0);
-        let is_known = error <= other * UNCERTAIN_MAX && values_per_row <= VALUES_PER_ROW_MAX;
-        if !is_known || common > other * COMMON_MAX + error {
-            return None;
-        }
-        let known: HashMap<String, f64> =
-            frequent.iter().map(|it| (it.value.to_string(), it.count as f64)).collect();
-        let of_known =
-            after.top_values(usize::MAX).into_iter().filter(|it| known.contains_key(&it.value.to_string()));
-        let rows = after.value_count().saturating_sub(of_known.map(|it| it.count).sum());
-        Some(Self {
-            rows,
-            fraction: rows as f64 / after.value_count().max(1) as f64,
-            expected_fraction: values_per_row,
-            is_exact: false,
-            p_value: None,
-            adjusted_p_value: None,
-            drifted: false,
-        })
-    }
-
-    /// With its p-value corrected for the number of tests.
-    pub(super) fn decide(&mut self, adjusted: Option<f64>) {
-        self.adjusted_p_value = adjusted;
-        let matters = self.fraction - self.expected_fraction > UNKNOWN_FRACTION_MIN;
-        self.drifted = matters && adjusted.is_none_or(|p_value| p_value <= FALSE_DISCOVERY_RATE);
-    }
+/// Decides with the p-value, corrected for the number of tests.
+pub(super) fn decide(unknown: &mut UnknownValues, adjusted: Option<f64>) {
+    unknown.adjusted_p_value = adjusted;
+    let matters = unknown.fraction - unknown.expected_fraction > UNKNOWN_FRACTION_MIN;
+    unknown.drifted = matters && adjusted.is_none_or(|p_value| p_value <= FALSE_DISCOVERY_RATE);
 }
 
 /// How many values have so many rows on both sides together.
@@ -198,8 +177,9 @@ mod tests {
     }
 
     fn unknown(before: impl Iterator<Item = u64>, after: impl Iterator<Item = u64>) -> UnknownValues {
-        let mut found = UnknownValues::exact(&counts(before), &counts(after)).unwrap();
-        found.decide(found.p_value);
+        let mut found = exact(&counts(before), &counts(after)).unwrap();
+        let p_value = found.p_value;
+        decide(&mut found, p_value);
         found
     }
 

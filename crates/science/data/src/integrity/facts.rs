@@ -8,7 +8,7 @@ use trackway_tables::merge::{Found, merge_option};
 use trackway_tables::pass::Pass;
 use trackway_tables::personal::PersonalCounts;
 use trackway_tables::read::{Chunk, Place, Source, Texts};
-use trackway_tables::types::{Form, form_of, trim};
+use trackway_tables::types::{Form, form_of};
 
 use super::groups::{Grouping, Labels};
 use super::placeholders::Placeholders;
@@ -38,7 +38,7 @@ impl TextKind {
     pub(super) const ALL: [Self; 4] = [Self::Number, Self::Truth, Self::Time, Self::Word];
 
     fn of(text: &str) -> Self {
-        match form_of(trim(text.as_bytes())) {
+        match form_of(text.as_bytes().trim_ascii()) {
             form if form.is_numeric() => Self::Number,
             form if form.is_date() => Self::Time,
             Form::Bool => Self::Truth,

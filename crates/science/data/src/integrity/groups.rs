@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::{Array, ArrayRef};
 use arrow::util::display::array_value_to_string;
-use serde::{Deserialize, Serialize};
-use trackway_statistics::Interval;
 use trackway_tables::merge::merge_counts;
 use trackway_tables::profile::{MAX_KEPT_BYTES, Moments};
 
@@ -19,25 +17,6 @@ pub const GROUPS_MAX: usize = 256;
 
 /// The text for a missing value.
 const NO_VALUE: &str = "(missing)";
-
-/// Rows with the same values of the grouping columns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "DataGroup")]
-pub struct Group {
-    pub columns: Vec<String>,
-    /// Their values, in the order of the columns.
-    pub values: Vec<String>,
-    pub rows: u64,
-    /// Their fraction of all rows.
-    pub fraction: f64,
-    /// The class whose rate is reported, or nothing for a continuous label.
-    pub label_value: Option<String>,
-    /// The fraction of rows with that class among those with a label, or the mean of the label. `None` without a label.
-    pub label_rate: Option<f64>,
-    /// The rate's 95 % interval (Wilson 1927; Student's t for a mean), as `low` and `high`.
-    #[serde(flatten)]
-    pub interval: Interval,
-}
 
 /// One way of grouping.
 #[derive(Debug, Clone)]

@@ -49,15 +49,16 @@ use crate::values::identifier;
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
 use facts::TableFacts;
-pub use groups::{GROUPS_MAX, Group};
+pub use groups::GROUPS_MAX;
 pub use label::label;
-pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
+pub use noise::{NOISE_ROWS_MAX, SUSPECTS_MAX, label_noise, label_noise_from};
 pub(crate) use people::names_of_persons;
-pub use personal::{PersonalColumn, SignOffFileError, personal, personal_columns, sign_offs_from_toml};
+pub use personal::{SignOffFileError, personal, personal_columns, sign_offs_from_toml};
 use repeats::RowKinds;
 pub use repeats::{REPEATED_KEYS_MAX, Repeats};
 pub use representation::representation;
 pub use rows::rows;
+pub use trackway_results::integrity::{Group, LabelNoise, PersonalColumn, Suspect};
 pub use values::{unreadable, values};
 
 /// Where fewer rows are distinct by the other columns, equality without identifiers means nothing.

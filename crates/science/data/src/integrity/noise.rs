@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_results::integrity::{LabelNoise, Suspect};
 use trackway_statistics::wilson;
 use trackway_tables::DataError;
 use trackway_tables::limits::EXAMPLES_MAX;
@@ -57,43 +57,6 @@ const NEIGHBOURS_SHARE_MIN: f64 = 0.8;
 
 /// From this fraction of suspects on a user should look.
 const SUSPECT_SHARE_WARNS: f64 = 0.005;
-
-/// A label that seems to be wrong.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SuspectLabel")]
-pub struct Suspect {
-    pub file: String,
-    /// The row, as a person counts them in the file.
-    pub row: u64,
-    /// The label given.
-    pub given: String,
-    /// The label that is most likely.
-    pub likely: String,
-    /// The probability of the given label.
-    pub given_probability: f64,
-    /// The probability of the likely label.
-    pub likely_probability: f64,
-}
-
-/// What was found about labels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct LabelNoise {
-    /// The surest first, at most 10,000.
-    pub suspects: Vec<Suspect>,
-    /// How many there are.
-    pub suspect_count: u64,
-    /// The estimated fraction of wrong labels; rows where classes overlap count into it, so it is too high rather than
-    /// too low.
-    pub noise_fraction: f64,
-    /// Labelled rows that were checked.
-    pub rows_judged: u64,
-    /// Rows of the table.
-    pub rows: u64,
-    /// The fraction of checked rows whose most likely class is the given one.
-    pub accuracy: f64,
-    /// The fraction of the most frequent class: the accuracy of always predicting it.
-    pub majority_fraction: f64,
-}
 
 /// Looks for wrong labels with out-of-fold predictions of the quick model; rows with equal features are always in one
 /// fold.

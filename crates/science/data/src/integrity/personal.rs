@@ -1,25 +1,15 @@
 //! `data.personal`: unapproved personal data.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{SignOff, Timestamp};
+use trackway_results::integrity::PersonalColumn;
 use trackway_tables::personal::{PersonalFinding, PersonalKind};
 
 use super::people::of_people;
 use super::{TableEvidence, about, answer, percent};
 
 const NAME: &str = "data.personal";
-
-/// Personal data of one kind in one column; never a value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PersonalColumn {
-    pub column: String,
-    pub kind: PersonalKind,
-    /// How many were found.
-    pub count: u64,
-    /// Whether a sign-off that counts names this column and kind.
-    pub signed_off: bool,
-}
 
 /// Why a file of sign-offs cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_results::integrity::Group;
 use trackway_statistics::{Interval, Table, chi_square, holm, mean_interval, wilson};
 use trackway_tables::ColumnType;
 use trackway_tables::profile::{Moments, Profile};
 
 use super::facts::TableFacts;
-use super::groups::{Cell, GROUPS_MAX, Group, Grouping};
+use super::groups::{Cell, GROUPS_MAX, Grouping};
 use super::{LISTED, TableEvidence, answer, first_few, masked, percent};
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
 

@@ -7,7 +7,7 @@ use trackway_tables::DataError;
 use trackway_tables::merge::Found;
 use trackway_tables::pass::{Pass, PassObserver, scan};
 use trackway_tables::profile::Sampling;
-use trackway_tables::profile::wide::{Beside, scan_beside, scan_in_groups};
+use trackway_tables::profile::wide::{Beside, scan_beside};
 use trackway_tables::read::{Chunk, Place, Source};
 
 use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks};
@@ -201,7 +201,7 @@ pub(super) fn gather(
         let thinned = Thinnings::default();
         let make = |source: &Source| TableFacts::new(source, reading, &thinned);
         let (facts, coverage) = scan(source, &make, &PassObserver { units_in_flight: 1, ..*watch })?;
-        return Ok((scan_in_groups(source, (None, Sampling::None), watch)?.0, facts, coverage));
+        return Ok((scan_beside(source, (None, Sampling::None), &(), watch)?.0, facts, coverage));
     }
     let find = |name: &str| source.columns().iter().position(|column| column.name == name);
     let label = reading.label().and_then(find);

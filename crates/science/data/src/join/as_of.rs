@@ -10,10 +10,10 @@ use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::take;
 use arrow::datatypes::{Field, Schema};
-use serde::{Deserialize, Serialize};
+pub use trackway_results::join::{AsOfReport, ColumnLeak};
 use trackway_tables::ColumnType;
 use trackway_tables::pass::{Pass, PassObserver, scan};
-use trackway_tables::read::{Chunk, ReadNote, Source};
+use trackway_tables::read::{Chunk, Source};
 use trackway_tables::write::{Forms, TableFile, TableFormat, fitted, schema_of};
 
 use super::keys::{Keys, Times};
@@ -47,48 +47,6 @@ pub enum Tolerance {
     Seconds(f64),
     /// For times that are whole numbers.
     Steps(i64),
-}
-
-/// What was joined, and what a plain join would have leaked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct AsOfReport {
-    /// Rows of the left side, all of which are written.
-    pub left_rows: u64,
-    /// Rows of the left side that could not be read.
-    pub left_rows_rejected: u64,
-    /// Rows of the right side.
-    pub right_rows: u64,
-    /// Rows of the right side that could not be read.
-    pub right_rows_rejected: u64,
-    /// Left rows with a right row.
-    pub matched: u64,
-    /// Left rows whose key the right side does not have.
-    pub unmatched_key: u64,
-    /// Left rows whose key the right side has, but not early enough, or not within the tolerance.
-    pub unmatched_time: u64,
-    /// Left rows without a key or a time.
-    pub left_without_key_or_time: u64,
-    /// Right rows without a key or a time, which match nothing.
-    pub right_without_key_or_time: u64,
-    /// Right rows with the key and time of another one; of those the last one counts.
-    pub right_rows_tied: u64,
-    /// Left rows to which a join with the latest right row of the key would have given one from after their time.
-    pub leaking_rows: u64,
-    /// Columns of the right side, with what would have leaked.
-    pub columns: Vec<ColumnLeak>,
-    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
-    #[serde(default)]
-    pub reading: Vec<ReadNote>,
-}
-
-/// What a plain join would have leaked in a column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ColumnLeak {
-    /// The column, as the result has it.
-    pub column: String,
-    /// Left rows to which a plain join would have given another value, from after their time; null for nested values, which
-    /// are not compared.
-    pub rows_leaking: Option<u64>,
 }
 
 /// Joins two tables into a file that is there whole or not at all. The rows of the left side keep their order, and each value is

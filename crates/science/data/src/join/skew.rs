@@ -7,10 +7,10 @@ use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use serde::{Deserialize, Serialize};
+pub use trackway_results::join::{ColumnSkew, SkewReport};
 use trackway_tables::ColumnType;
 use trackway_tables::pass::{Pass, PassObserver, scan};
-use trackway_tables::read::{Chunk, ReadNote, Source};
+use trackway_tables::read::{Chunk, Source};
 use trackway_tables::write::{fitted, schema_of};
 
 use super::keys::{Keys, Number, as_type, common_type};
@@ -26,62 +26,6 @@ pub struct SkewPlan {
     pub tolerance: f64,
     /// The smallest fraction of equal rows of a column that is not skewed.
     pub equal_min: f64,
-}
-
-/// The same keys on both sides, compared column by column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SkewReport {
-    /// Rows of the training side.
-    pub train_rows: u64,
-    /// Rows of the serving side.
-    pub serve_rows: u64,
-    /// Rows of the training side whose key the serving side has once: those that are compared.
-    pub rows_compared: u64,
-    /// Rows of the training side whose key the serving side does not have.
-    pub only_in_train: u64,
-    /// Rows of the training side whose key the serving side has several times; they are not compared.
-    pub ambiguous: u64,
-    /// Rows of the training side without a key.
-    pub without_key: u64,
-    /// Columns of both sides, the most different first.
-    pub columns: Vec<ColumnSkew>,
-    /// Columns that only the training side has.
-    pub columns_only_in_train: Vec<String>,
-    /// Columns that only the serving side has.
-    pub columns_only_in_serve: Vec<String>,
-    /// Columns of types that cannot be compared.
-    pub not_compared: Vec<String>,
-    /// What reading did to what the files hold: left out, cut, renamed or read as something else.
-    #[serde(default)]
-    pub reading: Vec<ReadNote>,
-}
-
-/// A column on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ColumnSkew {
-    pub column: String,
-    /// Rows compared.
-    pub rows: u64,
-    /// Rows with the same value, or with none on both sides.
-    pub equal: u64,
-    /// Their fraction; null without rows.
-    pub equal_fraction: Option<f64>,
-    /// Rows with a value on the training side only.
-    pub only_in_train: u64,
-    /// Rows with a value on the serving side only.
-    pub only_in_serve: u64,
-    /// The largest difference of numbers; null for other columns.
-    pub difference_max: Option<f64>,
-    /// Whether fewer rows are equal than required.
-    pub skewed: bool,
-}
-
-impl SkewReport {
-    /// Whether a column is skewed, or nothing could be compared.
-    #[must_use]
-    pub fn blocks(&self) -> bool {
-        self.rows_compared == 0 || self.columns.iter().any(|column| column.skewed)
-    }
 }
 
 /// Compares the columns that both sides have, by key.

@@ -106,7 +106,7 @@ fn columns_that_differ() {
 /// Proves that thinned counts of duplicates stay near the true ones, and that merged counts are those of the whole.
 #[test]
 fn duplicates_of_large_tables() {
-    let key = |index: u64| crate::values::rows::tests_mix(index);
+    let key = trackway_formats::hash::hash_number;
     let fingerprints: Vec<u64> =
         (0..1_200_000u64).map(|row| key(if row < 600_000 { row / 2 } else { row })).collect();
     let mut whole = DuplicateCounts::default();

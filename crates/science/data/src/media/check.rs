@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_results::media::{MediaChecks, SizeCount};
 use trackway_tables::limits::EXAMPLES_MAX;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::read::Source;
 use trackway_tables::{DataError, DataSpec, ReadContext};
 
-use super::labels::{self, LabelAccount};
+use super::labels::{self, LabelAccount, NamedByColumn};
 use super::pairs::{Pairs, pairs};
-use super::{Content, ImageFacts, MediaCount, MediaFile, find_image_overlap, look_at};
+use super::{Content, ImageFacts, MediaFile, count_of, find_image_overlap, look_at};
 
 /// From this fraction on, one size or mode is the rule, and others are odd.
 const RULE_SHARE: f64 = 0.95;
@@ -38,38 +38,6 @@ pub struct MediaRequest {
     pub masks: Option<String>,
     /// A table with a column that names the files.
     pub labels: Option<String>,
-}
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct MediaChecks {
-    /// How many files of what kind.
-    pub count: MediaCount,
-    /// The same of the masks, where there are any.
-    pub masks: Option<MediaCount>,
-    /// Images by format.
-    pub formats: BTreeMap<String, u64>,
-    /// Images by the mode of their pixels in the file (`gray8`, `rgb8`, `cmyk8`, `palette8` …).
-    pub modes: BTreeMap<String, u64>,
-    /// Images that their EXIF orientation turns or mirrors.
-    #[serde(default)]
-    pub turned: u64,
-    /// The most frequent sizes.
-    pub sizes: Vec<SizeCount>,
-    /// How many different sizes there are.
-    pub different_sizes: usize,
-    pub checks: Vec<CheckResult>,
-}
-
-/// Images of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SizeCount {
-    /// In pixels.
-    pub width: u32,
-    /// In pixels.
-    pub height: u32,
-    /// How many images.
-    pub count: u64,
 }
 
 /// Reads the files and checks them.
@@ -105,8 +73,8 @@ pub fn check(
     });
     let sizes = size_counts(&files);
     Ok(MediaChecks {
-        count: MediaCount::of(&files),
-        masks: masks.as_deref().map(MediaCount::of),
+        count: count_of(&files),
+        masks: masks.as_deref().map(count_of),
         formats: counted(&files, |image| image.format.to_owned()),
         modes: counted(&files, |image| image.mode.to_owned()),
         turned: images(&files).filter(|(_, image)| image.orientation != 1).count() as u64,
@@ -168,7 +136,7 @@ fn decodes(name: &str, files: &[MediaFile], masks: Option<&[MediaFile]>) -> Chec
         Content::Image(image) if image.misnamed => Some(format!("its bytes are {}", image.format)),
         _ => None,
     });
-    let count = MediaCount::of(files);
+    let count = count_of(files);
     if count.images + count.texts + count.broken + count.not_checked == 0 {
         return CheckResult::not_run(
             name,
@@ -410,11 +378,11 @@ fn labelled(
     let spec = DataSpec { path: path.to_owned(), ..DataSpec::default() };
     let mut source = Source::open(base, "labels", &spec, context)?;
     let (account, coverage) = labels::account(&mut source, files, watch)?;
-    let LabelAccount { column, rows, missing, ambiguous, without_extension, unlabelled, repeated } =
-        match account {
-            Ok(account) => account,
-            Err(why) => return Ok(CheckResult::not_run(NAME, why)),
-        };
+    let LabelAccount { column, named, unlabelled, repeated } = match account {
+        Ok(account) => account,
+        Err(why) => return Ok(CheckResult::not_run(NAME, why)),
+    };
+    let NamedByColumn { rows, missing, ambiguous, without_extension, .. } = named;
     let mut findings = Vec::new();
     let example = |(place, name): &(trackway_tables::read::Place, String)| Example {
         file: Some(source.files()[place.file].path.clone()),

@@ -17,13 +17,7 @@ use crate::values::sampled::numbers;
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct LabelAccount {
     pub(super) column: String,
-    pub(super) rows: u64,
-    /// Rows about files that are not there.
-    pub(super) missing: Found<(Place, String)>,
-    /// Rows about a name that several files have.
-    pub(super) ambiguous: Found<(Place, String)>,
-    /// Rows that name a file without its extension.
-    pub(super) without_extension: u64,
+    pub(super) named: NamedByColumn,
     pub(super) unlabelled: Vec<usize>,
     /// Rows about a file that an earlier row spoke of.
     pub(super) repeated: u64,
@@ -35,13 +29,17 @@ struct Named<'i> {
     columns: Vec<NamedByColumn>,
 }
 
-#[derive(Default)]
-struct NamedByColumn {
-    rows: u64,
+/// The files that one column names.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct NamedByColumn {
+    pub(super) rows: u64,
     rows_of: HashMap<usize, u64>,
-    missing: Found<(Place, String)>,
-    ambiguous: Found<(Place, String)>,
-    without_extension: u64,
+    /// Rows about files that are not there.
+    pub(super) missing: Found<(Place, String)>,
+    /// Rows about a name that several files have.
+    pub(super) ambiguous: Found<(Place, String)>,
+    /// Rows that name a file without its extension.
+    pub(super) without_extension: u64,
     is_number: bool,
 }
 
@@ -113,12 +111,9 @@ pub(super) fn account(
     };
     let account = LabelAccount {
         column: column.name.clone(),
-        rows: named.rows,
-        missing: named.missing,
-        ambiguous: named.ambiguous,
-        without_extension: named.without_extension,
         unlabelled: (0..files.len()).filter(|file| !named.rows_of.contains_key(file)).collect(),
         repeated: named.rows_of.values().map(|rows| rows - 1).sum(),
+        named,
     };
     Ok((Ok(account), coverage))
 }

@@ -27,14 +27,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 use trackway_tables::files::select;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::{DataError, ReadContext};
 
-pub use check::{MediaChecks, MediaRequest, check};
+pub use check::{MediaRequest, check};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};
+pub use trackway_results::media::{MediaChecks, MediaCount, SizeCount};
 
 /// Files that are read before the next ones are begun and the caller may cancel it.
 const BATCH: usize = 256;
@@ -104,38 +104,20 @@ pub struct Look {
     pub places: [u8; 64],
 }
 
-/// How many files of what kind there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct MediaCount {
-    pub files: u64,
-    /// Images that were decoded.
-    pub images: u64,
-    /// Texts that were read.
-    pub texts: u64,
-    /// Files that cannot be read.
-    pub broken: u64,
-    /// Images that were not decoded.
-    pub not_checked: u64,
-    /// Files of other kinds.
-    pub others: u64,
-}
-
-impl MediaCount {
-    /// Of some files.
-    #[must_use]
-    pub fn of(files: &[MediaFile]) -> Self {
-        let mut count = Self { files: files.len() as u64, ..Self::default() };
-        for file in files {
-            match file.content {
-                Content::Image(_) => count.images += 1,
-                Content::Text => count.texts += 1,
-                Content::Broken(_) => count.broken += 1,
-                Content::NotChecked(_) => count.not_checked += 1,
-                Content::Other(_) => count.others += 1,
-            }
+/// How many of the files are of what kind.
+#[must_use]
+pub fn count_of(files: &[MediaFile]) -> MediaCount {
+    let mut count = MediaCount { files: files.len() as u64, ..MediaCount::default() };
+    for file in files {
+        match file.content {
+            Content::Image(_) => count.images += 1,
+            Content::Text => count.texts += 1,
+            Content::Broken(_) => count.broken += 1,
+            Content::NotChecked(_) => count.not_checked += 1,
+            Content::Other(_) => count.others += 1,
         }
-        count
     }
+    count
 }
 
 /// Whether a file's name is that of an image, of a format that can be decoded here or not.

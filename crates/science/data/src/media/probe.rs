@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A place, in pixels from the upper left.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coordinate {
     /// Downwards.
     pub row: f64,
@@ -27,7 +27,7 @@ pub struct Grid {
 }
 
 /// Whether two grids agree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeVerdict {
     /// Whether input and target moved alike.
     pub agrees: bool,
@@ -56,15 +56,7 @@ const COMPARED_SHARE_MIN: f64 = 0.05;
 #[must_use]
 pub fn judge(input: &Grid, target: &Grid, tolerance: f64) -> ProbeVerdict {
     let size = |grid: &Grid| (grid.height, grid.width);
-    let mut verdict = ProbeVerdict {
-        agrees: false,
-        compared: 0,
-        off_share: 0.0,
-        off_max: 0.0,
-        shift: Coordinate { row: 0.0, column: 0.0 },
-        worst: None,
-        message: String::new(),
-    };
+    let mut verdict = ProbeVerdict::default();
     if size(input) != size(target) {
         verdict.message = format!(
             "the input became {} × {}, the target {} × {}",

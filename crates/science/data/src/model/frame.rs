@@ -55,10 +55,7 @@ impl FrameColumn {
     fn of_pieces(column: &Column, pieces: &[&ArrayRef]) -> Option<Self> {
         let is_ambiguous = column.kind == ColumnType::Int && are_made_equal(pieces);
         let kind = if is_ambiguous { ColumnType::Text } else { column.kind };
-        let cells = match is_ambiguous {
-            true => digits(pieces),
-            false => cells(kind, pieces.iter().copied())?,
-        };
+        let cells = if is_ambiguous { digits(pieces) } else { cells(kind, pieces.iter().copied())? };
         Some(Self { name: column.name.clone(), kind, cells })
     }
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use trackway_core::Clock;
 use trackway_formats::runfile::{DataFormat, DataSpec};
+use trackway_tables::DataError;
 use trackway_tables::files::{ByteSource, Identity, format_of, is_text};
 use trackway_tables::pass::{PassObserver, scan, strictly};
 use trackway_tables::profile::Profile;
 use trackway_tables::read::{Coverage, Source, losses, open, read_full};
-use trackway_tables::{DataError, ReadContext};
 
-use super::cache::{HashCache, read_as};
+use super::Resolver;
+use super::cache::read_as;
 use crate::manifest::DataFile;
 use crate::snapshot::ProfileKeeper;
 
@@ -29,11 +29,7 @@ pub(crate) type Examined = (DataFile, Option<Profile>);
 pub(crate) struct Examiner<'e> {
     pub(crate) set: &'e str,
     pub(crate) spec: &'e DataSpec,
-    /// The run file's folder; relative paths start here.
-    pub(crate) base: &'e Path,
-    pub(crate) context: &'e ReadContext,
-    pub(crate) cache: Option<&'e HashCache>,
-    pub(crate) clock: &'e dyn Clock,
+    pub(crate) resolver: &'e Resolver<'e>,
     pub(crate) root: &'e Path,
     pub(crate) keeper: Option<&'e ProfileKeeper<'e>>,
     pub(crate) text_is_table: bool,
@@ -84,7 +80,8 @@ impl Examiner<'_> {
 
     /// The file as it is, from what is known of it or by reading it.
     pub(crate) fn read(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Examined, DataError> {
-        let before = Identity::of(path, self.context).map_err(|source| self.unreadable(path, source))?;
+        let context = self.resolver.context;
+        let before = Identity::of(path, context).map_err(|source| self.unreadable(path, source))?;
         let format = self.spec.format.unwrap_or_else(|| format_of(path));
         let is_table = format != DataFormat::Other || (self.text_is_table && is_text(path));
         let read_as = read_as(format, is_table, self.spec);
@@ -92,8 +89,8 @@ impl Examiner<'_> {
             (self.advance)(known.0.size_bytes);
             return Ok(known);
         }
-        let started = self.clock.now();
-        let bytes = open(path, self.context).map_err(|source| self.unreadable(path, source))?;
+        let started = self.resolver.clock.now();
+        let bytes = open(path, context).map_err(|source| self.unreadable(path, source))?;
         let (hashed, content) = rayon::join(
             || self.hash(bytes.as_ref(), watch),
             || is_table.then(|| self.content(path, watch)).transpose(),
@@ -101,7 +98,7 @@ impl Examiner<'_> {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(DataError::Cancelled { set: self.set.to_owned() });
         }
-        let after = Identity::of(path, self.context).map_err(|source| self.unreadable(path, source))?;
+        let after = Identity::of(path, context).map_err(|source| self.unreadable(path, source))?;
         let changed = || DataError::Changed { set: self.set.to_owned(), path: self.display(path) };
         // Checked first: any other error may come from the change.
         if after != before {
@@ -113,7 +110,7 @@ impl Examiner<'_> {
             return Err(changed());
         }
         let (file, profile) = self.entry(path, format, (size_bytes, blake3), content);
-        if let Some(cache) = self.cache {
+        if let Some(cache) = self.resolver.cache {
             cache.put(path, before, read_as.clone(), &file, started);
         }
         if let (Some(keeper), Some(profile)) = (self.keeper, &profile) {
@@ -124,9 +121,9 @@ impl Examiner<'_> {
 
     /// What the cache has; nothing where a profile is wanted and none is kept.
     fn known(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<Examined> {
-        let cache = self.cache?;
+        let cache = self.resolver.cache?;
         let known = cache.get(path, identity, read_as)?;
-        if self.context.is_strict() && losses(&known.reading).is_some() {
+        if self.resolver.context.is_strict() && losses(&known.reading).is_some() {
             return None;
         }
         let file = DataFile { path: self.display(path), name: self.name(path), ..known };
@@ -139,7 +136,7 @@ impl Examiner<'_> {
     }
 
     fn display(&self, path: &Path) -> String {
-        path.strip_prefix(self.base).unwrap_or(path).to_string_lossy().into_owned()
+        path.strip_prefix(self.resolver.base).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn name(&self, path: &Path) -> String {
@@ -197,7 +194,8 @@ impl Examiner<'_> {
     }
 
     fn content(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Content, DataError> {
-        let mut source = Source::open_one(self.base, self.set, self.spec, path, self.context)?;
+        let (base, context) = (self.resolver.base, self.resolver.context);
+        let mut source = Source::open_files(base, self.set, self.spec, vec![path.to_owned()], context)?;
         // Progress is reported where the bytes are hashed.
         let watch = PassObserver { progress: &|_, _| {}, ..*watch };
         if let Some(keeper) = self.keeper {

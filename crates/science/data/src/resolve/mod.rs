@@ -83,10 +83,7 @@ impl Resolver<'_> {
         let examiner = Examiner {
             set: name,
             spec,
-            base: self.base,
-            context: self.context,
-            cache: self.cache,
-            clock: self.clock,
+            resolver: self,
             root: &selection.root,
             keeper,
             // A line of text is a row only if there is no real table beside it.

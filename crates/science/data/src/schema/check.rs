@@ -80,7 +80,7 @@ pub fn check(
         report.column(planned, &state.columns[index], &coverage, index, &typed);
         if planned.rules.unique {
             let repeated = repeats(&plan, index, &state.columns[index].keys, &typed, watch)?;
-            report.repeats(planned, &repeated, coverage.columns[index].rounded.count, &typed);
+            report.repeats(planned, &repeated, coverage.columns[index].faults.rounded.count, &typed);
         }
     }
     for (rule, state) in plan.rules.iter().zip(&state.rules) {
@@ -244,7 +244,7 @@ impl Pass for State<'_> {
 impl ColumnState {
     fn observe(&mut self, planned: &Planned<'_>, chunk: &Chunk, index: usize, unique_parts: u64) {
         let array = chunk.batch.column(index);
-        let missing = (array.logical_null_count() as u64).saturating_sub(chunk.faults[index].misfits);
+        let missing = (array.logical_null_count() as u64).saturating_sub(chunk.cells[index].faults.misfits);
         self.nothing += missing + nan_count(array);
         planned.compiled.apply(array, &mut |row, broken| {
             self.broken.entry(broken).or_default().add(1, || (chunk.place(row), shown(array, row)));
@@ -521,7 +521,7 @@ impl Report {
         let name = &rules.name;
         let rows = coverage.rows_read;
         self.rules_checked += 1 + rules.asked();
-        let faults = &coverage.columns[index];
+        let faults = &coverage.columns[index].faults;
         if faults.misfits == 0 {
             self.stored_as_text(rules, severity, source);
         } else {

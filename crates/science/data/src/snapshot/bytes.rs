@@ -11,14 +11,13 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 use trackway_files::{FolderLock, OwnedFolder, TempFile, TempFolder, clone_file};
+use trackway_results::snapshot::{BytesFault, BytesProblem, KeptBytes};
 use trackway_tables::ReadContext;
 use trackway_tables::files::url_of;
 use trackway_tables::pass::PassObserver;
 use trackway_tables::read::{ByteSource, open, read_full};
 
-use super::store::{
-    BytesProblem, SnapshotError, SnapshotId, SnapshotStore, disk, entries, sync_folder, write_synced,
-};
+use super::store::{SnapshotError, SnapshotId, SnapshotStore, disk, entries, sync_folder, write_synced};
 use super::{SNAPSHOT_VERSION, Snapshot, SnapshotFile};
 use crate::manifest::DataManifest;
 
@@ -33,33 +32,11 @@ const LOCK_TRIES: u32 = 500;
 /// Bytes copied, hashed and compared at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What was kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct KeptBytes {
-    /// Files whose bytes were not kept before.
-    pub files_added: u64,
-    pub bytes_added: u64,
-    /// Those of them that share the blocks of the original (reflink) and take no further space.
-    pub files_cloned: u64,
-}
-
 /// What was restored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoredBytes {
     pub files: u64,
     pub size_bytes: u64,
-}
-
-/// A file of a snapshot whose bytes are not what was kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SnapshotBytesFault")]
-pub struct BytesFault {
-    /// Its path in the snapshot.
-    pub path: String,
-    /// BLAKE3 of the bytes that were kept.
-    pub blake3: String,
-    /// What is wrong.
-    pub problem: BytesProblem,
 }
 
 /// What verifying found.

@@ -2,62 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-use trackway_tables::{Column, ColumnType};
+use trackway_results::snapshot::{FilesDiff, Moved, SchemaChange, SnapshotDiff};
+use trackway_tables::Column;
 
 use super::{Snapshot, SnapshotFile};
-
-/// What is different in the second of two snapshots.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SnapshotDiff {
-    /// Whether both are the same snapshot.
-    pub same: bool,
-    pub files: FilesDiff,
-    /// Columns that came, went, or have another type.
-    pub schema: Vec<SchemaChange>,
-    /// Rows of the first and of the second; `None` where it holds no table.
-    pub rows: [Option<u64>; 2],
-    /// Rows that could not be read, of both.
-    pub rows_rejected: [u64; 2],
-    /// Bytes of both.
-    pub size_bytes: [u64; 2],
-}
-
-/// Files by what became of them, by path.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct FilesDiff {
-    /// The same path and content.
-    pub unchanged: u64,
-    /// The same path, other content.
-    pub changed: Vec<String>,
-    /// The same content under another path.
-    pub moved: Vec<Moved>,
-    /// Only in the second.
-    pub added: Vec<String>,
-    /// Only in the first.
-    pub removed: Vec<String>,
-}
-
-/// A file whose content is at another path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "MovedFile")]
-pub struct Moved {
-    /// Where it was.
-    pub from: String,
-    /// Where it is.
-    pub to: String,
-}
-
-/// A column that is not as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ColumnTypeChange")]
-pub struct SchemaChange {
-    pub column: String,
-    /// Its type in the first; `None`: it was not there.
-    pub before: Option<ColumnType>,
-    /// Its type in the second; `None`: it is gone.
-    pub after: Option<ColumnType>,
-}
 
 /// Compares two snapshots by their manifests.
 #[must_use]

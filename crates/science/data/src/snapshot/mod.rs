@@ -34,13 +34,14 @@ use trackway_tables::Column;
 use trackway_tables::read::Rejects;
 
 use crate::manifest::{DataManifest, FileIdentity, content_sha256};
-pub use bytes::{BytesFault, Collected, KeptBytes, RestoredBytes, VerifiedBytes};
-pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
+pub use bytes::{Collected, RestoredBytes, VerifiedBytes};
+pub use diff::diff;
 pub use keeper::ProfileKeeper;
 pub use masking::{KEY_BYTES, Mask};
-pub use store::{
-    BytesProblem, NameEntry, NamedSnapshot, RUN_PROFILE_BYTES_MAX, SHORT_ID_LENGTH, SnapshotError,
-    SnapshotId, SnapshotStore,
+pub use store::{RUN_PROFILE_BYTES_MAX, SHORT_ID_LENGTH, SnapshotError, SnapshotId, SnapshotStore};
+pub use trackway_results::snapshot::{
+    BytesFault, BytesProblem, FilesDiff, KeptBytes, Moved, NameEntry, NamedSnapshot, SchemaChange,
+    SnapshotDiff,
 };
 
 /// The version of a stored snapshot. A reader refuses others.

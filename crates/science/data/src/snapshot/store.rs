@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use trackway_core::Timestamp;
+use serde::Serialize;
 use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
 use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::layout::DataLayout;
 use trackway_redact::Redactor;
+use trackway_results::snapshot::{BytesProblem, NameEntry, NamedSnapshot};
 use trackway_tables::profile::Profile;
 
 use super::Snapshot;
@@ -20,25 +20,6 @@ pub const SHORT_ID_LENGTH: usize = 12;
 
 /// The largest profile that is kept because a run reads the data; a snapshot keeps any.
 pub const RUN_PROFILE_BYTES_MAX: usize = 32 << 20;
-
-/// What is wrong with kept bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BytesProblem {
-    /// There is no such file.
-    Missing,
-    /// There are other bytes than those that were kept.
-    Different,
-}
-
-impl std::fmt::Display for BytesProblem {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Missing => "missing",
-            Self::Different => "different from what was kept",
-        })
-    }
-}
 
 /// Why snapshots cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -79,24 +60,6 @@ impl SnapshotId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// The target of a name from a given time on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct NameEntry {
-    /// The snapshot.
-    pub data_sha256: String,
-    pub at: Timestamp,
-    /// The paths the data was found under.
-    pub paths: Vec<String>,
-}
-
-/// A name with its history, newest last; never empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct NamedSnapshot {
-    pub name: String,
-    /// Where it points and pointed.
-    pub history: Vec<NameEntry>,
 }
 
 /// A folder of snapshots.

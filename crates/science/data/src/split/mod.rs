@@ -11,11 +11,12 @@ mod parts;
 mod rows;
 mod write;
 
-pub use assign::{Assignment, SplitMethod, SplitPlan, SplitProof};
+pub use assign::{Assignment, SplitPlan};
 pub use by_time::{TimeCut, cut_by_time};
 pub use folds::{GroupClasses, stratified_group_folds};
 pub use parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash_within_classes};
 pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
+pub use trackway_results::split::{SplitMethod, SplitProof};
 pub use write::{write_assignment, write_parts, write_parts_as};
 
 #[cfg(test)]

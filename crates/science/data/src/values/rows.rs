@@ -103,12 +103,6 @@ fn mix_in(states: &mut [u64], column: &dyn Array, value: impl Fn(usize) -> u64) 
     }
 }
 
-/// Spreads small numbers over all of 64 bits, for tests.
-#[cfg(test)]
-pub(crate) fn tests_mix(value: u64) -> u64 {
-    mix(mix(FIRST, value), trackway_formats::subset::SECOND >> 1)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

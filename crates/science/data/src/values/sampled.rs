@@ -140,10 +140,7 @@ const EXACT_MAX: u64 = 1 << 53;
 impl ExactNumber {
     fn signed(value: i64) -> Self {
         let nearest = value as f64;
-        let remainder = match value.unsigned_abs() <= EXACT_MAX {
-            true => 0,
-            false => distance(value.into(), nearest),
-        };
+        let remainder = if value.unsigned_abs() <= EXACT_MAX { 0 } else { distance(value.into(), nearest) };
         Self { nearest, remainder }
     }
 

@@ -10,9 +10,9 @@ use trackway_statistics::{
     Interval, holm, mcnemar_p_value, normal_p_value, normal_quantile, quantile, variance,
 };
 
-use crate::metrics::coverage::Needs;
 use crate::metrics::ratio::Ratio;
 use crate::metrics::resample::{Units, sorted_column};
+use crate::metrics::rows::coverage::Needs;
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, is_best_at_zero, is_higher_better, is_share};

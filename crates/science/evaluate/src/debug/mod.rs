@@ -3,7 +3,6 @@
 //! The model is a [`Score`]: it answers rows with a number or a text each. Everything here is computed from such answers
 //! to rows that were changed on purpose; nothing is known of the model's insides.
 
-mod answer;
 mod cells;
 mod dependence;
 mod importance;
@@ -11,17 +10,19 @@ mod model;
 mod perturbation;
 mod residual;
 mod sensitivity;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::Estimate;
-pub use answer::{
-    Curve, Dependence, GradientCheck, Importance, Perturbation, PerturbationKind, ProbeAnswer, ProbePart,
-    ProbeSettings, Sensitivity, Slope, SmallStep,
-};
 pub use model::{Decision, Gradients, Model, Score, Unscored};
+pub use settings::ProbeSettings;
+pub use trackway_results::probes::{
+    Curve, Dependence, GradientCheck, Importance, Perturbation, PerturbationKind, ProbeAnswer, ProbePart,
+    Sensitivity, Slope, SmallStep,
+};
 
 /// Why a model cannot be probed.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use trackway_statistics::{Interval, difference_interval, ratio_interval};
 
 use crate::error::AssessError;
 pub use crate::limits::FAIRNESS_GROUPS_MAX;
-use crate::metrics::coverage::Needs;
+use crate::metrics::rows::coverage::Needs;
 use crate::metrics::rows::{Items, values_of};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, measure};

@@ -4,6 +4,7 @@
 mod bounded;
 mod inspect;
 mod lm_eval;
+pub mod reported;
 mod zip;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 use trackway_core::RowCoverage;
 use trackway_core::text::hex;
 
-use crate::reported::with_stderr;
 use crate::{Estimate, Metrics};
+use reported::with_stderr;
 
 /// Logs of more bytes are not read.
 pub const LOG_BYTES_MAX: u64 = 4 << 30;

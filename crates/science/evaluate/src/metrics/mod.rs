@@ -1,9 +1,9 @@
 //! The numbers of a set of rows, each with its interval.
 //!
 //! ```text
-//! Frame ── items::items ─► Items ── Scoring::of ──► Scoring ── measure ──► Metrics
-//!          (what a task       (sorted, binned,          (a formula where there is a good one,
-//!           needs, no gaps)    counted once)             else rows drawn again)
+//! Frame ── rows::items::items ─► Items ── Scoring::of ──► Scoring ── measure ──► Metrics
+//!          (what a task             (sorted, binned,          (a formula where there is a good one,
+//!           needs, no gaps)          counted once)             else rows drawn again)
 //! ```
 //!
 //! A formula gives the interval of a fraction (Wilson), a mean (Student), a mean over classes (MOVER) and the area
@@ -12,27 +12,18 @@
 //! percentiles of these values as its ends. Rows of one group are resampled together. Where only the confusion matrix
 //! matters its cells are resampled, not the rows.
 
-mod box_rows;
 pub(crate) mod boxes;
 mod calibrated;
 mod cells;
-mod class_rows;
-mod clusters;
-pub(crate) mod coverage;
-mod experiment_rows;
 mod images;
-pub(crate) mod items;
-mod pixel_rows;
 pub(crate) mod pixels;
 mod properties;
 mod ranked;
-mod ranking;
 pub(crate) mod ratio;
 pub(crate) mod resample;
 pub(crate) mod rows;
 pub(crate) mod scoring;
 mod table;
-mod texts;
 pub(crate) mod uplift;
 
 use trackway_core::MissingPredictions;
@@ -49,8 +40,8 @@ pub use properties::{
     range_of_computed,
 };
 pub(crate) use properties::{from_zero, lowest};
-pub use ranking::NDCG_PLACES;
 use resample::{Resampling, draw_counts, sorted_column};
+pub use rows::ranking::NDCG_PLACES;
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
 use uplift::Effect;

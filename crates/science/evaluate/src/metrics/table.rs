@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 
 use crate::error::AssessError;
-pub(crate) use crate::values::values_of;
+pub(crate) use crate::spellings::values::values_of;
 
 pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
     items.iter().map(|item| values[*item as usize]).collect()

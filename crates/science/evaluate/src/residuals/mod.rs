@@ -12,13 +12,13 @@ mod tests;
 use rayon::prelude::*;
 use trackway_core::{Rng, SplitMix64};
 use trackway_data::model::{Cells, FrameColumn};
+pub use trackway_results::assessment::{
+    CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals,
+};
 use trackway_statistics::{VarianceAnalysis, holm, variance_analysis};
 use trackway_tables::ColumnType;
 
 use crate::Point;
-pub use crate::assessment::{
-    CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals,
-};
 use crate::search::{Binning, Feature};
 use bins::{BIN_ROWS_MIN, Left, members};
 pub(crate) use judged::residuals_of;

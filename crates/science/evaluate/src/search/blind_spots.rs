@@ -1,14 +1,13 @@
 //! The blind spots of evaluated rows: [`super::find`] over every column without another role, with the errors of the
 //! evaluation itself.
 
-use serde::{Deserialize, Serialize};
 use trackway_core::text::counted;
 use trackway_data::model::{Cells, Frame, FrameColumn};
+use trackway_results::search::{BlindSpots, Loss};
 use trackway_tables::ColumnType;
 
 use super::held_out::HeldOut;
-use super::{ErrorSlice, ErrorSource, Loss, Roles, SearchObserver, Settings, Side, SliceVerdict, find};
-use crate::Estimate;
+use super::{ErrorSource, Roles, SearchObserver, Settings, find};
 
 /// The metric of a blind spot, in tables and gates.
 pub const ERROR_METRIC: &str = "error";
@@ -17,34 +16,6 @@ pub const COLUMNS_OF_TRIPLES_MAX: usize = 64;
 /// Half of fewer rows has no slice that could be measured.
 const ROWS_MIN: usize = 100;
 const LEVELS_OF_MANY_COLUMNS: usize = 2;
-
-/// Where a model is worse than it is on the whole, found in the rows of its evaluation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct BlindSpots {
-    /// What the error of a row is.
-    pub loss: Loss,
-    /// The mean error of all rows.
-    pub error: Estimate,
-    /// The rows that were searched.
-    pub searched: Side,
-    /// The rows that slices were measured with.
-    pub held_out: Option<Side>,
-    /// The fewest searched rows of a slice.
-    pub min_support: u32,
-    /// The most predicates of a slice.
-    pub max_level: usize,
-    /// Whether the search reached its depth.
-    pub is_complete: bool,
-    /// The worst slices for their size, the highest score first; those that held-out rows confirm are blind spots.
-    pub slices: Vec<ErrorSlice>,
-}
-
-impl BlindSpots {
-    /// The slices that held-out rows show too.
-    pub fn confirmed(&self) -> impl Iterator<Item = &ErrorSlice> {
-        self.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed)
-    }
-}
 
 /// The rows whose blind spots are searched.
 pub(crate) struct Searched<'s> {

@@ -1,6 +1,8 @@
 //! What became of slices since an earlier answer.
 
-use super::answer::{Earlier, EarlierSlice, ErrorSlice, SliceChange};
+use trackway_results::search::{ErrorSlice, SliceChange};
+
+use super::earlier::{Earlier, EarlierSlice};
 
 /// The earlier slice with the same predicate, else one that was or is another description of the same rows.
 pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &ErrorSlice) -> Option<&'e EarlierSlice> {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+use trackway_results::search::Loss;
 use trackway_tables::ColumnType;
 
 use super::SearchError;
+use crate::spellings::values::{classes_of, values_of};
 use crate::spellings::{Agreement, agreement, shown};
-use crate::values::{classes_of, values_of};
 
 /// Where the error of a row comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,19 +24,6 @@ pub enum ErrorSource {
         /// How far off a prediction is.
         loss: Option<Loss>,
     },
-}
-
-/// How far off a prediction is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ErrorLoss")]
-#[serde(rename_all = "snake_case")]
-pub enum Loss {
-    /// 0 where it is right, else 1.
-    ZeroOne,
-    /// The square of the difference.
-    Squared,
-    /// The difference without its sign.
-    Absolute,
 }
 
 /// Whole numbers with more different values than these are a continuous target, not classes.

@@ -1,6 +1,5 @@
 //! Columns as features of a few values each: numbers in bins, strings as they are, and missing as a separate value.
 
-use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_data::model::{Cells, FrameColumn, MISSING_CODE};
 use trackway_tables::ColumnType;
@@ -31,18 +30,6 @@ enum Values {
     Bins(Vec<f64>, f64),
     Numbers(Vec<f64>),
     Texts(Vec<String>),
-}
-
-/// A feature as it is reported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SearchedFeature")]
-pub struct FeatureAccount {
-    /// The column.
-    pub name: String,
-    /// Where each bin of numbers begins; `None` for a column whose values are taken as they are.
-    pub edges: Option<Vec<f64>>,
-    /// Values that enough rows have to be searched, missing included.
-    pub values: usize,
 }
 
 impl Feature {

@@ -2,14 +2,17 @@
 
 use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
+use trackway_results::search::{
+    AlikeSlice, Answer, ErrorSlice, FeatureAccount, Loss, Predicate, Side, SliceChange, SliceVerdict,
+};
 use trackway_statistics::benjamini_hochberg;
 
 use super::alike::{Finding, Other, findings};
-use super::answer::{AlikeSlice, Answer, Earlier, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict};
 use super::best::{Others, Scored};
 use super::compare::{compare, same_slice};
-use super::errors::{ErrorSource, Loss, no_column};
-use super::features::{Binning, Feature, FeatureAccount};
+use super::earlier::Earlier;
+use super::errors::{ErrorSource, no_column};
+use super::features::{Binning, Feature};
 use super::held_out::{HeldOut, parted};
 use super::lattice::{Aim, LEVEL_BYTES_MAX, Outcome, best_slices};
 use super::score::{Scoring, Stats};

@@ -2,24 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, RowCoverage, SplitMix64};
+use trackway_results::search::{HeldOutSlice, Test};
 use trackway_statistics::{mean_interval, mean_with_interval, wilson};
 
-use super::significance::{Test, above_zero, more_than_elsewhere};
+use super::significance::{above_zero, more_than_elsewhere};
 use crate::{Estimate, Method};
 
 /// The confidence of intervals.
 const CONFIDENCE: f64 = 0.95;
-
-/// What held-out rows show of a slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct HeldOutSlice {
-    /// Rows of the slice.
-    pub size: u64,
-    /// Their mean error, or the mean difference of candidate and baseline; `None` without a row.
-    pub average_error: Option<Estimate>,
-}
 
 /// Rows that were kept from the search.
 pub(super) struct HeldOut<'h> {

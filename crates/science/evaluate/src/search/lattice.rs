@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use trackway_results::search::LevelAccount;
 
 use super::best::{Bar, Best, Others, Scored};
 use super::level::{Candidate, Level};
@@ -25,20 +25,6 @@ pub const LEVEL_BYTES_MAX: usize = 1 << 30;
 const FIRST_BLOCK: u64 = 4 << 10;
 /// Candidates of a block, at most.
 const BLOCK_MAX: u64 = 1 << 20;
-
-/// What was looked at of one number of predicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SearchedLevel")]
-pub struct LevelAccount {
-    /// Predicates of each slice.
-    pub level: usize,
-    /// Slices that could be made of those before.
-    pub candidates: u64,
-    /// Slices whose rows were counted.
-    pub evaluated: u64,
-    /// Slices left out because they cannot be among the best, or because a parent was.
-    pub pruned: u64,
-}
 
 /// The best slices, and what was looked at for them.
 #[derive(Debug)]

@@ -9,11 +9,11 @@
 //! answer, not for all that were looked at.
 
 mod alike;
-mod answer;
 mod best;
 mod bits;
 mod blind_spots;
 mod compare;
+mod earlier;
 mod errors;
 mod features;
 mod find;
@@ -31,21 +31,20 @@ use std::sync::atomic::AtomicBool;
 use trackway_tables::read::Place;
 
 pub use alike::ALIKE_MIN;
-pub use answer::{
-    AlikeSlice, Answer, Earlier, EarlierFeature, EarlierSlice, ErrorSlice, Predicate, Side, SliceChange,
-    SliceVerdict, shown_predicate,
-};
-pub use blind_spots::{BlindSpots, COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};
+pub use blind_spots::{COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};
 pub(crate) use blind_spots::{Searched, blind_spots};
-pub use errors::{ErrorSource, Loss};
+pub use earlier::{Earlier, EarlierFeature, EarlierSlice};
+pub use errors::ErrorSource;
 pub(crate) use errors::{row_losses, usual_loss};
 pub(crate) use features::Feature;
-pub use features::{Binning, FeatureAccount, shown_value};
+pub use features::{Binning, shown_value};
 pub use find::{Roles, Settings, columns_needed, find};
-pub use held_out::HeldOutSlice;
-pub use lattice::{LEVEL_BYTES_MAX, LevelAccount};
-pub use significance::Test;
+pub use lattice::LEVEL_BYTES_MAX;
 pub use table::SETS_BYTES_MAX;
+pub use trackway_results::search::{
+    AlikeSlice, Answer, BlindSpots, ErrorSlice, FeatureAccount, HeldOutSlice, LevelAccount, Loss, Predicate,
+    Side, SliceChange, SliceVerdict, Test, shown_predicate,
+};
 
 /// Observes a search.
 pub struct SearchObserver<'w> {

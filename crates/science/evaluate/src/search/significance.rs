@@ -4,27 +4,9 @@
 //! looked at. All tests are one-sided: only *more* error is of interest.
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
+use trackway_results::search::Test;
 use trackway_statistics::{binomial_p_value, hypergeometric_p_value};
-
-/// Where a p-value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SignificanceTest")]
-#[serde(rename_all = "snake_case")]
-pub enum Test {
-    /// Errors of 0 and 1: the permutation test with every permutation made, which is Fisher's exact test.
-    Hypergeometric,
-    /// Random permutations of the errors among the rows.
-    Permutation,
-    /// Differences of −1, 0 and 1: the sign test, which is McNemar's exact test.
-    Sign,
-    /// Candidate and baseline changed places at random, many times.
-    SignFlips,
-    /// The signs of whole groups drawn at random, many times: a wild cluster bootstrap with the null hypothesis imposed
-    /// (Cameron, Gelbach and Miller 2008). Needs some tens of groups to be right.
-    GroupSignFlips,
-}
 
 /// Random arrangements that a p-value rests on, where there are few rows; none is below one in so many.
 const ROUNDS_MAX: usize = 9_999;

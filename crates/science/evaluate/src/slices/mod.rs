@@ -1,12 +1,14 @@
 //! Requested slices of the rows, against the rest.
 
+mod differences;
+
 use trackway_statistics::holm;
 
-use crate::differences::difference;
 use crate::metrics::rows::Items;
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, from_zero, is_higher_better, is_share, measure};
 use crate::{ComparisonVerdict, Estimate, Metrics, Slice};
+use differences::difference;
 
 /// A slice: its rows, which the caller found by its predicate.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,10 +5,12 @@ use trackway_data::model::{Frame, FrameColumn};
 
 use super::coverage::{check, coverage};
 use super::{frame, numbers, texts};
-use crate::metrics::items::items;
 use crate::metrics::rows::KnownClasses;
+use crate::metrics::rows::items::items;
 use crate::metrics::scoring::Scoring;
-use crate::{AssessError, Baseline, Columns, ComparisonVerdict, Method, Spec, Task, assess};
+use crate::{
+    AssessError, Baseline, Columns, ComparisonVerdict, Method, Spec, Task, assess, complete_columns,
+};
 
 /// Pixels of two classes in images that are hard or easy as a whole; `right` of them on average.
 fn pixels(seed: u64, images: usize, right: f64) -> Vec<FrameColumn> {
@@ -189,7 +191,7 @@ fn resampled_images_are_repeated_images() {
     let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
     let once: Vec<Row<'_>> = names.iter().enumerate().flat_map(|(image, name)| rows(image, name)).collect();
     let table = boxes(&once);
-    let columns = Columns::default().complete(&table).unwrap();
+    let columns = complete_columns(Columns::default(), &table).unwrap();
     let found = items(&table, Task::ObjectDetection, &columns, KnownClasses::default()).unwrap();
     let weights = [2, 0, 1, 3, 0, 1, 1, 0, 2, 1, 0, 1];
     let sampled = Scoring::of(&found, 0.9).values(&weights, |_| true);

@@ -1,6 +1,6 @@
 //! Numbers of accounts: payment cards and IBANs.
 
-use super::kind::PersonalKind;
+use super::PersonalKind;
 
 type Judged = Option<(PersonalKind, bool)>;
 

@@ -2,7 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::kind::{PersonalKind, PersonalMatch};
+use super::PersonalKind;
+use super::kind::PersonalMatch;
 
 type Judged = Option<(PersonalKind, bool)>;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_statistics::wilson;
 
-use super::kind::{PersonalKind, PersonalMatch};
+use super::PersonalKind;
+use super::kind::{PersonalMatch, random_match_fraction};
 use super::scan::{mask, scan_text};
 
 /// The confidence with which more strings pass the check than random ones would.
@@ -64,7 +65,7 @@ impl PersonalCounts {
     pub fn findings(&self) -> Vec<PersonalFinding> {
         let above_random_matches = |(kind, counts): &(&PersonalKind, &KindCounts)| {
             let sure = wilson(counts.valid as f64, counts.candidates as f64, CONFIDENCE);
-            let random_match_fraction = kind.random_match_fraction() * RANDOM_MATCHES_FACTOR;
+            let random_match_fraction = random_match_fraction(**kind) * RANDOM_MATCHES_FACTOR;
             counts.valid > 0 && (random_match_fraction == 0.0 || sure.low > random_match_fraction)
         };
         let found = self.kinds.iter().filter(above_random_matches);

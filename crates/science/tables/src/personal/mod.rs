@@ -14,8 +14,9 @@ mod national;
 mod scan;
 
 pub use counts::{PersonalCounts, PersonalFinding};
-pub use kind::{PersonalKind, PersonalMatch};
+pub use kind::PersonalMatch;
 pub use scan::{mask, masked, masked_cell, masked_cut, masked_json, masked_value, scan_text};
+pub use trackway_results::personal::PersonalKind;
 
 #[cfg(test)]
 mod tests;

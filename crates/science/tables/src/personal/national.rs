@@ -1,8 +1,8 @@
 //! National numbers, each by the rule of its country. Those whose form is nothing but digits count only if their check
 //! digits agree significantly often.
 
+use super::PersonalKind;
 use super::account::{digits_only, luhn};
-use super::kind::PersonalKind;
 
 /// The first country whose number this may be, with whether its checks hold.
 pub(super) fn national_id(token: &str) -> Option<(PersonalKind, bool)> {

@@ -5,9 +5,11 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use trackway_core::text::shortened;
 use trackway_redact::Redactor;
 
-use super::kind::{PersonalKind, PersonalMatch};
+use super::PersonalKind;
+use super::kind::PersonalMatch;
 use super::{account, address, national};
 
 /// Secrets are recognised by their shapes alone.
@@ -185,11 +187,7 @@ fn without_personal(text: &str) -> Cow<'_, str> {
 /// The first letters of a text, and `…` where there are more. Personal data is hidden first: cut, it could not be recognised.
 #[must_use]
 pub fn masked_cut(text: &str, letters_max: usize) -> String {
-    let text = masked(text);
-    match text.char_indices().nth(letters_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into_owned(),
-    }
+    shortened(&masked(text), letters_max)
 }
 
 /// The text with all but its ends hidden: `a…@e…m`, `41…11`.

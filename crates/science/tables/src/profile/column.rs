@@ -10,12 +10,12 @@ use super::shown::shown;
 use super::text::TextProfile;
 use super::values::ValueCounts;
 use crate::merge::merge_option;
-use crate::read::{CellFaults, Texts};
-use crate::types::infer::{Column, ColumnType};
+use crate::read::{CellFaults, Texts, merge_faults};
+use crate::types::{Column, ColumnType};
 
 /// The profile of one column. Its statistics are read from [`ColumnProfile::summary`]; two of them are added by
 /// [`super::Profile::merge`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ColumnProfile {
     /// The column's name.
     pub name: String,
@@ -38,18 +38,7 @@ pub struct ColumnProfile {
 
 impl ColumnProfile {
     pub(super) fn new(column: &Column) -> Self {
-        Self {
-            name: column.name.clone(),
-            kind: column.kind,
-            rows: 0,
-            null_count: 0,
-            faults: CellFaults::default(),
-            size_bytes: 0,
-            numbers: None,
-            texts: None,
-            values: None,
-            label: None,
-        }
+        Self { name: column.name.clone(), kind: column.kind, ..Self::default() }
     }
 
     /// Adds the cells of a chunk. Cells with the given faults are null in the array, but not missing.
@@ -63,7 +52,7 @@ impl ColumnProfile {
     ) {
         self.rows += array.len() as u64;
         self.null_count += (array.logical_null_count() as u64).saturating_sub(faults.misfits);
-        self.faults.merge(faults.clone());
+        merge_faults(&mut self.faults, faults.clone());
         self.size_bytes += array.get_array_memory_size() as u64;
         match array.data_type() {
             DataType::Int64 => {
@@ -129,7 +118,7 @@ impl ColumnProfile {
         self.kind = self.kind.join(later.kind);
         self.rows += later.rows;
         self.null_count += later.null_count;
-        self.faults.merge(later.faults);
+        merge_faults(&mut self.faults, later.faults);
         self.size_bytes += later.size_bytes;
         merge_option(&mut self.numbers, later.numbers, NumberProfile::merge);
         merge_option(&mut self.texts, later.texts, TextProfile::merge);

@@ -17,6 +17,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 use serde::{Deserialize, Serialize};
 use trackway_formats::hash::{hash_bytes, hash_number};
+use trackway_results::profile::{Association, AssociationMeasure};
 use trackway_statistics::Table;
 
 use super::moments::{CoMoments, Moments, sum};
@@ -31,27 +32,6 @@ pub const MAX_CROSSED_TEXTS: usize = 512;
 
 /// Marks a row without a class.
 const NO_CLASS: u16 = u16::MAX;
-
-/// How a measure was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AssociationMeasure {
-    /// Pearson's correlation.
-    Pearson,
-    /// Root of the fraction of a number's variance that is between groups.
-    CorrelationRatio,
-    /// Cramér's V, bias-corrected.
-    CramersV,
-}
-
-/// How strongly a column is associated with the label.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Association {
-    pub measure: AssociationMeasure,
-    pub value: f64,
-    /// Rows with both sides.
-    pub rows: u64,
-}
 
 /// The label of a chunk's rows.
 pub(crate) struct LabelChunk<'l> {

@@ -47,17 +47,17 @@ use crate::read::{Chunk, Coverage, Source};
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
 use label::Classes;
-pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
+pub use label::{MAX_CLASSES, MAX_CROSSED_TEXTS};
 pub use moments::{CoMoments, Moments};
-pub use number::Order;
 use number::{Closeness, Scratch};
 pub use quantiles::{QUANTILE_RANK_ERROR, Quantiles};
-pub use shown::{Value, ValueCount, hidden};
-pub use summary::{
-    ColumnSummary, HISTOGRAM_BINS, Histogram, LengthSummary, PatternSummary, QUANTILE_SHARES, Quantile,
-    TOP_VALUES,
-};
+pub use shown::hidden;
+pub use summary::{HISTOGRAM_BINS, QUANTILE_SHARES, TOP_VALUES};
 pub use text::Lengths;
+pub use trackway_results::profile::{
+    Association, AssociationMeasure, ColumnSummary, Histogram, LengthSummary, Order, PatternSummary,
+    Quantile, Value, ValueCount,
+};
 pub use values::{MAX_KEPT_BYTES, MAX_VALUES};
 
 /// The version of a stored profile. A reader refuses others.
@@ -115,7 +115,7 @@ impl Profile {
         if let Some(label) = label {
             source.index_of(label, "label")?;
         }
-        let (profiler, coverage) = wide::scan_in_groups(source, (label, Sampling::None), watch)?;
+        let (profiler, _, coverage) = wide::scan_beside(source, (label, Sampling::None), &(), watch)?;
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         Ok((profile, coverage))
@@ -129,7 +129,8 @@ impl Profile {
     /// # Errors
     /// [`DataError`]: a file that cannot be read.
     pub fn sampled(source: &mut Source, rows_min: u64, watch: &PassObserver<'_>) -> Result<Self, DataError> {
-        let (profiler, coverage) = wide::scan_in_groups(source, (None, Sampling::AtLeast(rows_min)), watch)?;
+        let sampling = Sampling::AtLeast(rows_min);
+        let (profiler, _, coverage) = wide::scan_beside(source, (None, sampling), &(), watch)?;
         let rows_sampled = (profiler.closeness.row_step > 1).then_some(profiler.rows_sampled);
         let profile = profiler.into_profile();
         Ok(Self { rows_rejected: coverage.rows_rejected, rows_sampled, ..profile })
@@ -350,10 +351,10 @@ impl Pass for Profiler {
         self.rows_sampled += rows.div_ceil(self.closeness.row_step) as u64;
         let label_index = self.label.as_ref().map(|(index, _)| *index);
         let label = label_index.map(|index| self.classes.chunk(chunk.batch.column(index)));
-        let arrays = chunk.batch.columns().iter().zip(&chunk.faults);
-        for (index, (column, (array, faults))) in self.columns.iter_mut().zip(arrays).enumerate() {
+        let arrays = chunk.batch.columns().iter().zip(&chunk.cells);
+        for (index, (column, (array, tally))) in self.columns.iter_mut().zip(arrays).enumerate() {
             let label = label.as_ref().filter(|_| label_index != Some(index));
-            column.observe(array, faults, label, &mut self.scratch, self.closeness);
+            column.observe(array, &tally.faults, label, &mut self.scratch, self.closeness);
         }
     }
 

@@ -5,6 +5,7 @@ use arrow::datatypes::ArrowPrimitiveType;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 use trackway_formats::hash::hash_number;
+use trackway_results::profile::Order;
 
 use super::moments::{Moments, bounds};
 use super::quantiles::Quantiles;
@@ -21,52 +22,37 @@ pub(crate) enum NumberForm {
     Time,
 }
 
-/// How often a column rises, falls and stays, from each value to the next one that is not missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ValueOrder")]
-pub struct Order {
-    /// Steps to a larger value.
-    pub rises: u64,
-    /// Steps to a smaller value.
-    pub falls: u64,
-    /// Steps to an equal value.
-    pub ties: u64,
-    /// The bits of the first and the last value: a string would not restore every float.
-    first: Option<u64>,
-    last: Option<u64>,
+/// The order of values.
+fn order_of(values: &[f64]) -> Order {
+    let (mut rises, mut falls) = (0, 0);
+    for (value, next) in values.iter().zip(values.iter().skip(1)) {
+        rises += u64::from(next > value);
+        falls += u64::from(next < value);
+    }
+    let bits = |value: Option<&f64>| value.map(|value| value.to_bits());
+    let steps = values.len().saturating_sub(1) as u64;
+    Order {
+        rises,
+        falls,
+        ties: steps - rises - falls,
+        first: bits(values.first()),
+        last: bits(values.last()),
+    }
 }
 
-impl Order {
-    fn of(values: &[f64]) -> Self {
-        let (mut rises, mut falls) = (0, 0);
-        for (value, next) in values.iter().zip(values.iter().skip(1)) {
-            rises += u64::from(next > value);
-            falls += u64::from(next < value);
-        }
-        let bits = |value: Option<&f64>| value.map(|value| value.to_bits());
-        let steps = values.len().saturating_sub(1) as u64;
-        Self {
-            rises,
-            falls,
-            ties: steps - rises - falls,
-            first: bits(values.first()),
-            last: bits(values.last()),
-        }
+/// Adds the order of later values.
+fn merge_order(order: &mut Order, later: &Order) {
+    if let (Some(last), Some(first)) = (order.last, later.first) {
+        let (last, first) = (f64::from_bits(last), f64::from_bits(first));
+        order.rises += u64::from(first > last);
+        order.falls += u64::from(first < last);
+        order.ties += u64::from(first == last);
     }
-
-    fn merge(&mut self, later: &Self) {
-        if let (Some(last), Some(first)) = (self.last, later.first) {
-            let (last, first) = (f64::from_bits(last), f64::from_bits(first));
-            self.rises += u64::from(first > last);
-            self.falls += u64::from(first < last);
-            self.ties += u64::from(first == last);
-        }
-        self.rises += later.rises;
-        self.falls += later.falls;
-        self.ties += later.ties;
-        self.first = self.first.or(later.first);
-        self.last = later.last.or(self.last);
-    }
+    order.rises += later.rises;
+    order.falls += later.falls;
+    order.ties += later.ties;
+    order.first = order.first.or(later.first);
+    order.last = later.last.or(order.last);
 }
 
 /// What the numbers of a column are like. Everything but the counts of NaN and infinity is about finite numbers.
@@ -283,7 +269,7 @@ impl NumberProfile {
         }
         self.zeros += zeros;
         self.negatives += negatives;
-        self.order.merge(&Order::of(floats));
+        merge_order(&mut self.order, &order_of(floats));
     }
 
     /// The number that 64 bits encode.
@@ -316,7 +302,7 @@ impl NumberProfile {
         self.zeros += later.zeros;
         self.negatives += later.negatives;
         self.merge_bounds(later.bounds);
-        self.order.merge(&later.order);
+        merge_order(&mut self.order, &later.order);
     }
 }
 

@@ -1,46 +1,9 @@
 //! Values as they are shown.
 
-use serde::{Deserialize, Serialize};
+use trackway_results::profile::Value;
 
 use super::number::NumberForm;
 use crate::personal::{masked, masked_cell};
-
-/// A value as it is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "DataValue")]
-#[serde(untagged)]
-pub enum Value {
-    /// A boolean.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// A whole number beyond the signed ones.
-    Unsigned(u64),
-    /// A number.
-    Float(f64),
-    /// A text, or a time as ISO 8601 in UTC.
-    Text(String),
-}
-
-impl std::fmt::Display for Value {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Bool(truth) => truth.fmt(formatter),
-            Self::Int(number) => number.fmt(formatter),
-            Self::Unsigned(number) => number.fmt(formatter),
-            Self::Float(number) => number.fmt(formatter),
-            Self::Text(text) => text.fmt(formatter),
-        }
-    }
-}
-
-/// A value and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ValueCount {
-    pub value: Value,
-    /// Rows; too low by at most `count_error` of the summary.
-    pub count: u64,
-}
 
 /// A value of a column as it may be shown: personal data and secrets in it are hidden.
 #[must_use]

@@ -1,16 +1,16 @@
-//! A profile's statistics as plain data, for people and for other programs.
+//! The statistics of a profile, for people and for other programs.
 
-use serde::{Deserialize, Serialize};
+use trackway_results::profile::{
+    ColumnSummary, Histogram, LengthSummary, PatternSummary, Quantile, Value, ValueCount,
+};
+use trackway_results::reading::{CellFaults, ColumnType};
 
 use super::column::ColumnProfile;
 use super::distinct::DISTINCT_STANDARD_ERROR;
-use super::label::Association;
-use super::number::{NumberForm, NumberProfile, Order};
+use super::number::{NumberForm, NumberProfile};
 use super::quantiles::QUANTILE_RANK_ERROR;
-use super::shown::{Value, ValueCount, hidden, shown};
+use super::shown::{hidden, shown};
 use crate::personal::masked_cell;
-use crate::read::CellFaults;
-use crate::types::infer::ColumnType;
 
 /// How many of the most frequent values a summary shows.
 pub const TOP_VALUES: usize = 10;
@@ -20,105 +20,6 @@ pub const HISTOGRAM_BINS: usize = 20;
 
 /// The fractions at which a summary gives quantiles.
 pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-
-/// A quantile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Quantile {
-    /// The fraction of values that are not larger, 0 to 1.
-    pub fraction: f64,
-    pub value: Value,
-}
-
-/// Counts between edges.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Histogram {
-    /// One more than the bins, ascending, all bins equally wide. Times are microseconds since 1970.
-    pub edges: Vec<f64>,
-    /// Values per bin, from the quantile sketch.
-    pub counts: Vec<u64>,
-}
-
-/// Lengths of strings, in characters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct LengthSummary {
-    /// The shortest.
-    pub min: u64,
-    pub mean: f64,
-    /// Half are not longer.
-    pub median: u64,
-    /// 99 % are not longer.
-    pub p99: u64,
-    /// The longest.
-    pub max: u64,
-    /// Strings without a character.
-    pub empty: u64,
-}
-
-/// Shapes of strings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PatternSummary {
-    /// The most frequent shapes: `A` an upper-case letter, `a` another one, `9` a digit, `+` more of the same.
-    pub top: Vec<ValueCount>,
-    /// How many strings were looked at; a sample if fewer than there are.
-    pub rows: u64,
-}
-
-/// The statistics of one column. What a type does not have is absent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ColumnSummary {
-    /// The column's name.
-    pub name: String,
-    #[serde(rename = "type")]
-    pub kind: ColumnType,
-    pub rows: u64,
-    /// Cells without a value.
-    pub null_count: u64,
-    /// Misfits, strings for missing values, rows of files without the column.
-    pub faults: CellFaults,
-    /// Different values; 0 where they are not counted: of bytes, lists and objects.
-    pub distinct_estimate: u64,
-    /// Whether that number, and every count of `top_values`, is exact; not where values were rounded or are not counted.
-    pub distinct_is_exact: bool,
-    /// Standard error of the number, as a fraction of it; 0 if exact.
-    pub distinct_error: f64,
-    /// The smallest value; of timestamps, ISO 8601; of strings the first by alphabet, if all are known.
-    pub min: Option<Value>,
-    /// The largest value.
-    pub max: Option<Value>,
-    /// Mean of the finite values; of booleans the fraction of `true`.
-    pub mean: Option<f64>,
-    /// Sample standard deviation.
-    pub stddev: Option<f64>,
-    pub skewness: Option<f64>,
-    /// Kurtosis less 3.
-    pub excess_kurtosis: Option<f64>,
-    /// Quantiles at 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 and 0.99.
-    pub quantiles: Vec<Quantile>,
-    /// By how much a quantile's fraction may be off, in 99 of 100 cases.
-    pub quantile_rank_error: f64,
-    /// Values between the smallest and the largest.
-    pub histogram: Option<Histogram>,
-    /// The most frequent values, at most 10.
-    pub top_values: Vec<ValueCount>,
-    /// By how much their counts may be too low; 0 where exact.
-    pub count_error: u64,
-    /// Numbers that are NaN.
-    pub nan_count: u64,
-    pub infinite_count: u64,
-    pub zero_count: u64,
-    /// Numbers below zero.
-    pub negative_count: u64,
-    /// Whether values ascend or descend in row order (equal neighbours allowed); of numbers and times.
-    pub order: Option<Order>,
-    /// Lengths of strings.
-    pub lengths: Option<LengthSummary>,
-    /// Shapes of strings.
-    pub patterns: Option<PatternSummary>,
-    /// The association of the column with the label.
-    pub label_association: Option<Association>,
-    /// Bytes in memory.
-    pub size_bytes: u64,
-}
 
 impl ColumnProfile {
     /// The statistics.

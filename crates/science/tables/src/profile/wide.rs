@@ -120,19 +120,6 @@ impl Beside for () {
     fn end(&self, (): Self::Pass) {}
 }
 
-/// Profiles a source as [`crate::pass::scan`] would in one go.
-///
-/// # Errors
-/// As [`crate::pass::scan`].
-pub fn scan_in_groups(
-    source: &mut Source,
-    (label, sampling): (Option<&str>, Sampling),
-    watch: &PassObserver<'_>,
-) -> Result<(Profiler, Coverage), DataError> {
-    let (profiler, _, coverage) = scan_beside(source, (label, sampling), &(), watch)?;
-    Ok((profiler, coverage))
-}
-
 /// Profiles a source, and gathers more in the same reading: what was found of each group, in the order of the columns.
 ///
 /// # Errors

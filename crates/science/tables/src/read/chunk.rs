@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int32Type};
 
-use super::coverage::{CellFaults, Place};
-use crate::types::infer::ColumnType;
+use super::Place;
+use super::coverage::CellTally;
+use crate::types::ColumnType;
 
 /// Consecutive rows of one file.
 ///
@@ -35,7 +36,7 @@ pub struct Chunk {
     pub marks: Marks,
     pub(crate) rows: RowNumbers,
     /// Faults of the cells of these rows, per column.
-    pub faults: Vec<CellFaults>,
+    pub cells: Vec<CellTally>,
 }
 
 /// The cells of a chunk as they are in the file.

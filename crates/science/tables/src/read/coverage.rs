@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_results::reading::{CellFaults, Fault, Occurrences, Place, RejectKind, Rejects};
 
 use crate::merge::merge_counts;
-use crate::types::infer::{ColumnType, Form};
+use crate::types::infer::Form;
 
 /// The most examples kept per column and per kind of rejection; the counts continue.
 pub const MAX_FAULT_EXAMPLES: usize = 5;
@@ -16,121 +17,27 @@ pub const MAX_SHOWN_BYTES: usize = 64;
 /// The most unknown keys that are listed.
 const MAX_UNKNOWN_KEYS: usize = 100;
 
-/// Where a row is: files by their index in the source, rows by what a person can look up.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[schemars(rename = "RowPlace")]
-pub struct Place {
-    /// Index of the file among those that were read, from 0.
-    pub file: usize,
-    /// From 1: the line on which the row begins (CSV, JSONL, text), else the row (Parquet).
-    pub row: u64,
-}
-
-/// How often reading changed something or left it out, and where first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ReadCount")]
-pub struct Occurrences {
-    /// How often.
-    pub count: u64,
-    pub first: Option<Place>,
-}
-
-impl Occurrences {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_none(&self) -> bool {
-        self.count == 0
-    }
-
-    pub(crate) fn add(&mut self, count: u64, first: Place) {
-        if count > 0 {
-            self.count += count;
-            self.first.get_or_insert(first);
-        }
-    }
-
-    /// Adds those of rows that come later.
-    pub(crate) fn merge(&mut self, later: Self) {
-        self.count += later.count;
-        self.first = self.first.or(later.first);
-    }
-}
-
-/// Why a row could not be read.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum RejectKind {
-    /// Fewer or more fields than the file has columns.
-    Ragged,
-    /// A quote that is still open when the file ends.
-    OpenQuote,
-    /// A line that is not a JSON object.
-    BadJson,
-}
-
-/// Rows rejected for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "RejectedRows")]
-pub struct Rejects {
-    /// The reason.
-    pub kind: RejectKind,
-    /// How many rows.
-    pub count: u64,
-    /// The first 5 of them, in file order.
-    pub examples: Vec<Fault>,
-}
-
-/// One faulty row or cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "DataFault")]
-pub struct Fault {
-    /// Where.
-    pub place: Place,
-    /// What is there: for a cell its text, at most 64 bytes of it.
-    pub detail: String,
-}
-
-/// What is wrong with, or missing from, the cells of one column. The rows stay.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct CellFaults {
-    /// Cells that hold something which the column's type does not: null in the batch, but no missing values.
-    pub misfits: u64,
-    /// The misfits by what they are instead.
-    pub misfit_kinds: BTreeMap<ColumnType, u64>,
-    /// The first 5 misfits, in file order.
-    pub examples: Vec<Fault>,
-    /// Missing cells by their string (`""`, `?`, `NA` …). Parquet's and JSON's nulls have none.
-    pub missing_strings: BTreeMap<String, u64>,
-    /// Rows of files that do not have this column; null in the batch.
-    pub absent: u64,
-    /// Values written with more digits than their column holds, times with more than microseconds, leap seconds, and values of JSON
-    /// beside strings: others may be equal to them here.
-    #[serde(default, skip_serializing_if = "Occurrences::is_none")]
-    pub rounded: Occurrences,
-    /// Strings that had blanks around them, outside of quotes, which were left out.
-    #[serde(default, skip_serializing_if = "Occurrences::is_none")]
-    pub trimmed: Occurrences,
-    /// The misfits by what each shows of the column's type; of a scan alone.
+/// The faults of the cells of one column, while they are counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CellTally {
+    pub faults: CellFaults,
+    /// The misfits by what each shows of the column's type.
     #[serde(skip)]
-    #[schemars(skip)]
     pub(crate) misfit_forms: BTreeMap<Form, u64>,
     /// Every misfit of a chunk with its row, for a pass that wants them; never merged.
     #[serde(skip)]
-    #[schemars(skip)]
     pub listed: Option<Vec<(u64, String)>>,
 }
 
-impl CellFaults {
+impl CellTally {
     pub(crate) fn misfit(&mut self, form: Form, place: Place, value: &[u8]) {
-        self.misfits += 1;
-        *self.misfit_kinds.entry(form.kind()).or_default() += 1;
+        let faults = &mut self.faults;
+        faults.misfits += 1;
+        *faults.misfit_kinds.entry(form.kind()).or_default() += 1;
         *self.misfit_forms.entry(form).or_default() += 1;
-        if self.examples.len() < MAX_FAULT_EXAMPLES {
-            self.examples.push(Fault { place, detail: shown(value) });
+        if faults.examples.len() < MAX_FAULT_EXAMPLES {
+            faults.examples.push(Fault { place, detail: shown(value) });
         }
         if let Some(listed) = &mut self.listed {
             listed.push((place.row, String::from_utf8_lossy(value).into_owned()));
@@ -138,30 +45,35 @@ impl CellFaults {
     }
 
     pub(crate) fn count_rounded(&mut self, place: Place) {
-        self.rounded.add(1, place);
+        self.faults.rounded.add(1, place);
     }
 
     pub(crate) fn count_trimmed(&mut self, place: Place) {
-        self.trimmed.add(1, place);
+        self.faults.trimmed.add(1, place);
     }
 
     pub(crate) fn missing(&mut self, text: &str, count: u64) {
         if count > 0 {
-            *self.missing_strings.entry(text.to_owned()).or_default() += count;
+            *self.faults.missing_strings.entry(text.to_owned()).or_default() += count;
         }
     }
 
     /// Adds the faults of rows that come later.
     pub(crate) fn merge(&mut self, later: Self) {
-        self.misfits += later.misfits;
-        self.absent += later.absent;
-        self.rounded.merge(later.rounded);
-        self.trimmed.merge(later.trimmed);
-        merge_counts(&mut self.misfit_kinds, later.misfit_kinds);
+        merge_faults(&mut self.faults, later.faults);
         merge_counts(&mut self.misfit_forms, later.misfit_forms);
-        merge_counts(&mut self.missing_strings, later.missing_strings);
-        append(&mut self.examples, later.examples);
     }
+}
+
+/// Adds the faults of rows that come later.
+pub(crate) fn merge_faults(faults: &mut CellFaults, later: CellFaults) {
+    faults.misfits += later.misfits;
+    faults.absent += later.absent;
+    faults.rounded.merge(later.rounded);
+    faults.trimmed.merge(later.trimmed);
+    merge_counts(&mut faults.misfit_kinds, later.misfit_kinds);
+    merge_counts(&mut faults.missing_strings, later.missing_strings);
+    append(&mut faults.examples, later.examples);
 }
 
 /// What a scan read. `rows_read + rows_rejected` is the number of rows of the files, always.
@@ -176,7 +88,7 @@ pub struct Coverage {
     /// Rows read per file, by the index of the file.
     pub file_rows: BTreeMap<usize, u64>,
     /// Faults of cells, per column of the source.
-    pub columns: Vec<CellFaults>,
+    pub columns: Vec<CellTally>,
     /// Rows with bytes that are no UTF-8, read as Windows-1252.
     pub rows_recoded: u64,
     /// The first such row.
@@ -287,7 +199,7 @@ impl Coverage {
             }
         }
         if self.columns.len() < later.columns.len() {
-            self.columns.resize_with(later.columns.len(), CellFaults::default);
+            self.columns.resize_with(later.columns.len(), CellTally::default);
         }
         for (column, more) in self.columns.iter_mut().zip(later.columns) {
             column.merge(more);

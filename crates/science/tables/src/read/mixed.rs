@@ -2,7 +2,7 @@
 
 use super::Source;
 use super::tally::{StringLimit, Tally};
-use crate::types::infer::{Column, ColumnType};
+use crate::types::{Column, ColumnType};
 
 /// A column with more strings among its values than faults explain.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -51,16 +51,14 @@ use crate::files::context::ReadContext;
 use crate::files::identity::Identity;
 pub use crate::files::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::files::select::select;
-use crate::types::infer::{Column, ColumnType, Form, Kept, Style};
+use crate::types::infer::{Form, Kept, Style};
 pub use bytes::{open, read_full};
 pub use chunk::{Chunk, Marks, Texts};
 use chunk::{Originals, RowNumbers};
-pub use coverage::{
-    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Occurrences, Place, RejectKind,
-    RejectedRow, Rejects,
-};
+pub(crate) use coverage::merge_faults;
+pub use coverage::{CellTally, Coverage, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, RejectedRow};
 pub use mixed::MixedColumn;
-pub use notes::{ReadNote, ReadNoteKind, losses, sentences};
+pub use notes::{losses, sentences};
 use opener::{Opener, table_format};
 use parquet_file::ParquetFile;
 use tally::{StringLimit, Tally};
@@ -69,9 +67,13 @@ use text::cells::Missing;
 pub use text::cells::USUAL_MISSING;
 use text::csv::CsvLayout;
 pub use text::lines::LINE_COLUMN;
+pub use trackway_results::reading::{
+    CellFaults, Fault, Occurrences, Place, ReadNote, ReadNoteKind, RejectKind, Rejects,
+};
 pub(crate) use units::{Unit, Units};
 
 use crate::types::times::FirstOfDate;
+use crate::types::{Column, ColumnType};
 
 /// The files of one data set, opened for reading.
 #[derive(Clone)]
@@ -243,21 +245,11 @@ impl Source {
         Self::open_files(base, set, spec, files, context)
     }
 
-    /// One file of a data set, opened.
+    /// These files of a data set, opened.
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn open_one(
-        base: &Path,
-        set: &str,
-        spec: &DataSpec,
-        path: &Path,
-        context: &ReadContext,
-    ) -> Result<Self, DataError> {
-        Self::open_files(base, set, spec, vec![path.to_owned()], context)
-    }
-
-    fn open_files(
+    pub fn open_files(
         base: &Path,
         set: &str,
         spec: &DataSpec,
@@ -329,7 +321,7 @@ impl Source {
             let more = if extra.len() > 1 { format!(" and {} more", extra.len() - 1) } else { String::new() };
             let message = format!("`{}` has no column `{name}`{more}, `{}` has", first.path, file.path);
             let note = ReadNote::new(ReadNoteKind::AbsentColumns, extra.len() as u64, message);
-            self.opening.push(ReadNote { column: Some(name.clone()), ..note.of_file(first) });
+            self.opening.push(ReadNote { column: Some(name.clone()), ..note.in_file(&first.path) });
         }
         let known = notes::of_file(&file);
         // Files of one kind have the same names.
@@ -560,14 +552,15 @@ impl Source {
             return None;
         }
         let mut wider = self.clone();
-        for (index, faults) in coverage.columns.iter().enumerate() {
+        for (index, tally) in coverage.columns.iter().enumerate() {
+            let faults = &tally.faults;
             if faults.misfits == 0 {
                 continue;
             }
             let missing: u64 = faults.missing_strings.values().sum();
             let fitting = coverage.rows_read.saturating_sub(faults.misfits + missing + faults.absent);
             let kind = self.columns[index].kind;
-            let tally = self.tallies[index].after(kind, fitting, &faults.misfit_forms);
+            let tally = self.tallies[index].after(kind, fitting, &tally.misfit_forms);
             wider.columns[index].kind = tally.decide(self.string_limit).kind.join(kind);
             wider.tallies[index] = tally;
         }
@@ -685,7 +678,7 @@ impl<'s> ChunkSink<'s> {
         wants_faulty: bool,
         take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
     ) -> Self {
-        let columns = vec![CellFaults::default(); source.columns.len()];
+        let columns = vec![CellTally::default(); source.columns.len()];
         let rejected = wants_faulty.then(Vec::new);
         Self {
             file,
@@ -697,8 +690,8 @@ impl<'s> ChunkSink<'s> {
     }
 
     /// The account of a column of a chunk, at its beginning.
-    fn no_faults(&self) -> CellFaults {
-        CellFaults { listed: self.wants_faulty.then(Vec::new), ..CellFaults::default() }
+    fn no_faults(&self) -> CellTally {
+        CellTally { listed: self.wants_faulty.then(Vec::new), ..CellTally::default() }
     }
 
     fn keeps_originals(&self) -> bool {
@@ -711,7 +704,7 @@ impl<'s> ChunkSink<'s> {
         (arrays, originals): (Vec<ArrayRef>, Option<Originals>),
         rows: usize,
         numbers: RowNumbers,
-        faults: Vec<CellFaults>,
+        cells: Vec<CellTally>,
     ) -> Result<(), Stop> {
         let batch = self.batch(arrays, rows);
         let (originals, marks) = match originals {
@@ -719,9 +712,9 @@ impl<'s> ChunkSink<'s> {
             None => (None, Marks::default()),
         };
         self.coverage.read(self.file, rows);
-        let chunk = Chunk { file: self.file, batch, originals, marks, rows: numbers, faults };
+        let chunk = Chunk { file: self.file, batch, originals, marks, rows: numbers, cells };
         let taken = (self.take)(&chunk);
-        for (known, more) in self.coverage.columns.iter_mut().zip(chunk.faults) {
+        for (known, more) in self.coverage.columns.iter_mut().zip(chunk.cells) {
             known.merge(more);
         }
         taken

@@ -4,143 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
+use trackway_results::reading::{
+    CellFaults, Column, ColumnType, Occurrences, Place, ReadNote, ReadNoteKind, RejectKind,
+};
 
-use super::coverage::{CellFaults, Coverage, Occurrences, Place, RejectKind};
+use super::coverage::Coverage;
 use super::text::cells::USUAL_MISSING;
 use super::{FileKind, Source, SourceFile};
 use crate::counted;
 use crate::limits::EXAMPLES_MAX;
-use crate::types::infer::{Column, ColumnType, Kept, Style};
-
-closed_list!(
-    /// What reading did.
-    ReadNoteKind, "kind of a note on reading", {
-        /// Files that are not tables were left out.
-        SkippedFiles = "skipped_files",
-        /// Columns that a file does not have are missing in its rows.
-        AbsentColumns = "absent_columns",
-        /// A column has no name, or that of an earlier one, and got one with a number.
-        RenamedColumn = "renamed_column",
-        /// The first row does not fit the others: an option reads the file.
-        Layout = "layout",
-        /// Rows were left out.
-        RejectedRows = "rejected_rows",
-        /// Empty lines between rows were left out.
-        EmptyLines = "empty_lines",
-        /// Keys that are not columns were left out.
-        UnknownKeys = "unknown_keys",
-        /// A quote with text behind it was left out.
-        MalformedQuotes = "malformed_quotes",
-        /// Bytes that are not UTF-8 were read as Windows-1252.
-        Recoded = "recoded",
-        /// Blanks around a string were left out.
-        Trimmed = "trimmed",
-        /// Digits beyond those that the column's type holds were left out.
-        Rounded = "rounded",
-        /// Values beside strings, such as JSON's numbers, were read as strings.
-        Retyped = "retyped",
-        /// Values that are not of their column's type are missing.
-        Misfits = "misfits",
-        /// Strings that usually mean a missing value were read as one.
-        MissingTexts = "missing_texts",
-        /// Lines at the beginning were left out on request.
-        SkippedLines = "skipped_lines",
-        /// Comments were left out on request.
-        Comments = "comments",
-        /// A backslash before a quote makes it a letter.
-        Backslashes = "backslashes",
-        /// Numbers or dates are kept as the strings that the file has.
-        KeptAsText = "kept_as_text",
-        /// Numbers are kept as the strings that the file has: their decimal mark is not the one that is read.
-        DecimalMark = "decimal_mark",
-        /// Dates are read with the day, or the month, before the other.
-        FirstOfDate = "date_order",
-        /// Lines of an output that are too long were not searched for values.
-        LongLines = "long_lines",
-        /// Printed values beyond those of a line, or with names that are too long, were not recorded.
-        SurplusValues = "surplus_values",
-        /// Printed values whose comma may be one of decimals or of thousands were not recorded.
-        UnclearCommas = "unclear_commas",
-        /// Printed settings beyond those that are taken were left out.
-        SurplusSettings = "surplus_settings",
-        /// Printed values that look like secrets were not recorded.
-        SecretValues = "secret_values",
-        /// States of lines that a script drew over are not in the log.
-        DrawnOver = "drawn_over",
-        /// Output was not shown in a terminal that took nothing; the log has it.
-        NotShown = "not_shown",
-        /// Output was not stored: the disk was full.
-        LostOutput = "lost_output",
-        /// Values of metrics beyond the names that are recorded were left out.
-        SurplusNames = "surplus_names",
-        /// Parts of the flight record were not written.
-        DroppedFrames = "dropped_frames",
-        /// Rows of the flight record are not in the ledger.
-        CutRecord = "cut_record",
-        /// Parts of an event file or of a file of metrics were not recorded.
-        SkippedParts = "skipped_parts",
-        /// Something of a run of another tool was not imported.
-        NotImported = "not_imported",
-        /// Something of a run of another tool is not here as it is there.
-        ChangedImport = "changed_import",
-    }
-);
-
-impl ReadNoteKind {
-    /// Whether something was read otherwise than it is written, which was not requested: a strict reading ends there.
-    #[must_use]
-    pub fn is_loss(self) -> bool {
-        !matches!(
-            self,
-            Self::SkippedLines
-                | Self::Comments
-                | Self::Backslashes
-                | Self::KeptAsText
-                | Self::DecimalMark
-                | Self::FirstOfDate
-                | Self::NotShown
-        )
-    }
-
-    /// Whether the counts of rows and the summaries of columns say it too.
-    #[must_use]
-    pub fn is_counted_elsewhere(self) -> bool {
-        matches!(self, Self::RejectedRows | Self::Recoded | Self::Misfits | Self::MissingTexts)
-    }
-}
-
-/// Something that reading did to what the files hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ReadNote {
-    pub kind: ReadNoteKind,
-    /// The same in a sentence.
-    pub message: String,
-    /// Number of rows, values, lines, bytes, columns or files; of what is known from the beginning of a file only, those seen there.
-    pub count: u64,
-    /// The file of the first.
-    pub file: Option<String>,
-    /// The line (text, a log) or the row (Parquet) of the first, from 1.
-    pub row: Option<u64>,
-    pub column: Option<String>,
-}
-
-impl ReadNote {
-    pub(super) fn new(kind: ReadNoteKind, count: u64, message: String) -> Self {
-        Self { kind, message, count, file: None, row: None, column: None }
-    }
-
-    pub(super) fn of_file(mut self, file: &SourceFile) -> Self {
-        self.file = Some(file.path.clone());
-        self
-    }
-
-    fn of_column(mut self, column: &Column) -> Self {
-        self.column = Some(column.name.clone());
-        self
-    }
-}
+use crate::types::infer::{Kept, Style};
 
 /// Notes on one file, from its beginning.
 pub(super) fn of_file(file: &SourceFile) -> Vec<ReadNote> {
@@ -167,7 +40,7 @@ pub(super) fn of_file(file: &SourceFile) -> Vec<ReadNote> {
             notes.push(ReadNote::new(ReadNoteKind::Backslashes, 1, message));
         }
     }
-    notes.into_iter().map(|note| note.of_file(file)).collect()
+    notes.into_iter().map(|note| note.in_file(path)).collect()
 }
 
 impl Source {
@@ -206,7 +79,7 @@ impl Source {
             };
             let file = self.files.first().filter(|_| self.files.len() == 1).map(|file| file.path.clone());
             let message = format!("`{name}` {what}{first}");
-            Some(ReadNote { row: line, file, ..ReadNote::new(kind, count, message) }.of_column(column))
+            Some(ReadNote { row: line, file, ..ReadNote::new(kind, count, message) }.in_column(name))
         };
         let kept = |kept: Kept, what: &str| note(ReadNoteKind::KeptAsText, tally.evidence(kept), what);
         let ordered =
@@ -305,8 +178,8 @@ impl Source {
             add(ReadNoteKind::UnknownKeys, Occurrences { count: *count, first: None }, message);
         }
         for (column, faults) in self.columns.iter().zip(&coverage.columns) {
-            let of_column = self.notes_of_column(column, faults);
-            notes.extend(of_column.into_iter().map(|note| note.of_column(column)));
+            let of_column = self.notes_of_column(column, &faults.faults);
+            notes.extend(of_column.into_iter().map(|note| note.in_column(&column.name)));
         }
         notes
     }

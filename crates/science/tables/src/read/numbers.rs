@@ -332,7 +332,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::types::infer::{ColumnType, Form, form_of};
+    use crate::types::ColumnType;
+    use crate::types::infer::{Form, form_of};
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]

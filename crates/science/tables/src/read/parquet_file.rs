@@ -14,15 +14,15 @@ use trackway_core::boundary::contained;
 
 use super::bytes::{ParquetBytes, ParquetPages};
 use super::chunk::{Originals, RowNumbers, holds_strings};
-use super::coverage::{CellFaults, Place};
+use super::coverage::CellTally;
 use super::retype::{canonical, dictionary_type, kind_of, stored_form};
 use super::sample::unique;
 use super::tally::Tally;
 use super::text::csv::absent;
-use super::{ChunkSink, Stop, Wanted};
+use super::{ChunkSink, Place, Stop, Wanted};
 use crate::files::remote::ByteSource;
 use crate::limits::PAGE_VARIABLE;
-use crate::types::infer::{Column, ColumnType};
+use crate::types::{Column, ColumnType};
 
 /// Rows of a unit: small row groups are combined, large ones are cut.
 const UNIT_ROWS: u64 = 512 << 10;
@@ -241,7 +241,7 @@ impl ParquetFile {
                 sink.corrupt(format!("rows from {row} on cannot be decoded: {}", hinted(&error.to_string())))
             })?;
             let rows = batch.num_rows();
-            let mut faults: Vec<CellFaults> = columns.iter().map(|_| sink.no_faults()).collect();
+            let mut faults: Vec<CellTally> = columns.iter().map(|_| sink.no_faults()).collect();
             let mut arrays = Vec::with_capacity(columns.len());
             let mut originals = sink.keeps_originals().then(Originals::default);
             let (file, first_row) = (sink.file, range.first_row + done);

@@ -13,11 +13,12 @@ use arrow::datatypes::{
 };
 use arrow::util::display::array_value_to_string;
 
-use super::coverage::{CellFaults, Place};
+use super::coverage::CellTally;
 use super::numbers::{is_shortest, parse_any_int, parse_any_unsigned, read_any_float};
 use super::text::cells::parse_bool;
-use super::{Wanted, order_of};
-use crate::types::infer::{ColumnType, Form, Style, form_of};
+use super::{Place, Wanted, order_of};
+use crate::types::ColumnType;
+use crate::types::infer::{Form, Style, form_of};
 use crate::types::times;
 
 /// The array in the type that belongs to the column's; see [`super::Chunk`]. A value that does not fit becomes null, and a fault
@@ -28,7 +29,7 @@ use crate::types::times;
 pub(super) fn canonical(
     array: &ArrayRef,
     wanted: &Wanted,
-    faults: &mut CellFaults,
+    faults: &mut CellTally,
     place: &dyn Fn(usize) -> Place,
 ) -> Result<ArrayRef, String> {
     let kind = wanted.kind;
@@ -130,7 +131,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
 struct Retyped<'r> {
     array: &'r ArrayRef,
     wanted: &'r Wanted,
-    faults: &'r mut CellFaults,
+    faults: &'r mut CellTally,
     place: &'r dyn Fn(usize) -> Place,
 }
 
@@ -348,10 +349,7 @@ impl Retyped<'_> {
 /// A decimal number without its fraction, unless it has one.
 fn whole_part(digits: i128, scale: i8) -> Option<i128> {
     let power = 10i128.checked_pow(u32::from(scale.unsigned_abs()))?;
-    match scale > 0 {
-        true => (digits % power == 0).then(|| digits / power),
-        false => digits.checked_mul(power),
-    }
+    if scale > 0 { (digits % power == 0).then(|| digits / power) } else { digits.checked_mul(power) }
 }
 
 /// A decimal number of at most 15 digits: a float is exactly one of these. `None` for others.
@@ -372,8 +370,8 @@ mod tests {
 
     use super::*;
 
-    fn read(array: &ArrayRef, kind: ColumnType, style: Style) -> (ArrayRef, CellFaults) {
-        let mut faults = CellFaults::default();
+    fn read(array: &ArrayRef, kind: ColumnType, style: Style) -> (ArrayRef, CellTally) {
+        let mut faults = CellTally::default();
         let place = |row: usize| Place { file: 0, row: row as u64 + 1 };
         let wanted = Wanted { field: Some(0), kind, style, is_given: false, is_kept: false };
         let typed = canonical(array, &wanted, &mut faults, &place).unwrap();
@@ -383,7 +381,7 @@ mod tests {
 
     fn misfits(array: ArrayRef, kind: ColumnType) -> (ArrayRef, Vec<(u64, String)>) {
         let (typed, faults) = read(&array, kind, Style::Usual);
-        (typed, faults.examples.into_iter().map(|it| (it.place.row, it.detail)).collect())
+        (typed, faults.faults.examples.into_iter().map(|it| (it.place.row, it.detail)).collect())
     }
 
     /// Proves that no decimal number and no whole one becomes another on the way: what the type does not hold exactly is a
@@ -427,7 +425,11 @@ mod tests {
         ] {
             let (typed, faults) = read(&array, kind, style);
             let found: Vec<Form> = faults.misfit_forms.keys().copied().collect();
-            assert_eq!((found, typed.null_count() as u64), (forms, faults.misfits), "{kind:?} {array:?}");
+            assert_eq!(
+                (found, typed.null_count() as u64),
+                (forms, faults.faults.misfits),
+                "{kind:?} {array:?}"
+            );
         }
         let (typed, _) = read(&decimal(vec![1_500_000_000_000_000_000], 18), ColumnType::Float, Style::Usual);
         assert_eq!(typed.as_primitive::<Float64Type>().value(0), 1.5);
@@ -441,8 +443,9 @@ mod tests {
         let times: ArrayRef =
             Arc::new(TimestampNanosecondArray::from(vec![Some(1_000), None, Some(1_001), Some(1)]));
         let (_, faults) = read(&times, ColumnType::Timestamp, Style::Usual);
-        let first = faults.rounded.first.map(|place| place.row);
-        assert_eq!((faults.rounded.count, first, faults.misfits), (2, Some(3), 0));
+        let rounded = faults.faults.rounded;
+        let first = rounded.first.map(|place| place.row);
+        assert_eq!((rounded.count, first, faults.faults.misfits), (2, Some(3), 0));
     }
 
     /// Proves that a date or a time beyond those that microseconds reach, with which writers mark infinity, is a misfit at its row and

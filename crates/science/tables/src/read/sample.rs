@@ -20,7 +20,8 @@ use super::text::lines::LINE_COLUMN;
 use super::text::split::{Dialect, RowEnd, Splitter};
 use crate::files::remote::ByteSource;
 use crate::limits::Limits;
-use crate::types::infer::{Column, ColumnType, Form, form_of, trim};
+use crate::types::infer::{Form, form_of};
+use crate::types::{Column, ColumnType};
 
 /// Bytes of all files of a set that are read as samples.
 const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
@@ -154,7 +155,7 @@ fn layout(
         return Err(SampleError::Content(limits.too_many("columns")));
     }
     let fields: Vec<Vec<u8>> =
-        spans.iter().map(|span| trim(span.get(text, &mut Vec::new())).to_vec()).collect();
+        spans.iter().map(|span| span.get(text, &mut Vec::new()).trim_ascii().to_vec()).collect();
     if !user_names.is_empty() && user_names.len() != fields.len() {
         return Err(SampleError::ColumnCount(fields.len()));
     }
@@ -190,7 +191,7 @@ fn is_numbered(first: &[Vec<u8>], text: &[u8], layout: &CsvLayout) -> bool {
         spans.clear();
         let RowEnd::Row { .. } = splitter.next_row(&mut spans) else { break };
         let fields: Vec<Vec<u8>> =
-            spans.iter().map(|span| trim(span.get(text, &mut Vec::new())).to_vec()).collect();
+            spans.iter().map(|span| span.get(text, &mut Vec::new()).trim_ascii().to_vec()).collect();
         if numbers_columns(&fields) {
             return false;
         }
@@ -249,7 +250,7 @@ fn tally_rows(
             continue;
         }
         for (span, tally) in spans.iter().zip(tallies.iter_mut()) {
-            let value = trim(span.get(text, &mut scratch));
+            let value = span.get(text, &mut scratch).trim_ascii();
             if missing.find(value).is_none() {
                 let form = form_of(layout.usual(value, &mut usual));
                 match first_line {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use trackway_statistics::binomial_p_value;
 
-use crate::types::infer::{ColumnType, Decision, Form, Kept, Style, decide};
+use crate::types::ColumnType;
+use crate::types::infer::{Decision, Form, Kept, Style, decide};
 
 /// How many values of which form a column has; decides the column's type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -79,7 +79,8 @@ fn story(name: &str, bytes: &[u8], spec: DataSpec) -> String {
             ));
         }
     }
-    for (column, faults) in source.columns().iter().zip(coverage.columns) {
+    for (column, tally) in source.columns().iter().zip(coverage.columns) {
+        let faults = tally.faults;
         for fault in faults.examples {
             lines.push(format!(
                 "misfit {}×{} line {}: {}",
@@ -174,10 +175,11 @@ fn types_widen_when_the_file_demands_it() {
     let (rows, coverage, source) = read_all(folder.path(), &spec).unwrap();
     assert_eq!(types(&source), "a:Float b:Int");
     assert_eq!((rows[0].as_str(), coverage.rows_read), ("0.2: 0.0|∅", 400_001));
-    assert!(coverage.columns.iter().all(|faults| faults.misfits == 0));
+    assert!(coverage.columns.iter().all(|tally| tally.faults.misfits == 0));
     let fixed = sampled.with_columns(vec![Column { name: "a".into(), kind: ColumnType::Int }]).unwrap();
     let (_, coverage) = scan(&mut fixed.clone(), &|_| Rows::default(), &UNWATCHED).unwrap();
-    assert_eq!((coverage.columns[0].misfits, coverage.columns[0].examples[0].detail.as_str()), (1, "0.5"));
+    let faults = &coverage.columns[0].faults;
+    assert_eq!((faults.misfits, faults.examples[0].detail.as_str()), (1, "0.5"));
 }
 
 /// Proves that JSON lines become rows by key, nested values text, and broken lines rejections.
@@ -205,7 +207,7 @@ fn text_is_lines_and_the_rest_is_noted() {
         read_all(folder.path(), &DataSpec { path: "".into(), ..DataSpec::default() }).unwrap();
     assert_eq!(rows, ["0.2: 1|2", "1.2: 3|∅"]);
     assert_eq!(source.notes()[0], "`c.png` was skipped (not a table)");
-    assert_eq!(coverage.columns[1].absent, 1);
+    assert_eq!(coverage.columns[1].faults.absent, 1);
     let error = Source::open(
         folder.path(),
         "train",
@@ -377,7 +379,7 @@ fn the_adult_files_are_read_as_published() {
         let spec = DataSpec { path: name.into(), ..DataSpec::default() };
         let (read, coverage, source) = read_all(&folder, &spec).unwrap();
         assert_eq!((coverage.rows_read, coverage.rows_rejected, source.columns().len()), (rows, 0, 15));
-        assert!(coverage.columns[1].missing_strings["?"] > 900);
+        assert!(coverage.columns[1].faults.missing_strings["?"] > 900);
         assert!(read.iter().any(|row| row.ends_with(&format!("|{label}"))));
     }
 }
@@ -620,7 +622,7 @@ fn what_no_sample_shows_decides_as_well() {
         text.insert_str(at, &format!("{odd},7\n"));
         let folder = folder(&[("a.csv", text.as_bytes())]);
         let (rows, coverage, source) = read_all(folder.path(), &spec_of("a.csv")).unwrap();
-        assert_eq!((coverage.rows_read, coverage.columns[0].misfits), (300_001, 0));
+        assert_eq!((coverage.rows_read, coverage.columns[0].faults.misfits), (300_001, 0));
         let found = rows.iter().any(|row| row.contains(&format!(": {odd}|7")));
         (types(&source), found)
     };

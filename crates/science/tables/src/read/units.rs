@@ -13,7 +13,7 @@ use super::text::json::Keys;
 use super::text::{csv, json, lines};
 use super::{ChunkSink, FileKind, Source, Stop, Wanted};
 use crate::error::DataError;
-use crate::types::infer::Column;
+use crate::types::Column;
 
 /// A piece of one file that one thread reads.
 pub(crate) struct Unit {

@@ -1,69 +1,9 @@
 //! Column types from values.
 
-use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
+use trackway_results::reading::ColumnType;
 
 use crate::types::decimal::{GROUP_DIGITS, unsigned_part, with_point};
 use crate::types::times::{orders_of, parse_timestamp};
-
-/// A column of a schema.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "DataColumn")]
-pub struct Column {
-    /// The name, without surrounding blanks.
-    pub name: String,
-    /// The narrowest type that every value has.
-    #[serde(rename = "type")]
-    pub kind: ColumnType,
-}
-
-closed_list!(
-    /// What a column's values are.
-    ColumnType, "type of a column", {
-        /// Every value is missing.
-        Null = "null",
-        /// `true` and `false`, in any case.
-        Bool = "bool",
-        /// Whole numbers of at most 64 bits.
-        Int = "int",
-        /// Numbers.
-        Float = "float",
-        /// Dates, with or without a time: ISO 8601 and the usual other forms.
-        Timestamp = "timestamp",
-        /// Anything else written out; digits that are a code, or that no number of 64 bits holds.
-        Text = "text",
-        /// Bytes (Parquet).
-        Binary = "binary",
-        /// A list (JSON, Parquet).
-        List = "list",
-        /// A nested object (JSON, Parquet).
-        Object = "object",
-        /// Values of kinds that have no type in common (JSON).
-        Mixed = "mixed",
-    }
-);
-
-#[allow(clippy::derivable_impls, reason = "the macro of closed lists takes no derive")]
-impl Default for ColumnType {
-    fn default() -> Self {
-        Self::Null
-    }
-}
-
-impl ColumnType {
-    /// The narrowest type that holds values of both types.
-    #[must_use]
-    pub fn join(self, other: Self) -> Self {
-        match (self, other) {
-            (same, other) if same == other => same,
-            (Self::Null, known) | (known, Self::Null) => known,
-            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
-            (Self::Binary | Self::List | Self::Object | Self::Mixed, _)
-            | (_, Self::Binary | Self::List | Self::Object | Self::Mixed) => Self::Mixed,
-            _ => Self::Text,
-        }
-    }
-}
 
 /// What one value shows about the type of its column. What a column is follows from the forms of all its values
 /// together, whatever their order.
@@ -409,12 +349,6 @@ fn is_float(value: &[u8]) -> bool {
         .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'n' | b'N' | b'i' | b'I'));
     let number = || std::str::from_utf8(value).ok()?.parse::<f64>().ok();
     begins && number().is_some_and(|number| number.is_finite() || !value.iter().any(u8::is_ascii_digit))
-}
-
-/// The value without the blanks around it.
-#[must_use]
-pub fn trim(value: &[u8]) -> &[u8] {
-    value.trim_ascii()
 }
 
 #[cfg(test)]

@@ -4,5 +4,6 @@ pub(crate) mod decimal;
 pub(crate) mod infer;
 pub(crate) mod times;
 
-pub use infer::{Column, ColumnType, Form, form_of, trim};
+pub use infer::{Form, form_of};
 pub use times::parse_timestamp;
+pub use trackway_results::reading::{Column, ColumnType};

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 
 use super::{TableFormat, schema_of};
 use crate::read::{Chunk, Source};
-use crate::types::infer::ColumnType;
+use crate::types::ColumnType;
 
 /// Marks strings that are JSON values, in the metadata of a field.
 pub(super) const JSON_VALUES: &str = "json_values";

@@ -19,7 +19,7 @@ use trackway_files::TempFile;
 
 use crate::error::DataError;
 use crate::read::Source;
-use crate::types::infer::ColumnType;
+use crate::types::ColumnType;
 pub use forms::Forms;
 use text::TextRows;
 

@@ -17,7 +17,7 @@ use super::survey::{Folder, Survey};
 use crate::error::Defect;
 use crate::history::CommitRecord;
 use crate::history::entry::CommitBody;
-use crate::verify::check_manifest;
+use crate::reading::verify::check_manifest;
 
 /// What became of the checkpoints.
 pub(super) struct Objects {

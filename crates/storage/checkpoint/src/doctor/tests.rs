@@ -6,7 +6,7 @@ use trackway_store::Writer;
 
 use super::{Diagnosis, Remedy, RootFinding, RootSeverity, diagnose};
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, PinBody};
-use crate::keeper::append;
+use crate::housekeeping::keeper::append;
 use crate::tests::{World, save};
 use crate::{CheckpointView, Kind};
 

@@ -14,10 +14,10 @@ use crate::bulk::{BackgroundSaver, DraftSave, Dtype, SaveEnd, TensorRef, TensorS
 use crate::error::CheckpointError;
 use crate::history::CheckpointState;
 use crate::history::entry::{Adopt, Body, CommitBody};
-use crate::keeper::append;
+use crate::housekeeping::keeper::append;
+use crate::reading::verify::verify;
 use crate::retention::Retention;
 use crate::tests::state;
-use crate::verify::verify;
 use crate::{CheckpointRoot, CheckpointView};
 
 /// What one process does.

@@ -8,10 +8,10 @@ use trackway_store::{Backend, LocalBackend, Log};
 
 use crate::history::entry::ClaimBody;
 use crate::history::{CheckpointState, History};
+use crate::reading::view::CheckpointView;
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::tests::{World, save};
-use crate::view::CheckpointView;
 use crate::{CheckpointError, CheckpointInfo, CheckpointRoot, Commit, Housekeeper};
 
 /// How much newer the checkpoint is that is saved when all is over.

@@ -5,10 +5,10 @@ use crate::bulk::{LoadedFile, read_files, verify_files};
 use crate::error::{CheckpointError, Defect, Fallback, RankError};
 use crate::history::entry::Body;
 use crate::history::{RoundRecord, Stop};
-use crate::load::LoadedCheckpoint;
 use crate::ranks::root::RankedRoot;
 use crate::ranks::vote::{Ballots, ResumeVote};
-use crate::verify::verify_manifest;
+use crate::reading::load::LoadedCheckpoint;
+use crate::reading::verify::verify_manifest;
 
 impl RankedRoot {
     /// The checkpoint that all ranks continue from: the newest one committed when the round began for which every rank

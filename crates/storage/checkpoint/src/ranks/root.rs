@@ -12,9 +12,9 @@ use crate::ranks::decliner::Decliner;
 use crate::ranks::notice::Notices;
 use crate::ranks::vote::resume_folder;
 use crate::ranks::wait::wait_for;
+use crate::reading::view::CheckpointView;
 use crate::root::CheckpointRoot;
 use crate::settings::Settings;
-use crate::view::CheckpointView;
 
 /// A checkpoint root as one of several ranks sees it that train together in one attempt. May be handed to another
 /// thread, such as the one that saves in the background.

@@ -15,7 +15,7 @@ use crate::ranks::root::RankedRoot;
 use crate::ranks::vote::{Agreed, Ballot, Ballots, SaveVote};
 use crate::ranks::wait::wait_for;
 use crate::root::{Commit, commit, written_bytes};
-use crate::writer::CheckpointWriter;
+use crate::writing::writer::CheckpointWriter;
 
 /// How many times as long as rank 0 waits for votes the others wait for its decision: it may reach its files later than
 /// they do.

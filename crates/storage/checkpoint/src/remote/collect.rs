@@ -10,7 +10,7 @@ use super::replica::{Replica, key, keys_of};
 use crate::error::CheckpointError;
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
-use crate::keeper::Verdict;
+use crate::housekeeping::keeper::Verdict;
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan, plan_along};
 
 /// What a collection of garbage at the remote did, or would do.

@@ -11,8 +11,8 @@ use super::replica::{Replica, no_manifest};
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
 use crate::error::CheckpointError;
-use crate::verify::check_manifest;
-use crate::writer::write_durably;
+use crate::reading::verify::check_manifest;
+use crate::writing::writer::write_durably;
 
 impl Replica {
     /// Fetches a whole checkpoint into an existing folder, from the remote alone: every byte checked on the way,

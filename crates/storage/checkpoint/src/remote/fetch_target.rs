@@ -12,7 +12,7 @@ use super::walk::{Stop, Walk};
 use crate::error::{CheckpointError, Fallback};
 use crate::history::entry::{Adopt, Body, ClaimBody, CommitBody};
 use crate::history::{Candidate, CheckpointInfo};
-use crate::keeper::append;
+use crate::housekeeping::keeper::append;
 use crate::retention::Retention;
 
 /// The most commits that are adopted: the newest that is whole, and older ones on this disk to fall back on.

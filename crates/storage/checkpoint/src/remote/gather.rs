@@ -14,8 +14,8 @@ use crate::bulk::parallel::{lock, try_for_each};
 use crate::bulk::verify_files;
 use crate::error::{CheckpointError, Defect, check_hash, check_size};
 use crate::history::entry::CommitBody;
-use crate::verify::{check_manifest, read_manifest};
-use crate::writer::write_durably;
+use crate::reading::verify::{check_manifest, read_manifest};
+use crate::writing::writer::write_durably;
 
 /// Below the root: checkpoints that are being assembled. What a kill left there is completed.
 const INCOMING_FOLDER: &str = "incoming";

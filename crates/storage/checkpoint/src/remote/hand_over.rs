@@ -6,7 +6,7 @@ use super::replica::{Replica, by_prefix};
 use crate::error::CheckpointError;
 use crate::history::entry::{Body, CommitBody};
 use crate::history::{CommitRecord, History};
-use crate::keeper::append;
+use crate::housekeeping::keeper::append;
 
 impl Replica {
     /// Adds every local commit that the remote's log does not have yet, oldest first, and returns how many that were.

@@ -10,8 +10,8 @@ use super::files::RemoteFiles;
 use crate::error::{CheckpointError, Defect};
 use crate::history::entry::{Body, ClaimBody, CommitBody};
 use crate::history::{CheckpointInfo, CommitRecord, History, PinInfo};
-use crate::verify::check_manifest;
-use crate::view::CheckpointView;
+use crate::reading::verify::check_manifest;
+use crate::reading::view::CheckpointView;
 
 /// How often another claim of the same epoch is answered with a higher one.
 const MAX_CLAIM_TRIES: u32 = 16;

@@ -15,10 +15,10 @@ use crate::bulk::parallel::try_for_each;
 use crate::error::{CheckpointError, Defect, Fallback, check_hash, check_size};
 use crate::history::entry::{Body, CommitBody, PinBody};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
-use crate::housekeeper::pin_body;
-use crate::keeper::append;
+use crate::housekeeping::housekeeper::pin_body;
+use crate::housekeeping::keeper::append;
+use crate::reading::verify::{verify, verify_manifest};
 use crate::retention::Retention;
-use crate::verify::{verify, verify_manifest};
 
 /// The state according to both logs together, as of the last call.
 #[derive(Debug, Clone, PartialEq, Default)]

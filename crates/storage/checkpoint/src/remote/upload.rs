@@ -13,9 +13,9 @@ use crate::bulk::parallel::{lock, try_for_each};
 use crate::error::CheckpointError;
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
-use crate::keeper::append;
+use crate::housekeeping::keeper::append;
+use crate::reading::verify::verify;
 use crate::retention::{Retention, plan};
-use crate::verify::verify;
 
 /// What became of an upload.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use crate::listing::list_at_most;
-use crate::{Folder, ListError, Source, list};
+use crate::{Folder, ListError, Listing, Source, list, list_to_search};
 
 /// Proves that links are named and not followed, and that those which leave the folder are said to.
 #[test]
@@ -75,10 +75,26 @@ fn too_many_files_are_an_error() {
     for name in ["a", "sub/b"] {
         fs::write(folder.path().join(name), b"x").unwrap();
     }
-    assert_eq!(list_at_most(folder.path(), 4, |_| true).unwrap().files().len(), 2);
-    let error = list_at_most(folder.path(), 3, |_| true).unwrap_err();
+    assert_eq!(list_at_most(folder.path(), 4, |_| true, |_| true).unwrap().files().len(), 2);
+    let error = list_at_most(folder.path(), 3, |_| true, |_| true).unwrap_err();
     assert!(matches!(error, ListError::TooManyFiles(_, _)));
     assert!(error.to_string().contains("name the checkpoints below it"), "{error}");
+}
+
+/// Proves that of files which no layout reads a search knows the names alone, of a pickle with such an ending all, and that a
+/// listing of one checkpoint has the state of every file.
+#[test]
+fn a_search_knows_only_the_names_of_data() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.JPG", "b.csv", "c.pt", "d.json", "e.pkl.py", "f"] {
+        fs::write(folder.path().join(name), b"x").unwrap();
+    }
+    let asked = |listing: &Listing| -> Vec<String> {
+        listing.files().iter().filter(|file| file.inode != 0).map(|file| file.path.clone()).collect()
+    };
+    let search = list_to_search(folder.path()).unwrap();
+    assert_eq!((search.files().len(), asked(&search).join(" ")), (6, "c.pt d.json e.pkl.py f".to_owned()));
+    assert_eq!(asked(&list(folder.path()).unwrap()).len(), 6);
 }
 
 /// Proves that one file is a listing of its name, that a missing folder is an error with its path, and that a folder

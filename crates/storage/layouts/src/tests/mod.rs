@@ -6,6 +6,7 @@ mod find;
 mod formats;
 mod listing;
 mod settling;
+pub(crate) mod tree;
 mod wholeness;
 
 use crate::{Recognised, Tree, recognise};

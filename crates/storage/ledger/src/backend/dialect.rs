@@ -70,7 +70,7 @@ fn sqlite_column(definition: &str) -> String {
 }
 
 /// The text of a table without the checks that one column takes only certain words; checks of numbers and between columns stay.
-pub(super) fn without_lists(table: &str) -> String {
+pub(crate) fn without_lists(table: &str) -> String {
     const CHECK: &str = " CHECK (";
     let mut left = String::with_capacity(table.len());
     let mut rest = table;

@@ -13,15 +13,31 @@ pub(crate) mod rules;
 mod sqlite;
 
 pub(crate) use self::clock::{in_seconds, now};
+pub(crate) use self::dialect::without_lists;
 pub(crate) use self::migrate::FIRST_VERSION;
-pub(crate) use self::migrate::{SCHEMA_VERSION, script_of};
+pub(crate) use self::migrate::{SCHEMA_VERSION, SUBJECTS_VERSION, script_of};
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;
 
+use std::cell::Cell;
+
 use crate::error::LedgerError;
 use crate::text::{self, Stored, TextFilter};
 use crate::value::{ColumnKind, Field, Record, Table, Value};
+
+thread_local! {
+    /// Rows that this thread has read from ledgers: a test of what is read counts them.
+    static ROWS_READ: Cell<u64> = const { Cell::new(0) };
+}
+
+/// So many values are looked for with one statement; SQLite takes 32,766.
+const AMONG_MAX: usize = 1_000;
+
+/// How many rows this thread has read from ledgers so far.
+pub(crate) fn rows_read() -> u64 {
+    ROWS_READ.get()
+}
 
 /// A row as it comes: the values in the order of the query's columns.
 pub(crate) type Values = Vec<Value>;
@@ -65,6 +81,10 @@ impl Backend {
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
         let parameters = text::parameters(parameters);
+        let take: &mut dyn FnMut(Values) -> Result<(), LedgerError> = &mut |values| {
+            ROWS_READ.set(ROWS_READ.get() + 1);
+            take(values)
+        };
         match self {
             Self::Sqlite(sqlite) => sqlite.query(doing, sql, &parameters, kinds, take),
             Self::Postgres(postgres) => postgres.query(doing, sql, &parameters, kinds, take),
@@ -192,12 +212,17 @@ impl Backend {
         values: &[F],
         tail: &str,
     ) -> Result<Vec<R>, LedgerError> {
-        // PostgreSQL has no empty list.
-        if values.is_empty() {
-            return Ok(Vec::new());
+        // PostgreSQL has no empty list, and both have a longest one. What is ordered is ordered for each of the values.
+        let mut rows = Vec::new();
+        for values in values.chunks(AMONG_MAX) {
+            let tail = format!("WHERE {column} IN ({}) {tail}", marks(values.len()));
+            rows.extend(self.select_from(
+                table,
+                &tail,
+                &values.iter().map(F::to_value).collect::<Vec<_>>(),
+            )?);
         }
-        let tail = format!("WHERE {column} IN ({}) {tail}", marks(values.len()));
-        self.select_from(table, &tail, &values.iter().map(F::to_value).collect::<Vec<_>>())
+        Ok(rows)
     }
 
     /// The row with this key. In PostgreSQL it gets a lock of that kind; a transaction of SQLite is the only one that writes.

@@ -4,13 +4,14 @@
 use super::dialect::Dialect;
 use crate::error::INTEGRITY_MARK;
 use crate::records::{
-    AttemptRow, ChargeRow, CheckpointRow, DutyRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow,
-    LAUNCHES, LeaseRow, ModelRow, OutboxRow, RetryRow, RunRow, RungRow, SEALED_WITH_ATTEMPTS, TABLES,
+    AttemptRow, ChangeRow, ChargeRow, CheckpointRow, DataSnapshotRow, DutyRow, EvaluationMetricRow,
+    EvaluationRow, EvaluationSliceRow, LAUNCHES, LeaseRow, ModelRow, NoticeRow, OutboxRow, RetryRow, RunRow,
+    RungRow, SEALED_WITH_ATTEMPTS, TABLES,
 };
 use crate::value::{Record, Table};
 
 /// The tables whose rows change in other ways than those sealed with attempts; rows are only added to all others, and adding the
-/// same row again changes nothing. Of charges, [`PROJECT`] may be filled in.
+/// same row again changes nothing. In [`FILLED_IN`], [`PROJECT`] may be filled in; of [`PRUNED`], old rows are removed.
 pub(crate) const CHANGING: [&Table; 11] = [
     RunRow::TABLE,
     AttemptRow::TABLE,
@@ -37,8 +38,12 @@ const NOT_DELETED: [(&Table, &str); 5] = [
     (ModelRow::TABLE, "models are not deleted"),
     (LeaseRow::TABLE, "leases are not deleted"),
 ];
-/// The column of a charge that is filled in later, where the migration that wrote it did not know it.
+/// Tables of which only [`PROJECT`] changes.
+const FILLED_IN: [&Table; 2] = [ChargeRow::TABLE, DataSnapshotRow::TABLE];
+/// The column that is filled in later, where the migration or the program that wrote the row did not know it.
 const PROJECT: &str = "project";
+/// Tables whose rows never change, and of which old ones are removed (`trackway tick`).
+const PRUNED: [&Table; 2] = [ChangeRow::TABLE, NoticeRow::TABLE];
 /// The column of a retry that is filled in later.
 pub(crate) const NEXT_ATTEMPT: &str = "next_attempt_id";
 const SEALED: &str = "the receipt is sealed; write an amendment";
@@ -103,12 +108,13 @@ fn rules() -> Vec<Rule> {
     use Event::{Delete, Insert, Update};
     let mut rules = Vec::new();
     let append_only = TABLES.iter().filter(|table| {
-        let has_rules = CHANGING.contains(table) || **table == ChargeRow::TABLE;
+        let has_rules = CHANGING.contains(table) || FILLED_IN.contains(table);
         !has_rules && !SEALED_WITH_ATTEMPTS.contains(table)
     });
     for table in append_only {
         let message = format!("{} is append-only", table.name);
-        rules.push(Rule::new(table, "append_only", &[Update, Delete], When::Always, &message));
+        let refused: &[Event] = if PRUNED.contains(table) { &[Update] } else { &[Update, Delete] };
+        rules.push(Rule::new(table, "append_only", refused, When::Always, &message));
         rules.push(Rule::new(table, "once", &[Insert], replaces_another(table, &[]), &message));
     }
     for (table, same) in RECEIPTS {
@@ -129,7 +135,7 @@ fn rules() -> Vec<Rule> {
         rules.push(Rule::new(table, "running", &[Insert], When::EvaluationNotRunning, message));
     }
     rules.extend(rules_of_states());
-    rules.extend(rules_of_charges());
+    rules.extend(FILLED_IN.into_iter().flat_map(rules_of_projects));
     rules
 }
 
@@ -209,21 +215,28 @@ fn rules_of_states() -> Vec<Rule> {
             row("NEW.epoch < OLD.epoch"),
             "the epoch of a lease only grows",
         ),
+        Rule::new(
+            OutboxRow::TABLE,
+            "waiting",
+            &[Delete],
+            row("OLD.state = 'waiting'"),
+            "a notice that waits is not removed",
+        ),
     ]
 }
 
-/// Charges are only added to, but for a project that was not known.
-fn rules_of_charges() -> Vec<Rule> {
-    let charges = ChargeRow::TABLE;
+/// Rows are only added to such a table, but for a project that was not known.
+fn rules_of_projects(table: &Table) -> [Rule; 4] {
     let columns: Vec<&str> =
-        charges.columns.iter().map(|column| column.name).filter(|name| *name != PROJECT).collect();
-    let append_only = "charges is append-only";
+        table.columns.iter().map(|column| column.name).filter(|name| *name != PROJECT).collect();
+    let append_only = format!("{} is append-only", table.name);
     let known = When::Row(format!("OLD.{PROJECT} IS NOT NULL"));
-    vec![
-        Rule::of_columns(charges, "columns", &columns, When::Always, append_only),
-        Rule::new(charges, "kept", &[Event::Delete], When::Always, append_only),
-        Rule::new(charges, "once", &[Event::Insert], replaces_another(charges, &[]), append_only),
-        Rule::of_columns(charges, "project", &[PROJECT], known, "the project of a charge is already known"),
+    let once = replaces_another(table, &[]);
+    [
+        Rule::of_columns(table, "columns", &columns, When::Always, &append_only),
+        Rule::new(table, "kept", &[Event::Delete], When::Always, &append_only),
+        Rule::new(table, "once", &[Event::Insert], once, &append_only),
+        Rule::of_columns(table, "project", &[PROJECT], known, "the project of the row is already known"),
     ]
 }
 

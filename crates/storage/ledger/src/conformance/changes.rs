@@ -8,12 +8,15 @@ use super::rows::{at, checkpoint, ended, event, new_attempt, stored_run};
 use super::{Open, assert_refused, numbers};
 use crate::charges::nano_usd;
 use crate::error::ErrorKind;
+use crate::feed::{FeedPage, KeptBounds};
 use crate::kept::KeptRows;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
 use crate::records::{
-    AttemptState, ChangeRow, ChargeRow, CostRow, EventRow, Subject, SubjectEventRow, SubjectKind,
+    AttemptState, ChangeRow, ChargeRow, CostRow, DataSnapshotRow, EventRow, Subject, SubjectEventRow,
+    SubjectKind,
 };
 use crate::seal::{AttemptSeal, Sealed};
+use crate::value::Record as _;
 
 /// Events of a model are kept as those of runs are, and the view of events has those of runs alone.
 pub(super) fn events_are_of_any_subject(ledger: &Ledger) {
@@ -98,6 +101,23 @@ pub(super) fn projects_come_back_from_copies(ledger: &Ledger) {
     let of_attempt = format!("WHERE attempt_id = '{attempt_id}'");
     assert_refused(ledger, &format!("UPDATE charges SET project = 'other' {of_attempt}"));
     assert_refused(ledger, &format!("UPDATE charges SET quantity = 7 {of_attempt}"));
+    let snapshot = DataSnapshotRow { data_sha256: "put back".into(), ..DataSnapshotRow::blank() };
+    assert!(ledger.insert_data_snapshot(&snapshot, &[]).unwrap());
+    let known = DataSnapshotRow { project: run.project.clone(), ..snapshot };
+    let kept = KeptRows::of_run(&run, &[], std::slice::from_ref(&known));
+    for is_new in [true, false] {
+        assert_eq!(ledger.restore(&kept).unwrap().added, is_new);
+    }
+    assert_eq!(ledger.data_snapshot("put back").unwrap(), Some(known));
+    assert_refused(ledger, "UPDATE data_snapshots SET project = 'other' WHERE data_sha256 = 'put back'");
+}
+
+/// The changes after a number, none of which was removed.
+fn after(ledger: &Ledger, number: u64, project: Option<&str>, limit: u32) -> Vec<ChangeRow> {
+    match ledger.changes_after(number, project, limit).unwrap() {
+        FeedPage::Changes(changes) => changes,
+        FeedPage::RemovedUpTo(removed) => panic!("the changes up to {removed} were removed"),
+    }
 }
 
 /// Each write is noted once, with its subject and its project; a write that changes nothing, and how far an attempt is, are not.
@@ -120,7 +140,7 @@ pub(super) fn what_is_written_is_noted(ledger: &Ledger) {
     touch(AttemptProgress { last_step: Some(7), ..AttemptProgress::default() });
     touch(AttemptProgress { state: Some(AttemptState::Ended), ..AttemptProgress::default() });
     run = ledger.change_run(run.run_id, |run| run.attempt_count = 1).unwrap();
-    let changes = ledger.changes_after(before, None, 100).unwrap();
+    let changes = after(ledger, before, None, 100);
     let kinds: Vec<&str> = changes.iter().map(|change| change.kind.as_str()).collect();
     let expected =
         ["runs", "training_attempts", "subject_events", "checkpoints", "training_attempts", "runs"];
@@ -133,8 +153,8 @@ pub(super) fn what_is_written_is_noted(ledger: &Ledger) {
             == (SubjectKind::Run, &subject, &run.project)
     };
     assert!(changes.iter().all(is_of_run), "{changes:?}");
-    assert_eq!(ledger.changes_after(before, Some("fraud"), 2).unwrap(), changes[..2]);
-    assert!(ledger.changes_after(before, Some("other"), 100).unwrap().is_empty());
+    assert_eq!(after(ledger, before, Some("fraud"), 2), changes[..2]);
+    assert!(after(ledger, before, Some("other"), 100).is_empty());
     assert_eq!(ledger.newest_change().unwrap(), before + 6);
 }
 
@@ -151,7 +171,7 @@ pub(super) fn numbers_follow_the_commits(open: Open<'_>, ledger: &Ledger) {
             let (mut last, mut read) = (before, Vec::new());
             loop {
                 let all_written = done.load(Ordering::SeqCst);
-                let changes = own.changes_after(last, None, 100).unwrap();
+                let changes = after(&own, last, None, 100);
                 read.extend(changes.iter().map(|change| change.number));
                 last = read.last().copied().unwrap_or(last);
                 if all_written && changes.is_empty() {
@@ -175,4 +195,35 @@ pub(super) fn numbers_follow_the_commits(open: Open<'_>, ledger: &Ledger) {
         reader.join().unwrap()
     });
     assert_eq!(read, (before + 1..=before + WRITERS * EVENTS).collect::<Vec<_>>());
+}
+
+/// Old changes are removed from the first one on, and the newest one stays, so that numbers continue from it; a reader that has not read
+/// what was removed is answered so, also where no change is left for it, and another one misses nothing.
+pub(super) fn old_changes_are_removed(ledger: &Ledger) {
+    let run = &stored_run(ledger, "removed");
+    for number in 0..6 {
+        assert!(ledger.append_event(&event(run, &format!("removed-{number}"))).unwrap());
+    }
+    let newest = ledger.newest_change().unwrap();
+    assert!(ledger.changes_beyond(&KeptBounds::CHANGES).unwrap().is_empty());
+    let bounds = KeptBounds { count: 4, ..KeptBounds::CHANGES };
+    let beyond = ledger.changes_beyond(&bounds).unwrap();
+    assert_eq!(beyond, 1..newest - 3);
+    assert_eq!(ledger.remove_changes(beyond.end).unwrap(), newest - 4);
+    assert_eq!(ledger.remove_changes(beyond.end).unwrap(), 0);
+    let removed = newest - 4;
+    for (read, project) in [(0, None), (removed - 1, None), (0, Some("no such project"))] {
+        let answer = ledger.changes_after(read, project, 100).unwrap();
+        assert_eq!(answer, FeedPage::RemovedUpTo(removed), "{read}");
+    }
+    let numbered: Vec<u64> = after(ledger, removed, None, 100).iter().map(|change| change.number).collect();
+    assert_eq!(numbered, (removed + 1..=newest).collect::<Vec<_>>());
+    // Whatever is removed, the newest one is not, and the next one has the number after it.
+    let all = KeptBounds { days: 0.0, count: 0 };
+    assert_eq!(ledger.changes_beyond(&all).unwrap(), removed + 1..newest);
+    assert_eq!(ledger.remove_changes(u64::MAX >> 1).unwrap(), 3);
+    assert_eq!(ledger.newest_change().unwrap(), newest);
+    assert!(ledger.append_event(&event(run, "removed-6")).unwrap());
+    assert_eq!(ledger.newest_change().unwrap(), newest + 1);
+    assert_eq!(after(ledger, newest - 1, None, 100).len(), 2);
 }

@@ -5,10 +5,13 @@ use serde_json::json;
 use super::rows::{at, stored_run};
 use super::{Open, assert_refused};
 use crate::duties::DutyAnswer;
+use crate::feed::KeptBounds;
+use crate::kept::KeptRows;
 use crate::ledger::{Ledger, OpenOptions};
 use crate::outbox::DeliveryEnd;
-use crate::records::{DeliveryState, NoticeRow, Subject, SubjectKind};
+use crate::records::{DeliveryState, NoticeRow, OutboxRow, RunRow, Subject, SubjectKind};
 use crate::text::KEY_BYTES_MAX;
+use crate::value::Record as _;
 
 /// Of several processes that would do a duty at once one does it; it is due again as long after it as was said, and a process that took
 /// too long does not end what is another one's.
@@ -50,18 +53,22 @@ pub(super) fn a_duty_is_done_by_one(open: Open<'_>, ledger: &Ledger) {
     assert!(matches!(ledger.duty_now("reap", deep).unwrap(), DutyAnswer::NotDue { .. }));
 }
 
-/// A notice is stored once, tried by one process at a time, tried again after a failure, and not after it arrived.
-pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
-    let run = stored_run(ledger, "noticed");
-    let notice = NoticeRow {
-        notice_id: format!("{}:end:1", run.run_id),
+fn notice_of(run: &RunRow, key: &str) -> NoticeRow {
+    NoticeRow {
+        notice_id: format!("{}:{key}", run.run_id),
         subject_kind: SubjectKind::Run,
         subject_id: run.run_id.to_string(),
         project: None,
         at: at(1),
         about: "end".into(),
         document_json: json!({ "text": "run ended" }),
-    };
+    }
+}
+
+/// A notice is stored once, tried by one process at a time, tried again after a failure, and not after it arrived.
+pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
+    let run = stored_run(ledger, "noticed");
+    let notice = notice_of(&run, "end:1");
     let id = notice.notice_id.as_str();
     assert!(ledger.post_notice(&notice).unwrap());
     assert!(!ledger.post_notice(&NoticeRow { at: at(2), ..notice.clone() }).unwrap(), "the same notice");
@@ -91,4 +98,49 @@ pub(super) fn a_notice_is_delivered_once(open: Open<'_>, ledger: &Ledger) {
     assert_eq!((delivery.state, delivery.tries), (DeliveryState::Delivered, 2));
     assert!(due(ledger).is_empty() && !ledger.take_notice(id, 1.0).unwrap());
     assert_refused(ledger, &format!("UPDATE notices SET about = 'x' WHERE notice_id = '{id}'"));
+}
+
+/// A notice goes some time after it ended, or when too many newer ones did, with its delivery; one that waits stays, whatever is tried. From its copy it
+/// comes back as it was: one that waited is sent, one that was delivered is not.
+pub(super) fn a_notice_that_ended_is_removed(ledger: &Ledger) {
+    let run = stored_run(ledger, "removed notices");
+    let [first, second, waits] = ["1", "2", "3"].map(|key| notice_of(&run, key));
+    for notice in [&first, &second, &waits] {
+        assert!(ledger.post_notice(notice).unwrap());
+    }
+    for notice in [&first, &second] {
+        assert!(ledger.take_notice(&notice.notice_id, 0.0).unwrap());
+        ledger.end_notice(&notice.notice_id, &DeliveryEnd::Delivered).unwrap();
+        // The clock of SQLite counts milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let beyond = |bounds: &KeptBounds| -> Vec<String> {
+        let found = ledger.notices_beyond(bounds, 100).unwrap().into_iter();
+        found.filter(|notice| notice.subject_id == run.run_id.to_string()).map(|row| row.notice_id).collect()
+    };
+    assert!(beyond(&KeptBounds::NOTICES).is_empty());
+    let ended = [first.notice_id.clone(), second.notice_id.clone()];
+    assert_eq!(beyond(&KeptBounds { days: 0.0, ..KeptBounds::NOTICES }), ended);
+    assert_eq!(beyond(&KeptBounds { count: 1, ..KeptBounds::NOTICES }), ended[..1]);
+    let kept = |notice: &NoticeRow| {
+        KeptRows::of_notice(notice, &ledger.delivery_of(&notice.notice_id).unwrap().unwrap())
+    };
+    let (of_first, of_waiting) = (kept(&first), kept(&waits));
+    for (notice, is_removed) in [(&first, true), (&first, false), (&waits, false)] {
+        assert_eq!(ledger.remove_notice(&notice.notice_id).unwrap(), is_removed);
+    }
+    assert_eq!(ledger.delivery_of(&first.notice_id).unwrap(), None);
+    let id = &waits.notice_id;
+    assert_refused(ledger, &format!("DELETE FROM outbox WHERE notice_id = '{id}'"));
+    for (rows, is_new) in [(&of_first, true), (&of_first, false), (&of_waiting, false)] {
+        let restored = ledger.restore(rows).unwrap();
+        assert_eq!((restored.added, restored.differs), (is_new, Vec::new()));
+    }
+    assert_eq!(ledger.delivery_of(&first.notice_id).unwrap().unwrap().state, DeliveryState::Delivered);
+    // As in a ledger that was lost.
+    let lost = NoticeRow { notice_id: format!("{}:4", run.run_id), ..waits };
+    let waiting = OutboxRow { notice_id: lost.notice_id.clone(), next_try_at: at(1), ..OutboxRow::blank() };
+    assert!(ledger.restore(&KeptRows::of_notice(&lost, &waiting)).unwrap().added);
+    let due = ledger.due_notices(100).unwrap();
+    assert!(due.iter().any(|(notice, _)| *notice == lost), "{due:?}");
 }

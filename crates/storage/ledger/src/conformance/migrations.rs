@@ -2,7 +2,7 @@
 
 use trackway_core::{LaunchKind, RunId, Timestamp};
 
-use crate::backend::{FIRST_VERSION, SCHEMA_VERSION, script_of};
+use crate::backend::{FIRST_VERSION, SCHEMA_VERSION, SUBJECTS_VERSION, script_of, without_lists};
 use crate::ledger::Ledger;
 use crate::records::{Subject, SubjectKind};
 
@@ -11,7 +11,7 @@ const TRAIN: &str = "att_00000000000000000000000001";
 const PROVE: &str = "att_00000000000000000000000002";
 const PRICED: &str = "att_00000000000000000000000003";
 
-/// Rows of version 23, which every later one takes; `AT(1)` is a time.
+/// Rows of version 23, which the versions before 26 take as they are; `AT(1)` is a time.
 const ROWS: &str = "
 INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
 VALUES ('run_00000000000000000000000001', 'old', 'running', 'c', AT(1), 2, 0.0, 0.0, '{}');
@@ -45,10 +45,17 @@ pub fn earlier_versions() -> std::ops::Range<i64> {
 pub fn filled(version: i64, is_postgres: bool) -> String {
     let mut script = String::from("CREATE TABLE schema_version (version bigint NOT NULL);\n");
     for earlier in FIRST_VERSION..=version {
+        if earlier == SUBJECTS_VERSION {
+            script.push_str(&with_times(ROWS, is_postgres));
+        }
         script.push_str(&format!("INSERT INTO schema_version VALUES ({earlier});\n"));
         script.push_str(&script_of(earlier, is_postgres));
     }
-    script + &with_times(ROWS, is_postgres)
+    if version < SUBJECTS_VERSION {
+        return script + &with_times(ROWS, is_postgres);
+    }
+    // Later ones have no closed lists.
+    without_lists(&script)
 }
 
 /// `AT(7)` is 7 microseconds after 1970, as each database writes it.

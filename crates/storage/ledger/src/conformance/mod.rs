@@ -23,6 +23,12 @@ use crate::value::{ColumnKind, Table, Value};
 /// Opens the ledger under test: always the same one, empty at first.
 pub type Open<'o> = &'o (dyn Fn(&OpenOptions) -> Result<Ledger, LedgerError> + Sync);
 
+/// How many rows this thread has read from ledgers so far: with it a test shows that something is read once, or not at all.
+#[must_use]
+pub fn rows_read() -> u64 {
+    crate::backend::rows_read()
+}
+
 /// Runs every check.
 ///
 /// # Panics
@@ -53,8 +59,10 @@ pub fn run_all(open: Open<'_>) {
     changes::projects_come_back_from_copies(&ledger);
     changes::what_is_written_is_noted(&ledger);
     changes::numbers_follow_the_commits(open, &ledger);
+    changes::old_changes_are_removed(&ledger);
     duties::a_duty_is_done_by_one(open, &ledger);
     duties::a_notice_is_delivered_once(open, &ledger);
+    duties::a_notice_that_ended_is_removed(&ledger);
     leases::a_superseded_supervisor_changes_nothing(open, &ledger);
     leases::no_change_of_a_run_is_lost(open, &ledger);
     rules::writers_take_turns(open, &ledger);

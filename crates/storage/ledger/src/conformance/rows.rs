@@ -88,7 +88,7 @@ pub fn ended(mut attempt: AttemptRow) -> AttemptRow {
     attempt.submitted_at = Some(at(-5));
     attempt.queued_seconds = Some(5.999_993);
     attempt.engine_instance = Some("juwels:7".into());
-    attempt.completeness = Some("logs".into());
+    attempt.completeness = Some("1 of 2 files".into());
     attempt.command = vec!["python".into(), "train.py".into(), "--name=a \"b\"".into()];
     attempt
 }

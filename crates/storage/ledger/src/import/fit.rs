@@ -5,7 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use trackway_core::text::hex;
-use trackway_formats::record::{MAX_NAME_BYTES, MAX_TEXT_BYTES, METRIC_NAMES_MAX};
+use trackway_formats::frames::{MAX_NAME_BYTES, MAX_TEXT_BYTES};
+use trackway_formats::record::METRIC_NAMES_MAX;
 
 use super::{ForeignRun, OmissionKind};
 use crate::seal::NAMED_ROWS_MAX;

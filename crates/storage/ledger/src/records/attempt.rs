@@ -11,6 +11,8 @@ words!(
     AttemptState, "attempt state", {
         /// Its row exists; the process may or may not.
         Planned = "planned",
+        /// It waits in the queue of its engine.
+        Queued = "queued",
         /// The launcher has started it.
         Running = "running",
         /// Its exit record exists; the receipt is not sealed yet.
@@ -35,7 +37,7 @@ record!(
         kind: LaunchKind,
         /// The rung of the ladder, such as `100%`.
         rung: String,
-        /// Its state: planned, running, ended or sealed.
+        /// Its state: planned, queued, running, ended or sealed.
         state: AttemptState,
         /// The family it is counted with.
         model_family: Option<String>,
@@ -43,7 +45,7 @@ record!(
         owner: Option<String>,
         /// The team it is charged to.
         team: Option<String>,
-        /// When the launcher was called to start it.
+        /// When the launcher was called to start it; where it waited in the queue of an engine, when it started.
         started_at: Option<Timestamp>,
         /// When its process had ended.
         ended_at: Option<Timestamp>,
@@ -204,7 +206,7 @@ record!(
         queued_seconds: Option<f64>,
         /// The engine's name for this start of it; null: it has none.
         engine_instance: Option<String>,
-        /// What of its files is here; null: all.
+        /// How many of its files are here as a whole, such as `2 of 3 files`, and which are not; null: all.
         completeness: Option<String>,
     }
 );

@@ -26,7 +26,7 @@ record!(
         schema_json: Option<Json>,
         /// Notes, such as a check that could not run.
         notes_json: Option<Json>,
-        /// The project it was first seen in; null: not known.
+        /// The project it was first seen in; null: not known. May be filled in once.
         project: Option<String>,
     }
 );

@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use trackway_core::Timestamp;
+use trackway_core::{RunId, Timestamp};
 
 use super::{Subject, SubjectKind};
 use crate::value::{record, words};
@@ -7,7 +7,7 @@ use crate::value::{record, words};
 record!(
     /// Something that has to be done from time to time, and the process that does it now (`trackway tick`).
     DutyRow, "duties", key ["name", "subject_kind", "subject_id"], {
-        /// What: reap, approvals, pins or outbox.
+        /// What: reap, approvals, pins, outbox or prune.
         name: String,
         /// What it is done for: run, model, data, monitor, trigger, budget or engine.
         subject_kind: SubjectKind,
@@ -29,7 +29,8 @@ record!(
 );
 
 record!(
-    /// What people are to hear about a subject. Append-only; how far its delivery is says `outbox`.
+    /// What people are to hear about a subject. It never changes; how far its delivery is says `outbox`. One that was delivered or given up is
+    /// removed with its delivery after 90 days, or when 100,000 newer ones ended.
     NoticeRow, "notices", key ["notice_id"], {
         /// Derived from what it says: the same notice again is not another one.
         notice_id: String,
@@ -53,6 +54,12 @@ impl NoticeRow {
     #[must_use]
     pub fn subject(&self) -> Subject {
         Subject::new(self.subject_kind, self.subject_id.clone())
+    }
+
+    /// The run that it is about, if it is about one.
+    #[must_use]
+    pub fn run_id(&self) -> Option<RunId> {
+        (self.subject_kind == SubjectKind::Run).then(|| self.subject_id.parse().ok()).flatten()
     }
 }
 
@@ -83,3 +90,12 @@ record!(
         last_failure: Option<String>,
     }
 );
+
+impl OutboxRow {
+    /// The delivery of a notice in a state: tried or to be tried when the notice was made.
+    #[must_use]
+    pub fn of(notice: &NoticeRow, state: DeliveryState) -> Self {
+        let (notice_id, next_try_at) = (notice.notice_id.clone(), notice.at);
+        Self { notice_id, state, tries: 0, next_try_at, last_failure: None }
+    }
+}

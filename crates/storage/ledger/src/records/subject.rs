@@ -95,7 +95,7 @@ impl From<&EventRow> for SubjectEventRow {
 
 record!(
     /// A change of the ledger, numbered in the order of the commits: who read up to a number finds what is new by it. Written in the
-    /// transaction of the change itself.
+    /// transaction of the change itself. Never changed; removed after 90 days, or when there are a million newer ones.
     ChangeRow, "changes", key ["number"], {
         /// Its number, from 1. A ledger that was rebuilt counts from 1 again.
         number: u64,

@@ -307,6 +307,9 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
             assert_eq!(shown(&found), plain.rows(&expected[..count]), "{said}");
             let next = (expected.len() > limit).then(|| plain.runs[expected[limit - 1]].run_id);
             assert_eq!(found.next, next, "{said}");
+            let is_counted = condition.is_none() && order.is_empty();
+            let rest = next.filter(|_| is_counted).map(|_| (expected.len() - limit) as u64);
+            assert_eq!(found.more_count, rest, "{said}");
         }
     }
     pages_join(ledger, home, &plain);

@@ -244,10 +244,7 @@ impl<'a> Names<'a> {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }
-        let source = match self.source_of(name)? {
-            Some(source) => source,
-            None => return Err(self.unknown(name)?),
-        };
+        let Some(source) = self.source_of(name)? else { return Err(self.unknown(name)?) };
         let (kind, numbers) = match &source {
             Source::Run(column) => (RunRow::TABLE.columns[*column].kind, None),
             Source::Recorded(Recorded::Metric(..) | Recorded::Evaluated(_)) => (ColumnKind::Real, None),

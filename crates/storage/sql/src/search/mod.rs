@@ -96,6 +96,8 @@ pub struct FoundRuns {
     pub values: Vec<Vec<Json>>,
     /// The last of the runs, where more come after it: [`Page::after`] of the next page.
     pub next: Option<RunId>,
+    /// How many runs come after these; none: it is not counted, since each of them would have to be read for a condition or an order.
+    pub more_count: Option<u64>,
 }
 
 /// A page of the training runs that meet a condition. The metrics of attempts that still live count as their records have them now; of
@@ -151,6 +153,9 @@ pub fn search_runs(
         }
     }
     answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
+    let is_plain = condition.is_none() && search.order.is_empty();
+    let last = found.last().filter(|_| has_more && is_plain);
+    answer.more_count = last.map(|row| rows.count_after(row)).transpose()?;
     Ok(answer)
 }
 
@@ -218,10 +223,7 @@ impl<'w> Walk<'w> {
         let Some((key, greatest_first)) = self.order.first().copied() else { return self.newest(None) };
         self.by_key(key, greatest_first)?;
         // Runs that lack the name come after all that have it.
-        match self.is_full() || !self.rows.asked[key].may_lack() {
-            true => Ok(()),
-            false => self.newest(Some(key)),
-        }
+        if self.is_full() || !self.rows.asked[key].may_lack() { Ok(()) } else { self.newest(Some(key)) }
     }
 
     /// Goes through the runs that have a name, the best first, until no other can be on the page.

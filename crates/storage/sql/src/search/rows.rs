@@ -97,6 +97,17 @@ impl Rows<'_> {
         self.read(&clause, &parameters)
     }
 
+    /// How many runs come after one, the newest first.
+    pub fn count_after(&self, row: &Row) -> Result<u64, LedgerError> {
+        let mut parameters = Vec::new();
+        let runs = Before::default().of_runs(&mut parameters);
+        parameters.extend([Value::Timestamp(row.created_at), Value::from(row.run_id.as_str())]);
+        let listed = self.listed();
+        let sql = format!("SELECT count(*) FROM runs WHERE {runs}{listed} AND (created_at, run_id) < (?, ?)");
+        let number = |values: Vec<Value>| u64::from_value(values.into_iter().next()?).ok();
+        Ok(found(self.ledger, &sql, &parameters, &[ColumnKind::Integer], number)?.pop().unwrap_or(0))
+    }
+
     /// Training runs by their ids, in no order.
     pub fn by_id(&self, ids: impl Iterator<Item = String>) -> Result<Vec<Row>, LedgerError> {
         let mut parameters: Vec<Value> = ids.map(Value::Text).collect();

@@ -185,10 +185,7 @@ async fn read_some(
         bytes.extend_from_slice(&chunk?);
     }
     bytes.truncate(limit);
-    if bytes.len() < expected {
-        return Err(error::cut_short(expected, bytes.len()));
-    }
-    Ok(Some(bytes))
+    if bytes.len() < expected { Err(error::cut_short(expected, bytes.len())) } else { Ok(Some(bytes)) }
 }
 
 impl Backend for RemoteBackend {

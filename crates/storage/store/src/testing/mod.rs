@@ -3,6 +3,7 @@
 mod conformance;
 mod fault_backend;
 mod fault_disk;
+mod memory;
 mod notebook;
 mod seeds;
 
@@ -11,5 +12,6 @@ pub use conformance::{Answers, conformance};
 pub(crate) use conformance::{still_clock, surely, writer_ids};
 pub use fault_backend::{BackendFault, FaultBackend, Odds};
 pub use fault_disk::{Fault, FaultDisk};
+pub use memory::MemoryBackend;
 pub use notebook::{Note, Notebook, Said};
 pub use seeds::{seeds, seeds_asked_for};

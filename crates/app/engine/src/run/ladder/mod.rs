@@ -99,8 +99,8 @@ impl Judged {
 
 /// Where a run is on its ladder: the rung of its last attempt.
 pub fn rung_now(context: &Context, run: &RunRow) -> Result<Rung, AppError> {
-    match context.attempts_of_kind(run.run_id, run.kind)?.last() {
-        Some(last) => Ok(rung_of(last)),
+    match context.last_attempt_of_kind(run.run_id, run.kind)? {
+        Some(last) => Ok(rung_of(&last)),
         None => Ok(Ladder::of(run)?.first()),
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
-use trackway_launch::{EngineState, JSON_BYTES_MAX, ObservedAttempt};
+use trackway_launch::{EngineState, Instance, JSON_BYTES_MAX, ObservedAttempt};
 use trackway_redact::Redactor;
 
 /// `engine.json`.
@@ -17,6 +17,15 @@ pub(super) struct EngineEnd {
     pub state: EngineState,
     /// When the launcher saw it.
     pub seen_at: Timestamp,
+    /// When it took the job into its queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    submitted_at: Option<Timestamp>,
+    /// When it started the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started_at: Option<Timestamp>,
+    /// Its name for that start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
 }
 
 impl EngineEnd {
@@ -40,10 +49,24 @@ impl EngineEnd {
         let clean = |text: &str| redactor.text(text).into_owned();
         let EngineState { engine, state, reason } = found;
         let state = EngineState { engine: clean(engine), state: clean(state), reason: clean(reason) };
-        let end = Self { state, seen_at: seen.seen_at };
+        let end = Self {
+            state,
+            seen_at: seen.seen_at,
+            submitted_at: seen.submitted_at,
+            started_at: seen.started_at,
+            instance: seen.instance.as_ref().map(|Instance(name)| clean(name)),
+        };
         trackway_files::make_folders(files.folder())?;
         TempFile::write(&path, &serde_json::to_vec_pretty(&end)?)?;
         Ok(Some(end))
+    }
+
+    /// What was seen now, with the times and the start that the engine named first.
+    pub fn restore(&self, seen: &mut ObservedAttempt) {
+        seen.submitted_at = self.submitted_at;
+        seen.started_at = self.started_at;
+        seen.instance = self.instance.clone().map(Instance);
+        seen.engine_state = Some(self.state.clone());
     }
 }
 
@@ -63,7 +86,9 @@ mod tests {
             state: Observation::Gone { why: "test".into(), rebooted: false },
             seen_at: Timestamp::from_micros(5),
             engine_state,
-            instance: None,
+            submitted_at: Some(Timestamp::from_micros(2)),
+            started_at: Some(Timestamp::from_micros(3)),
+            instance: Some(Instance("7/1".into())),
             hosts: Vec::new(),
             devices: Vec::new(),
         }
@@ -81,7 +106,7 @@ mod tests {
         assert!(!std::fs::read_to_string(files.engine_json()).unwrap().contains(&token));
     }
 
-    /// Proves that the first word of an engine is kept, whatever it says later or when it has forgotten.
+    /// Proves that the first word of an engine is kept, with its times, whatever it says later or when it has forgotten.
     #[test]
     fn the_first_word_is_kept() {
         let folder = tempfile::tempdir().unwrap();
@@ -93,5 +118,9 @@ mod tests {
         for later in [None, Some("REQUEUED")] {
             assert_eq!(EngineEnd::keep(&files, &seen(later), &redactor).unwrap().as_ref(), Some(&first));
         }
+        let mut forgotten =
+            ObservedAttempt { submitted_at: None, started_at: None, instance: None, ..seen(None) };
+        first.restore(&mut forgotten);
+        assert_eq!(forgotten, seen(Some("NODE_FAIL")));
     }
 }

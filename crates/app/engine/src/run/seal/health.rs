@@ -84,7 +84,7 @@ fn judged(
 fn earlier_ends(context: &Context, run: &RunRow, metric: &str) -> Result<Vec<EarlierEnd>, AppError> {
     let mut ends = Vec::new();
     for good in good_runs(context, &run.name, Some(run.created_at))?.into_iter().take(EARLIER_MAX) {
-        let Some(last) = context.attempts_of(good.run_id)?.pop() else { continue };
+        let Some(last) = context.last_attempt_of(good.run_id)? else { continue };
         let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
         let summary = summaries.into_iter().find(|summary| summary.name == metric);
         ends.extend(summary.and_then(|summary| {

@@ -3,6 +3,7 @@
 //! Everything is computed from the attempt's folder, so it can be done by any process at any later time, and twice:
 //! the same folder gives the same receipt.
 
+mod completeness;
 mod engine_end;
 mod evidence;
 mod health;
@@ -21,13 +22,14 @@ use trackway_formats::record::CheckpointChange;
 use trackway_formats::runfile::{RunSection, SigtermMeaning};
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, CostRow, EventRow, MetricSummaryRow, RetryRow, RunRow, RunState,
-    RungRow, Sealed as SealedWhen,
+    AttemptRow, AttemptSeal, AttemptState, AttemptTotals, CostRow, EventRow, MetricSummaryRow, RetryRow,
+    RunRow, RunState, RungRow, Sealed as SealedWhen,
 };
 use trackway_records::{ClosedRecords, close_records};
 use trackway_rules::classify::LauncherState;
 use trackway_rules::{TerminationVerdict, classify};
 
+use self::completeness::completeness;
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
@@ -36,7 +38,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::run::effective_batch::effective_batch;
 use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
-use crate::run::launch::states_of_run;
+use crate::run::launch::{queued_seconds, states_of_run};
 use crate::run::remote::fetch::FetchReport;
 use crate::run::replay::Replay;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
@@ -147,8 +149,7 @@ fn placed(context: &Context, mut row: AttemptRow) -> Result<AttemptRow, AppError
 
 /// The decision after a sealed attempt; made now when the supervisor died before it was written down, and before the receipt was kept.
 pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppError> {
-    let written = context.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
-    if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
+    if let Some(decision) = context.ledger_read(|ledger| ledger.retries_after(&[row.attempt_id]))?.pop() {
         return Ok(decision);
     }
     let run = context.run_by_id(row.run_id)?;
@@ -277,8 +278,9 @@ fn ended_processes(row: &AttemptRow, end: &End) -> Option<EventRow> {
 struct RunAfter {
     state: RunState,
     ended_at: Option<Timestamp>,
-    /// Every attempt so far, this one included.
-    attempts: Vec<AttemptRow>,
+    /// This attempt, and what those before it took.
+    last: AttemptRow,
+    before: AttemptTotals,
     /// The step that a resume continues from, as the log of checkpoints has it.
     committed: Option<Step>,
     /// The newest that the attempt's record has.
@@ -292,34 +294,36 @@ impl RunAfter {
         (checkpoints, closed): (&RungCheckpoints, &ClosedRecords),
         state: RunState,
     ) -> Result<Self, AppError> {
-        let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
-        attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
-        attempts.push(row.clone());
+        let of = (row.run_id, row.kind);
+        let before = context.ledger_read(|ledger| ledger.totals_without(of, row.attempt_id))?;
         let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointChange::Committed);
         Ok(Self {
             state,
             ended_at: state.is_final().then(|| context.clock.now()),
-            attempts,
+            last: row.clone(),
+            before,
             committed: checkpoints.resume_step(),
             recorded: recorded.map(|frame| frame.step).max(),
         })
     }
 
     fn apply(&self, run: &mut RunRow) {
-        let last = self.attempts.last();
-        let usd: Vec<f64> = self.attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
+        let Self { last, before, .. } = self;
         run.state = self.state;
         run.ended_at = self.ended_at;
-        run.started_at = run.started_at.or(last.and_then(|last| last.started_at));
-        run.termination_reason = last.and_then(|last| last.termination_reason);
-        run.health = last.and_then(|last| last.health);
+        run.started_at = run.started_at.or(last.started_at);
+        run.termination_reason = last.termination_reason;
+        run.health = last.health;
         // If the whole log was lost, the record still shows that something was committed: the next attempt must not
         // begin at step 0 silently.
         run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);
-        run.attempt_count = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
-        run.wall_seconds = self.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
-        run.gpu_seconds = self.attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
-        run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
+        run.attempt_count = before.attempt_count.saturating_add(1);
+        run.wall_seconds = before.wall_seconds + last.wall_seconds.unwrap_or(0.0);
+        run.gpu_seconds = before.gpu_seconds + last.gpu_seconds.unwrap_or(0.0);
+        run.cost_usd = match (before.cost_usd, last.cost_usd) {
+            (Some(before), Some(last)) => Some(before + last),
+            (before, last) => before.or(last),
+        };
     }
 }
 
@@ -330,13 +334,17 @@ fn end_of(
     files: &AttemptLayout,
 ) -> Result<(End, Option<EngineEnd>), AppError> {
     let Some(placement) = context.placement_of(row)? else { return Ok((End::NeverLaunched, None)) };
-    let seen = context.observe(&placement)?;
-    note_seen(row, &seen);
+    let mut seen = context.observe(&placement)?;
     let engine_end = match seen.is_final() {
         true => EngineEnd::keep(files, &seen, &context.redactor)
             .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
         false => None,
     };
+    if let Some(kept) = &engine_end {
+        kept.restore(&mut seen);
+        row.ended_at = seen.never_started().then_some(kept.seen_at);
+    }
+    note_seen(row, &seen);
     let why = || format!("attempt {} has not ended, as far as can be seen", row.attempt_id);
     let end = End::of(seen.state).ok_or_else(|| AppError::new(ErrorKind::Fault, why()))?;
     Ok((end, engine_end))
@@ -359,9 +367,15 @@ fn receipt(
     verdict: &TerminationVerdict,
 ) -> AttemptRow {
     match end {
-        End::Recorded(record) => take_record(&mut row, record),
+        End::Recorded(record) => {
+            take_record(&mut row, record);
+            let files = context.home.layout.attempt(row.attempt_id);
+            row.completeness = completeness(files.folder(), &record.files);
+        }
         End::Lost { .. } | End::NeverLaunched => {
-            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).max(closed.beside_at).or(row.started_at);
+            let last_sign = row.heartbeat_at.max(closed.heartbeat_at).max(closed.beside_at);
+            // What never started ended when its engine said so.
+            row.ended_at = last_sign.or(row.started_at).or(row.ended_at);
             // Not measured: the time to the last sign of life, or of the shim beside it, is the least it took.
             let spans = row.started_at.zip(row.ended_at);
             row.wall_seconds = spans.map(|(started, ended)| ended.seconds_since(started).max(0.0));
@@ -410,6 +424,7 @@ fn redacted(context: &Context, items: &impl serde::Serialize) -> Option<serde_js
 
 fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
     row.started_at = Some(record.started_at);
+    row.queued_seconds = queued_seconds(row.submitted_at, row.started_at);
     row.ended_at = Some(record.ended_at);
     row.wall_seconds = Some(record.counted_seconds());
     row.cpu_seconds = Some(record.cpu_seconds);

@@ -713,6 +713,7 @@ fn a_rejected_value_is_looked_for_in_the_settings() {
         host: Default::default(),
         gpus: Default::default(),
         owner_default: None,
+        incomplete: None,
     };
     std::fs::write(files.capture_json(), serde_json::to_vec(&capture).unwrap()).unwrap();
     let error = |value: &str| format!("ValueError: could not convert string to float: '{value}'\n");

@@ -93,13 +93,14 @@ impl Attempt {
     /// Launches the script, spoils the engine's answers, and supervises the attempt.
     fn supervise(&self, script: &str, patience_seconds: f64, limits: Limits, hidden_polls: u32) -> Ended {
         let launcher = self.engine.launcher().polled_every(POLL_INTERVAL);
-        let placement = launcher.launch(&self.spec(script), &Redactor::from_own_environment()).unwrap();
+        let spec = self.spec(script);
+        let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
         self.engine.hide(hidden_polls);
         let watched = Watched {
             resume: None,
             wrong_resume: &|_| {},
             placement: &placement,
-            files: launcher.files(&placement).unwrap(),
+            files: AttemptLayout::new(&spec.directory),
             channel: launcher.channel(&placement).unwrap(),
             limits,
             grace_seconds: 30.0,

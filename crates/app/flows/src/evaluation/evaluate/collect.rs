@@ -13,7 +13,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::evaluator::{digest_of, opened_code, with_opened};
 use trackway_engine::stored::read_stored;
-use trackway_evaluate::reported::ReportedEvaluation;
+use trackway_evaluate::import::reported::ReportedEvaluation;
 use trackway_files::TempFile;
 use trackway_formats::EventKind;
 use trackway_formats::runfile::EvaluateSection;

@@ -5,11 +5,11 @@ use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_data::model::Frame;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::assess::tasks::{Matching, match_tasks};
 use trackway_evaluate::debug::ProbeAnswer;
+use trackway_evaluate::import::reported::ReportedMetrics;
 use trackway_evaluate::metrics::is_over_all_rows;
-use trackway_evaluate::reported::ReportedMetrics;
 use trackway_evaluate::search::{ERROR_METRIC, SearchObserver, shown_predicate};
-use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::{
     AssessError, Assessment, Baseline, Columns, ComparisonVerdict, Estimate, Metrics, Slice, SliceLimits,
     Spec, Task, assess_watched,

@@ -173,6 +173,7 @@ fn evaluate_subject(
     let evaluation_id = EvaluationId::new(&context.ids).to_string();
     let mut start = Start::without_data(context, job);
     start.for_run_id = Some(subject.run.run_id);
+    start.place = subject.place.clone();
     let prepared = begin(context, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
     let case = Case {
         context,

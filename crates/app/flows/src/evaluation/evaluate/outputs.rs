@@ -10,7 +10,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::failures::{Failures, Wrong, failures};
-use trackway_evaluate::reported::{
+use trackway_evaluate::import::reported::{
     REPORT_BYTES_MAX, ReportedEvaluation, ReportedMetrics, read_evaluation, read_metrics,
 };
 use trackway_evaluate::{Columns, Task};
@@ -249,10 +249,7 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
         };
         return Err(broken(format!("`{name}`:{row}: the row cannot be read{why}{more}")));
     }
-    if coverage.rows_read == 0 {
-        return Err(broken(format!("`{name}` has no row")));
-    }
-    Ok(())
+    if coverage.rows_read == 0 { Err(broken(format!("`{name}` has no row"))) } else { Ok(()) }
 }
 
 /// Keeps the whole table as a Parquet file that is named after its content. The same content is kept once.

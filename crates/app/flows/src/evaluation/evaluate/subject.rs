@@ -7,7 +7,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::json_file;
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Job, RunSource, StoredJob};
+use trackway_engine::run::{HeldPlace, Job, RunSource, StoredJob};
 use trackway_formats::runfile::{
     CheckpointSection, DataSpec, DetectSection, EvaluateSection, MAIN_TEST_SET, Plan, PlanPatch,
 };
@@ -39,6 +39,8 @@ pub struct Subject {
     pub is_gate_test: bool,
     /// Why its checkpoint is evaluated although it is unsafe; `None`: it must not be.
     pub accepts_unsafe: Option<String>,
+    /// The place in a queue of the training that it follows; empty: it has none.
+    pub place: HeldPlace,
 }
 
 /// The request of an `[evaluate]`, for one of its test sets.
@@ -78,7 +80,8 @@ impl Subject {
             AppError::new(ErrorKind::Usage, message)
                 .hint("write one into its run file, and name the file: trackway eval run FILE")
         })?;
-        Ok(Self { run, asked, is_gate_test: false, accepts_unsafe: None })
+        let place = HeldPlace::default();
+        Ok(Self { run, asked, is_gate_test: false, accepts_unsafe: None, place })
     }
 
     /// The subject on the named test sets, or on all: the last one, and those before it. The main one is the last.
@@ -86,7 +89,7 @@ impl Subject {
     /// # Errors
     /// [`ErrorKind::Usage`] for a name that the run file does not have.
     pub fn on_test_sets(self, names: &[String]) -> Result<(Self, Vec<Self>), AppError> {
-        let Self { run, asked, is_gate_test, accepts_unsafe } = self;
+        let Self { run, asked, is_gate_test, accepts_unsafe, place } = self;
         let is_wanted =
             |asked: &Asked| names.is_empty() || names.iter().any(|name| *name == asked.test_set_name());
         let all = asked.all_test_sets();
@@ -97,8 +100,10 @@ impl Subject {
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint(format!("the test sets are {}", known.join(", "))));
         }
-        let on =
-            |asked| Self { run: run.clone(), asked, is_gate_test, accepts_unsafe: accepts_unsafe.clone() };
+        let on = |asked| {
+            let (run, accepts_unsafe, place) = (run.clone(), accepts_unsafe.clone(), place.clone());
+            Self { run, asked, is_gate_test, accepts_unsafe, place }
+        };
         let mut wanted: Vec<Self> = all.into_iter().filter(is_wanted).map(on).collect();
         let last = wanted.pop().unwrap_or_else(|| on(asked));
         Ok((last, wanted))
@@ -175,22 +180,10 @@ impl Asked {
         let rows = section.rows_spec(&job.plan.data)?;
         // It starts where the script does, and paths start at the run file's folder.
         let path = match rows.path.contains("://") {
-            true => rows.path,
-            false => job.base.join(rows.path).to_string_lossy().into_owned(),
+            true => rows.path.clone(),
+            false => job.base.join(&rows.path).to_string_lossy().into_owned(),
         };
-        let table = TableRequest {
-            paths: vec![path],
-            format: rows.format,
-            columns: rows.columns,
-            header: rows.header,
-            delimiter: rows.delimiter,
-            comment: rows.comment,
-            skip_lines: rows.skip_lines,
-            trailing_separator: rows.trailing_separator,
-            decimal: rows.decimal,
-            missing: rows.missing,
-            read_context: read_context.clone(),
-        };
+        let table = TableRequest { paths: vec![path], spec: rows, read_context: read_context.clone() };
         Some(ScoreRequest {
             table,
             command: section.scorer.clone()?,

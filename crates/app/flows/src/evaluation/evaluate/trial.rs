@@ -5,7 +5,7 @@ use trackway_core::{LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Reporter};
-use trackway_engine::run::{Rehearsal, Start, begin, rehearse};
+use trackway_engine::run::{Prepared, Rehearsal, Start, begin, rehearse};
 use trackway_files::TempFolder;
 use trackway_ledger::AttemptRow;
 use trackway_rules::preflight::rehearsal::EvaluatorTrial;
@@ -28,19 +28,19 @@ pub(crate) struct Tried {
     pub run_id: RunId,
 }
 
-/// Launches the evaluator of a run file once on a checkpoint of a rehearsal.
+/// Launches the evaluator of a run file once on a checkpoint of a rehearsal, in its place of a queue.
 ///
 /// # Errors
 /// A fault while launching. What the evaluator does wrong is not an error but the result.
 pub(crate) fn try_evaluator(
     context: &Context,
     asked: &Asked,
-    run_id: RunId,
+    of: &Prepared,
     step: Step,
     timeout_seconds: f64,
     reporter: &dyn Reporter,
 ) -> Result<Tried, AppError> {
-    let section = &asked.section;
+    let (section, run_id) = (&asked.section, of.run.run_id);
     let job = asked.evaluator_job_for(context, Some(ROWS_MAX))?;
     let checkpoints = checkpoints::checkpoints(context, run_id)?;
     let chosen = checkpoints.chosen(&CheckpointRef::Step(step))?;
@@ -52,7 +52,8 @@ pub(crate) fn try_evaluator(
     let links = TempFolder::beside(&run_folder.join(OUT))
         .map_err(|error| AppError::file("make a folder in", &run_folder, &error))?;
     let as_written = linked(&folder, links.path())?;
-    let start = Start::without_data(context, job);
+    let mut start = Start::without_data(context, job);
+    start.place = of.place.clone();
     let prepared = begin(context, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
     let timeout_seconds = timeout_seconds.min(section.timeout_seconds);
     let read_only = ReadOnly::of(&folder);

@@ -68,9 +68,9 @@ impl ScoreRequest {
         }
         self.limit.iter().for_each(|limit| option("limit", &limit.to_string()));
         self.probe_rows.iter().for_each(|rows| option("probe-rows", &rows.to_string()));
-        let table = &self.table;
+        let (table, spec) = (&self.table, &self.table.spec);
         for (name, values) in
-            [("features", &self.features), ("ignore", &self.skip), ("column-names", &table.columns)]
+            [("features", &self.features), ("ignore", &self.skip), ("column-names", &spec.columns)]
         {
             if let Some(value) = values.iter().find(|value| value.contains(',')) {
                 let message = format!("the column `{value}` cannot be used: its name contains a comma");
@@ -80,17 +80,17 @@ impl ScoreRequest {
                 option(name, &values.join(","));
             }
         }
-        table.header.iter().for_each(|header| option("header", if *header { "yes" } else { "no" }));
-        table.delimiter.iter().for_each(|delimiter| option("delimiter", &delimiter.to_string()));
-        table.comment.iter().for_each(|letter| option("comment", &letter.to_string()));
-        if table.skip_lines > 0 {
-            option("skip-lines", &table.skip_lines.to_string());
+        spec.header.iter().for_each(|header| option("header", if *header { "yes" } else { "no" }));
+        spec.delimiter.iter().for_each(|delimiter| option("delimiter", &delimiter.to_string()));
+        spec.comment.iter().for_each(|letter| option("comment", &letter.to_string()));
+        if spec.skip_lines > 0 {
+            option("skip-lines", &spec.skip_lines.to_string());
         }
-        table.decimal.iter().for_each(|mark| option("decimal", mark.as_str()));
-        table.missing.iter().for_each(|text| option("missing", text));
-        let format = table.format.map(|format| serde_json::json!(format));
+        spec.decimal.iter().for_each(|mark| option("decimal", mark.as_str()));
+        spec.missing.iter().for_each(|text| option("missing", text));
+        let format = spec.format.map(|format| serde_json::json!(format));
         format.iter().filter_map(|it| it.as_str()).for_each(|format| option("read-as", format));
-        arguments.extend(table.trailing_separator.then(|| "--trailing-separator".to_owned()));
+        arguments.extend(spec.trailing_separator.then(|| "--trailing-separator".to_owned()));
         arguments.push("--".to_owned());
         arguments.extend(table.paths.iter().cloned());
         Ok(arguments)

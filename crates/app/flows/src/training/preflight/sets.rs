@@ -153,15 +153,7 @@ impl DataSet {
     pub fn request(&self) -> TableRequest {
         TableRequest {
             paths: vec![self.spec.path.clone()],
-            format: self.spec.format,
-            columns: self.spec.columns.clone(),
-            header: self.spec.header,
-            delimiter: self.spec.delimiter,
-            comment: self.spec.comment,
-            skip_lines: self.spec.skip_lines,
-            trailing_separator: self.spec.trailing_separator,
-            decimal: self.spec.decimal,
-            missing: self.spec.missing.clone(),
+            spec: self.spec.clone(),
             read_context: self.read_context.clone(),
         }
     }

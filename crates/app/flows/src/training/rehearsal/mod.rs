@@ -318,9 +318,8 @@ impl Launches<'_> {
         };
         let Some(asked) = Asked::of(&self.prepared.job) else { return Ok(None) };
         self.reporter.note(format!("rehearsal: evaluating the checkpoint of step {step}"));
-        let run_id = self.prepared.run.run_id;
-        let tried =
-            try_evaluator(self.context, &asked, run_id, step, self.settings.timeout_seconds, self.reporter)?;
+        let seconds = self.settings.timeout_seconds;
+        let tried = try_evaluator(self.context, &asked, self.prepared, step, seconds, self.reporter)?;
         let (part, set) = (RehearsalPart::Evaluates, BTreeMap::new());
         self.done.push(Done { part, row: tried.launch, set });
         self.evaluator_run_id = Some(tried.run_id);

@@ -5,10 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use trackway_api::runs::explain::{Change, InputKind};
 use trackway_core::Timestamp;
-use trackway_core::text::counted;
+use trackway_core::text::{counted, first_quoted};
 use trackway_engine::capture::{FolderFile, Git, both, is_of_output, is_python, is_same_code};
 
-use super::{Difference, Kept, have_folders, short};
+use super::{Difference, Kept, NAMED_MAX, have_folders, short};
 use crate::inputs::configuration::settings;
 use crate::inputs::lines::line_difference;
 use crate::inputs::{Captured, Inputs};
@@ -22,13 +22,16 @@ impl Difference {
         kept: &dyn Kept,
     ) -> BTreeSet<PathBuf> {
         let with_folder = have_folders(then, now);
+        let unsure = self.not_captured([then, now], &after.working_directory, kept);
         let (then_files, now_files) =
             (versions(before, then, with_folder), versions(after, now, with_folder));
         for (name, then_file, now_file) in both(&then_files, &now_files) {
             let versions = [then_file, now_file];
             let is_output =
                 |file: &FileVersion| kept.times().is_output([&then.capture, &now.capture], &file.path);
-            if is_same(versions) || versions.into_iter().flatten().any(is_output) {
+            let is_unsure = |file: &FileVersion| file.of_folder.is_some() && unsure.contains(&file.path);
+            let is_left_out = |file: &FileVersion| is_output(file) || is_unsure(file);
+            if is_same(versions) || versions.into_iter().flatten().any(is_left_out) {
                 continue;
             }
             match (then_file, now_file) {
@@ -59,6 +62,36 @@ impl Difference {
             .map(|version| version.path)
             .chain(data)
             .collect()
+    }
+
+    /// Says what of the files beside the scripts is not known. Returns those of which that is said: nothing is known of their bytes at the launch.
+    fn not_captured(
+        &mut self,
+        captured: [&Captured; 2],
+        working_directory: &Path,
+        kept: &dyn Kept,
+    ) -> BTreeSet<PathBuf> {
+        let incomplete: BTreeSet<&String> =
+            captured.iter().filter_map(|one| one.capture.incomplete.as_ref()).collect();
+        incomplete.into_iter().for_each(|what| self.not_known(InputKind::File, what.clone()));
+        let folders = || captured.into_iter().filter_map(|one| one.capture.folder.as_ref());
+        let unsure: BTreeSet<PathBuf> = folders().flat_map(|folder| &folder.changed).cloned().collect();
+        // What attempts write is none of what they read.
+        let is_output = |path: &Path| {
+            let files = folders().flat_map(|folder| &folder.files).filter(|file| file.path == path);
+            files.filter_map(|file| file.modified_at).any(|at| kept.times().has(at))
+        };
+        let named: Vec<String> = unsure
+            .iter()
+            .filter(|path| !is_output(path))
+            .map(|path| path.strip_prefix(working_directory).unwrap_or(path).to_string_lossy().into_owned())
+            .collect();
+        if !named.is_empty() {
+            let named = first_quoted(&named, NAMED_MAX);
+            let why = format!("what was in {named} when an attempt began: written or removed just then");
+            self.not_known(InputKind::File, why);
+        }
+        unsure
     }
 
     fn file(&mut self, name: &str, then: &FileVersion, now: &FileVersion, kept: &dyn Kept) {

@@ -104,10 +104,7 @@ pub(super) fn difference(before: &Inputs, after: &Inputs, kept: &dyn Kept) -> Di
 fn not_looked_at((then, now): (&Captured, &Captured), working_directory: &Path) -> String {
     let outside = python_folders_outside(now, working_directory);
     let named: Vec<String> = outside.iter().map(|folder| format!("`{}`", folder.display())).collect();
-    let named = match named.is_empty() {
-        true => String::new(),
-        false => format!(" (PYTHONPATH: {})", named.join(", ")),
-    };
+    let named = if named.is_empty() { String::new() } else { format!(" (PYTHONPATH: {})", named.join(", ")) };
     let has_root = now.capture.git.root.is_some();
     let whole = if has_root { "the repository" } else { "the folders of the command and its script" };
     let folder = now.capture.folder.as_ref().filter(|_| have_folders(then, now));

@@ -174,6 +174,7 @@ fn captured(git: Git, folder: Option<Folder>) -> Captured {
         host: Default::default(),
         gpus: Default::default(),
         owner_default: None,
+        incomplete: None,
     };
     Captured { capture, variables: BTreeMap::new() }
 }
@@ -241,6 +242,42 @@ fn the_files_of_the_folder_are_compared() {
     let mut older = before.clone();
     older.captured = Ok(captured(Git::default(), None));
     assert!(difference(&older, &after, &Nothing).changes.is_empty());
+}
+
+/// Proves that nothing is claimed of a file that was written while an attempt began, that it is named unless attempts write it, and that what a capture
+/// lacks is said.
+#[test]
+fn what_changes_at_a_launch_is_not_known() {
+    let file = |name: &str, blake3: Option<&str>, modified: i64| FolderFile {
+        path: Path::new("/w").join(name),
+        size_bytes: 9,
+        modified_at: Some(Timestamp::from_micros(modified)),
+        blake3: blake3.map(str::to_owned),
+        code_blake3: None,
+        lines: None,
+        header: None,
+    };
+    let of = |files: Vec<FolderFile>, changed: &[&str]| {
+        let changed = changed.iter().map(|name| Path::new("/w").join(name)).collect();
+        let mut found = inputs(Value::Null, Ok(Vec::new()));
+        found.captured = Ok(captured(Git::default(), Some(Folder { files, changed, ..Folder::default() })));
+        found
+    };
+    let before = of(vec![file("a.toml", Some("1"), 1), file("m.txt", Some("1"), 5)], &[]);
+    let after = of(vec![file("a.toml", None, 1), file("m.txt", None, 5)], &["a.toml", "m.txt"]);
+    let found = difference(&before, &after, &Nothing);
+    let unknown =
+        |found: &Difference| -> Vec<String> { found.unknown.iter().map(|it| it.why.clone()).collect() };
+    assert!(found.changes.is_empty());
+    let named = "what was in `a.toml` when an attempt began: written or removed just then";
+    assert!(unknown(&found).iter().any(|why| why == named), "{:?}", unknown(&found));
+    assert!(!unknown(&found).iter().any(|why| why.contains("m.txt") || why.contains("it was not hashed")));
+    let mut cut = before.clone();
+    let mut capture = captured(Git::default(), None);
+    capture.capture.incomplete = Some("the rest".into());
+    cut.captured = Ok(capture);
+    let found = difference(&before, &cut, &Nothing);
+    assert!(found.changes.is_empty() && unknown(&found).contains(&"the rest".to_owned()));
 }
 
 /// Proves that what git does not track does not count where it was written while an attempt ran, that one which then differs is named apart, and that

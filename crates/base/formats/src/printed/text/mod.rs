@@ -14,20 +14,24 @@ use numbers::{read_number, read_values_before_names};
 use parts::{
     Scope, head_of_results, head_of_scores, heads_training, read_measure_of_parts, repeats_last, whose_line,
 };
-pub(super) use parts::{evaluation_heading, heads_best_values, part_before, part_heading};
+pub(super) use parts::{
+    evaluation_heading, heads_best_values, heads_training_again, part_before, part_heading, part_of_line,
+};
 use places::{is_place, is_place_of, names_count_of_steps};
 use results::read_value_before_name;
 pub(super) use shown::heads_settings;
 use shown::{shows_object, shows_settings};
 use words::Line;
 
-use super::NAME_BYTES_MAX;
 use super::commas::{self, Comma};
 use super::named::{Beside, Named};
 use super::names::{self, Meaning};
 use super::tokens::{Decimals, Token, tokens_of};
-use super::tools::{is_of_xgboost, read_beginning, read_espnet};
+use super::tools::{is_of_xgboost, read_beginning, read_espnet, read_short_names};
+use super::{NAME_BYTES_MAX, VALUES_MAX};
 
+/// Settings that an evaluation generates text with.
+const OF_GENERATION: [&str; 5] = ["num_beams", "repetition_penalty", "temperature", "top_k", "top_p"];
 /// A name below a heading has so many words at most.
 const HEADED_WORDS_MAX: usize = 5;
 
@@ -50,6 +54,11 @@ pub(super) fn read_continued(printed: &str, known: Option<Comma>) -> Option<Name
     Some(Named { position: None, total: None, ..named }).filter(Named::has_values)
 }
 
+/// A text beside a bar that has two values or more with decimals, whatever their names are: `d: 0.5; g: 0.75`.
+pub(super) fn read_pairs(printed: &str) -> Option<Named> {
+    read_continued(printed, None).filter(|named| has_decimals(&named.values))
+}
+
 /// What a text is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -67,10 +76,13 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
         return read_fit(rest);
     }
     let printed = undecorated(printed);
-    let small = printed.to_lowercase();
+    let small = without_overlaps(printed.to_lowercase());
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
     let line = Line { printed, small: &small, tokens: &tokens, is_continued };
+    if let Some(named) = read_short_names(&tokens) {
+        return Some(Named { comma, ..named });
+    }
     let is_drawn = tokens.iter().any(is_block_of_rich);
     let mut named = Named { is_done_round: is_of_xgboost(&small), is_drawn, comma, ..Named::default() };
     named.beside = head_in_brackets(&tokens).map(Box::new);
@@ -91,7 +103,8 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     let episode = named.episode.take().filter(|_| !named.has_place());
     named.step = named.step.or(episode);
     named.part_equal_names();
-    named.name_lone_loss();
+    named.name_lone_measures(&tokens);
+    named.name_best_of(&tokens);
     let has_place = named.epoch.is_some() && !named.values.is_empty();
     if named.plural_step && !has_place && named.meaning() != Some(Meaning::Measure) {
         named.total_steps = named.total_steps.or(named.step.take());
@@ -109,6 +122,8 @@ fn read_line(printed: &str, known: Option<Comma>, kind: Kind) -> Option<Named> {
     let has_head = matches!(named.beside.as_deref(), Some(Beside::Head { .. }));
     let about_training = measured || is_continued || has_head || counts_steps() || named.step.is_some();
     let about_training = about_training || named.epoch.is_some();
+    named.is_supposed = !about_training && (shows_results(&tokens) || begins_with_count(&named, &tokens));
+    let about_training = about_training || named.is_supposed;
     if !about_training {
         named.values.clear();
     }
@@ -148,7 +163,12 @@ fn read_numbers<'l>(line: &Line<'l>, named: &mut Named, measured: &mut bool) -> 
 
 /// Gives all values the name of what their line is about, by the words that it begins with.
 fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
-    if let Some(prefix) = whose_line(tokens) {
+    if let Some(Beside::Episode { part, .. }) = named.beside.as_deref() {
+        let part = *part;
+        for (name, _) in &mut named.values {
+            *name = names::prefixed(part, name);
+        }
+    } else if let Some(prefix) = whose_line(tokens) {
         let place = named.position.zip(named.total);
         named.counts_evaluation |= place.is_some();
         named.place_means(place);
@@ -177,6 +197,29 @@ fn name_by_head(named: &mut Named, tokens: &[Token<'_>]) {
     if !named.counts_evaluation {
         named.place_means(None);
     }
+}
+
+/// Whether a line begins with how far an epoch is, in brackets, and has values with decimals: `[1600/16000] [L1: 12.5]`.
+fn begins_with_count(named: &Named, tokens: &[Token<'_>]) -> bool {
+    use Token::{Number, Other};
+    let begins =
+        matches!(tokens, [Other('['), Number { .. }, Other('/'), Number { .. }, Other(']'), Other('['), ..]);
+    begins && named.position.is_some() && named.values.iter().any(|(_, value)| value.fract() != 0.0)
+}
+
+/// Whether a line has a part of the data that is evaluated and behind it nothing but names with values that have decimals: `Eval: 16_h1=0.5, 16_l2=0.25`.
+fn shows_results(tokens: &[Token<'_>]) -> bool {
+    use Token::{Number, Other, Word};
+    let [Word(part), Other(':'), pairs @ ..] = tokens else { return false };
+    let is_pair = |part: &[Token<'_>]| {
+        matches!(part, [Word(_), Other('=' | ':'), Number { share: None, decimals: Decimals::Point, .. }])
+    };
+    let is_setting = |token: &Token<'_>| {
+        token.word().is_some_and(|word| OF_GENERATION.contains(&word) || names::is_setting(word))
+    };
+    let is_judged = names::whose_line(part).is_some() && !pairs.iter().any(is_setting);
+    let mut pairs = pairs.split(|token| *token == Other(','));
+    is_judged && pairs.clone().count() > 1 && pairs.all(is_pair)
 }
 
 /// `[lfw][2000]XNorm: 21.5`
@@ -214,6 +257,9 @@ pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Com
     let small = printed.to_lowercase();
     let mut tokens = tokens_of(&small);
     let comma = commas::resolve(&mut tokens, known);
+    if let Some(values) = pairs_of(&tokens).filter(|_| !is_item) {
+        return Some(Named { comma, values, ..Named::default() });
+    }
     let is_bullet = |token: &&Token<'_>| is_item && matches!(token, Other('*' | '-' | '|' | '>'));
     let begin = tokens.iter().take_while(is_bullet).count();
     let end = match &tokens[..] {
@@ -241,6 +287,21 @@ pub(super) fn read_below_heading(printed: &str, is_item: bool, known: Option<Com
     named.words_before.truncate(1);
     let fits = |name: &str| name.len() <= NAME_BYTES_MAX && names::may_be_metric(name);
     Some(named).filter(|named| is_named && fits(&named.values[0].0))
+}
+
+/// The values of a line that has nothing but two names or more with one each, with decimals: `return_mean:   2.5\tepsilon:   0.5`.
+fn pairs_of(tokens: &[Token<'_>]) -> Option<Vec<(String, f64)>> {
+    use Token::{Number, Other, Word};
+    let is_other = tokens.len() < 6 || !tokens.len().is_multiple_of(3) || tokens.len() > 3 * VALUES_MAX;
+    let pair = |part: &[Token<'_>]| match part {
+        [Word(name), Other(':'), Number { value, share: None, decimals: Decimals::Point, .. }]
+            if name.len() <= NAME_BYTES_MAX && names::place_of(&[*name], name).is_none() =>
+        {
+            Some((names::plain((*name).to_owned()), *value))
+        }
+        _ => None,
+    };
+    if is_other { None } else { tokens.chunks(3).map(pair).collect() }
 }
 
 /// Whether two values or more have decimals: they are no counts.
@@ -285,6 +346,20 @@ fn read_fit(line: &str) -> Option<Named> {
         }
     }
     Some(named).filter(|named| named.meaning() == Some(Meaning::Measure))
+}
+
+/// A line in small letters in which the mean over several overlaps has the name that YOLO's tables give it: `map50-95` for `mAP@[.5:.95]`.
+fn without_overlaps(small: String) -> String {
+    /// How it is written.
+    const OVERLAPS: [&str; 6] =
+        ["@[.5:.95]", "@[0.5:0.95]", "@[0.50:0.95]", "@0.5:0.95", "@.5:.95", "@0.50:0.95"];
+    match memchr::memchr(b'@', small.as_bytes()) {
+        Some(_) => OVERLAPS.iter().fold(small, |small, overlaps| match small.contains(overlaps) {
+            true => small.replace(overlaps, "50-95"),
+            false => small,
+        }),
+        None => small,
+    }
 }
 
 /// A line without rules that touch its words: `---Epoch 3---`.

@@ -1,12 +1,12 @@
 //! What each number of a line of text is: a place, a value, or nothing.
 
-use super::super::named::Named;
+use super::super::named::{Beside, Named};
 use super::super::names::{self, Meaning, Place};
 use super::super::objects;
 use super::super::tokens::{Decimals, Token};
 use super::super::{NAME_BYTES_MAX, VALUES_MAX};
 use super::parts::whose_line;
-use super::places::{is_behind_epoch, is_epoch_in_brackets, name_before_place};
+use super::places::{is_behind_epoch, is_epoch_in_brackets, is_epoch_of_all, name_before_place};
 use super::results::name_of_result;
 use super::shown::is_estimator;
 use super::words::{Line, PHRASE_WORDS_MAX, Words};
@@ -47,6 +47,10 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
     let Some(words) = Words::before(tokens, at) else {
         // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
         let is_rate = matches!(tokens.get(at + 3), Some(Token::Word(unit)) if unit.ends_with("/s"));
+        if of.is_some() && named.epoch.is_some() && is_epoch_of_all(tokens, at) {
+            named.epoch_counted_from_one |= named.epoch == whole;
+            return false;
+        }
         if of.is_some() && named.step.is_none() && !is_rate && !is_behind_share(tokens, at) {
             (named.position, named.total) = (whole, of);
             named.is_place_in_epoch = is_behind_epoch(tokens, at);
@@ -55,6 +59,12 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
     };
     if let Some(name) = words.measure_per().filter(|name| name.len() <= NAME_BYTES_MAX) {
         named.take_value(name, value, "");
+        return true;
+    }
+    if let Some((names, numbers)) = names_between_slashes(tokens, at) {
+        for (name, value) in names.zip(numbers).take(VALUES_MAX.saturating_sub(named.values.len())) {
+            named.take_value(name, value, "");
+        }
         return true;
     }
     if let Some((names, second)) = words.joined_names().zip(second_of(tokens, at)) {
@@ -67,6 +77,8 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
         Some(_) if words.is_listed => {}
         Some(Place::Step) if listed.is_some() => named.take_step(listed, None),
         Some(Place::Step) if words.is_after_nan => {}
+        // `(10/500) … Step: 0k`
+        Some(Place::Step) if decimals == Decimals::Scaled && named.position.is_some() => {}
         // Several lines have it: it is none that begins again.
         Some(Place::Step) if decimals == Decimals::Scaled && of.is_none() && !words.is_plural() => {
             named.take_step_of_training(whole);
@@ -76,6 +88,7 @@ pub(super) fn read_number(line: &Line<'_>, at: usize, named: &mut Named) -> bool
             let is_whole = value >= 1.0 && value.fract() == 0.0 && value < STEP_MAX;
             named.take_step(Some(value as u64).filter(|_| is_whole), None);
         }
+        Some(Place::Step) if words.is_plural() && counts_steps_of_parts(tokens) => {}
         Some(Place::Step) if of.is_none() && words.is_of_training() => named.take_step_of_training(whole),
         Some(Place::Step) => {
             named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
@@ -123,10 +136,20 @@ fn read_value(
     if is_batch && named.position.is_none() {
         (named.position, named.total, named.counts_batches) = (whole, of, true);
         named.is_place_in_epoch = of.is_some();
+        if is_batch_of_rank(tokens) {
+            (named.epoch, named.position, named.total) = (whole, of, None);
+        }
         return false;
     }
     if name == "episode" {
         named.episode = named.episode.or(whole);
+        return false;
+    }
+    // `eval_episode=2, episodic_return=166`
+    if let Some((part, number)) = name.strip_suffix("_episode").and_then(names::whose_line).zip(whole)
+        && named.beside.is_none()
+    {
+        named.beside = Some(Box::new(Beside::Episode { part, number }));
         return false;
     }
     // `Train: 0 [100/5004 (2%)] Loss: 6.9`
@@ -160,6 +183,10 @@ fn read_value(
     }
     // `bsz: 3500/3250/64` is a list.
     if (decimals == Decimals::Unclear && of.is_none()) || is_listed || is_time(tokens, at) {
+        return false;
+    }
+    // `numImages: 1464`
+    if whole.is_some() && names::is_number_of(name) {
         return false;
     }
     let printed_name = line.name_in_camel_case(words, at);
@@ -225,6 +252,52 @@ fn read_value(
         named.take_mean(mean);
     }
     measure
+}
+
+/// Names and as many values with decimals that slashes are between: `mIoU/mAcc/allAcc 0.5/0.6/0.8`. One of the names is a measure.
+fn names_between_slashes<'t>(
+    tokens: &'t [Token<'_>],
+    at: usize,
+) -> Option<(impl Iterator<Item = String> + 't, Vec<f64>)> {
+    use Token::{Number, Other, Word};
+    let ([.., Word(word)] | [.., Word(word), Other(':' | '=')]) = &tokens[..at] else { return None };
+    let names = Some(word).filter(|word| word.contains('/'))?.split('/');
+    let (count, mut numbers, mut rest) = (names.clone().count(), Vec::new(), &tokens[at..]);
+    while let [Number { value, share: None, decimals: Decimals::Point, .. }, behind @ ..] = rest {
+        numbers.push(*value);
+        let [Other('/'), behind @ ..] = behind else { break };
+        rest = behind;
+    }
+    let is_measure = |name: &str| names::meaning_of(name) == Meaning::Measure;
+    let is_name = |name: &str| !name.is_empty() && name.len() <= NAME_BYTES_MAX / 2;
+    let fits =
+        count > 2 && numbers.len() == count && names.clone().all(is_name) && names.clone().any(is_measure);
+    fits.then(|| (names.map(|name| names::plain(name.to_owned())), numbers))
+}
+
+/// Whether a line begins and ends as WeNet's do, which count `TRAIN Batch EPOCH/BATCH … rank 0`.
+fn is_batch_of_rank(tokens: &[Token<'_>]) -> bool {
+    use Token::{Number, Word};
+    matches!(
+        tokens,
+        [Word("train" | "cv"), Word("batch"), Number { .. }, .., Word("rank"), Number { whole: Some(_), .. }]
+    )
+}
+
+/// So many words and signs are looked at for them.
+const COUNTS_OF_PARTS_MAX: usize = 32;
+
+/// Whether a line has how many steps an epoch of the training and one of an evaluation have: `Train steps: 50 Val steps: 10`.
+fn counts_steps_of_parts(tokens: &[Token<'_>]) -> bool {
+    // Each count of a line needs it.
+    let tokens = &tokens[..tokens.len().min(COUNTS_OF_PARTS_MAX)];
+    let has = |is_part: &dyn Fn(&str) -> bool| {
+        tokens.windows(2).any(|pair| match pair {
+            [Token::Word(part), Token::Word("steps")] => is_part(part),
+            _ => false,
+        })
+    };
+    has(&names::is_training) && has(&|part| names::whose_line(part).is_some())
 }
 
 /// The name of a measure at a rank: `precision @ 1 = 0.86`.

@@ -109,7 +109,9 @@ impl<'l> Scope<'l> {
             [Word(word), Other(':'), Word(_), ..] if is_whose(word) && (at > 0 || word == "dev") => {
                 self.enter_part(word);
             }
-            [Word(word), Other(':'), Other('('), Word(_), Other('=' | ':'), ..] if is_whose(word) => {
+            [Word(word), Other(':'), Other('('), Word(_), Other('=' | ':') | Token::Number { .. }, ..]
+                if is_whose(word) =>
+            {
                 self.enter_part(word);
                 self.is_in_parentheses = true;
             }
@@ -170,7 +172,16 @@ pub(in crate::printed) fn evaluation_heading(line: &[u8]) -> Option<&'static str
         Some(message_of(text)).filter(|message| !message.bytes().any(|letter| letter.is_ascii_digit()))?;
     let first = message.split([' ', '.', ':']).next()?;
     let part = EVALUATING.iter().find(|(word, _)| first.eq_ignore_ascii_case(word));
-    part.map(|(_, part)| *part).filter(|_| memchr::memmem::find(line, b"train").is_none())
+    part.map(|(_, part)| *part).filter(|_| memchr::memmem::find(message.as_bytes(), b"train").is_none())
+}
+
+/// Whether a line says that the training continues: `2026-01-02 10:02:03 - INFO - Training`.
+pub(in crate::printed) fn heads_training_again(line: &[u8]) -> bool {
+    let end = line.iter().rposition(|byte| !matches!(byte, b':' | b'.' | b' ')).map_or(0, |at| at + 1);
+    line[..end].ends_with(b"raining")
+        && std::str::from_utf8(line).is_ok_and(|line| {
+            message_of(line.trim()).trim_end_matches([':', '.', ' ']).eq_ignore_ascii_case("training")
+        })
 }
 
 /// The prefix of the values of a dict behind a text that ends with the part of the data they are of: `val: {…}`, `test result: {…}`, `best valid: {…}`.
@@ -185,6 +196,12 @@ pub(in crate::printed) fn part_before(text: &str) -> Option<String> {
         (true, part) => Some(format!("{}_{}", names::BEST, part.unwrap_or("train"))),
         (false, part) => part.map(str::to_owned),
     }
+}
+
+/// The prefix of the values of a line that begins with the part of the data that is evaluated: `eval | step: 100 | output: {…}`.
+pub(in crate::printed) fn part_of_line(text: &str) -> Option<String> {
+    let first = text.trim_start_matches(['|', ' ']).split([' ', '|', ':']).next()?;
+    names::whose_line(first).map(str::to_owned)
 }
 
 /// Whether a line heads the best values, which are indented below it: `Best model at step 7000:`.
@@ -220,9 +237,10 @@ pub(super) fn read_measure_of_parts(tokens: &[Token<'_>], named: &mut Named) -> 
 pub(super) fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
     // A clock may precede it.
     let is_decoration = |token: &&Token<'_>| matches!(token, Token::Other(sign) if DECORATION.contains(*sign) || sign.is_ascii_digit());
+    let tokens = behind_place_in_brackets(tokens);
     match &tokens[tokens.iter().take_while(is_decoration).count()..] {
-        [Token::Word(_), Token::Other('('), Token::Word(word), Token::Other(')'), ..] => {
-            names::whose_line(word)
+        [Token::Word(first), Token::Other('('), Token::Word(word), Token::Other(')'), ..] => {
+            names::whose_line(word).or_else(|| names::whose_line(first))
         }
         // `validate step: 20  loss: 7.0`
         [Token::Word(word), Token::Word(place), ..] if names::place_of(&[*place], place).is_some() => {
@@ -238,6 +256,14 @@ pub(super) fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// What is behind the brackets that a line begins with, if these have numbers: `[0: 10/984] test loss: 2.5`.
+fn behind_place_in_brackets<'t, 'l>(tokens: &'t [Token<'l>]) -> &'t [Token<'l>] {
+    let [Token::Other('['), place @ ..] = tokens else { return tokens };
+    let is_place = |token: &&Token<'_>| matches!(token, Token::Number { .. } | Token::Other('/' | ':' | ','));
+    let behind = &place[place.iter().take(PART_HEAD_MAX).take_while(is_place).count()..];
+    if behind.first() == Some(&Token::Other(']')) { behind } else { tokens }
 }
 
 /// The part of the data that an evaluation is on: `validation loss at iteration 200 on test set`.

@@ -21,6 +21,8 @@ const MEASURED_AT_PLACES: [&str; 5] = ["cost", "error", "energy", "objective", "
 const BEFORE_PLACES_MAX: usize = 16;
 /// A name in a line of names with numbers has so many words at most.
 const PAIR_WORDS_MAX: usize = 2;
+/// What is before such names has so many.
+const LABEL_WORDS_MAX: usize = 3;
 /// So many words and signs behind its step are looked at for what says that an evaluation begins.
 const HEAD_MAX: usize = 4;
 
@@ -81,6 +83,18 @@ pub(super) fn is_behind_epoch(tokens: &[Token<'_>], at: usize) -> bool {
         names::place_of(&words.words, &words.name) == Some(Place::Epoch) || is_training(&words.name)
     };
     is_epoch_in_brackets(tokens, number) || Words::before(tokens, number).is_some_and(is_epoch)
+}
+
+/// Whether the fraction at this place is the one of the epoch before it, and the line says no more: `Epoch 1 (1/200):`, `Epoch 0 (1/200):`.
+pub(super) fn is_epoch_of_all(tokens: &[Token<'_>], at: usize) -> bool {
+    use Token::{Number, Other, Word};
+    let [Word(_), Number { whole: Some(epoch), .. }, Other('(')] = &tokens[..at] else { return false };
+    match &tokens[at..] {
+        [Number { whole: Some(done), .. }, Other('/'), Number { .. }, Other(')'), rest @ ..] => {
+            matches!(rest, [] | [Other(':')]) && (done == epoch || *done == epoch.saturating_add(1))
+        }
+        _ => false,
+    }
 }
 
 /// Whether the number at this place says where the script is or was.
@@ -149,7 +163,17 @@ fn lists_pairs(named: &Named, tokens: &[Token<'_>]) -> bool {
         }
         _ => false,
     };
-    named.step.is_some() && tokens.split(is_separator).count() > 1 && tokens.split(is_separator).all(is_pair)
+    let is_label = |part: &[Token<'_>]| {
+        let is_other =
+            |token: &Token<'_>| matches!(token, Word(word) if names::meaning_of(word) == Meaning::Any);
+        (1..=LABEL_WORDS_MAX).contains(&part.len()) && part.iter().all(is_other)
+    };
+    let mut parts = tokens.split(is_separator).peekable();
+    // `Recent Stats | t_env: 10048 | Episode: 190`
+    parts.next_if(|part| is_label(part));
+    let (mut pairs, mut others) = (0, 0);
+    parts.for_each(|part| if is_pair(part) { pairs += 1 } else { others += 1 });
+    named.step.is_some() && others == 0 && pairs > 1
 }
 
 /// Whether a line has a count of steps with their total: `Iteration [10/100000], D/latent_real: [0.75]`.

@@ -13,6 +13,11 @@ pub(super) const PHRASE_WORDS_MAX: usize = 5;
 const CALL_MAX: usize = 10;
 /// Units in parentheses behind the name of what is measured in them.
 const UNITS: [&str; 12] = ["s", "sec", "min", "h", "hr", "mb", "gb", "mib", "gib", "kb", "b", "us"];
+/// Words behind the part of the data that say nothing about the measure.
+const BESIDE_PARTS: [&str; 12] = [
+    "batch", "data", "dataset", "error", "errors", "metric", "metrics", "result", "results", "set", "split",
+    "stats",
+];
 /// Names and values that alternate are so many words and numbers at most.
 const PAIRS_MAX: usize = 96;
 
@@ -217,6 +222,24 @@ impl<'a> Words<'a> {
             name = format!("{measure}_{name}");
             left -= 1;
         }
+        // `Train Instance Accuracy: 0.5`
+        if is_assigned
+            && !is_equals
+            && is_begin_of_part(tokens, begin)
+            && let Some(whole) = name_with_part(&words, left, &name)
+        {
+            (name, left) = (whole, 0);
+        }
+        // `| Critic Loss = 0.5 |`
+        if is_equals
+            && left > 0
+            && words.len() <= PHRASE_WORDS_MAX
+            && names::meaning_of(&name) == Meaning::Measure
+            && is_between_bars(tokens, begin, at)
+            && words.iter().all(|word| !names::is_linking(word))
+        {
+            (name, left) = (names::plain(words.join("_")), 0);
+        }
         // `loss (valid): 0.5`
         if let Some(part) = explanation.and_then(names::part_of_data) {
             name = names::prefixed(part.unwrap_or("train"), &name);
@@ -265,7 +288,8 @@ impl<'a> Words<'a> {
 
     /// Whether the word and the number are alone between two signs, or a sign and an end of the line.
     pub fn is_between_signs(&self, tokens: &[Token<'_>], at: usize) -> bool {
-        let is_sign = |token: Option<&Token<'_>>| matches!(token, None | Some(Token::Other('|' | ',' | ';')));
+        let is_sign =
+            |token: Option<&Token<'_>>| matches!(token, None | Some(Token::Other('|' | ',' | ';' | '/')));
         let before = at.checked_sub(self.words.len() + 1).map(|before| &tokens[before]);
         is_sign(before) && is_sign(tokens.get(at + 1))
     }
@@ -341,7 +365,7 @@ impl<'a> Words<'a> {
     pub fn is_of_training(&self) -> bool {
         let last = self.words.last().copied().unwrap_or_default();
         names::is_number_of_step(last)
-            || matches!(self.words[..], [.., "num", "timesteps"])
+            || names::is_number_of_steps_done(&self.words)
             || last.starts_with("global_")
             || self.words.iter().rev().nth(1) == Some(&"global")
     }
@@ -349,6 +373,39 @@ impl<'a> Words<'a> {
     pub fn is_plural(&self) -> bool {
         self.words.last().is_some_and(|word| names::is_plural(word))
     }
+}
+
+/// Whether the words that begin here are not behind others.
+fn is_begin_of_part(tokens: &[Token<'_>], begin: usize) -> bool {
+    use Token::Other;
+    begin == 0 || matches!(tokens[begin - 1], Other('|' | ',' | ';' | '-' | ']' | ')' | '*' | '>' | '='))
+}
+
+/// Whether the words that begin here and the number at the other place are alone between bars or ends of the line, one of which is a bar.
+fn is_between_bars(tokens: &[Token<'_>], begin: usize, at: usize) -> bool {
+    use Token::Other;
+    let before = begin.checked_sub(1).map(|before| tokens[before]);
+    let behind = tokens.get(at + 1).copied();
+    let is_bar = |token| token == Some(Other('|'));
+    matches!(before, None | Some(Other('|' | ']')))
+        && matches!(behind, None | Some(Other('|')))
+        && (is_bar(before) || is_bar(behind))
+}
+
+/// The name of a measure with the part of the data and one or two words that say which measure it is: `Test Class Accuracy`.
+fn name_with_part(words: &[&str], left: usize, name: &str) -> Option<String> {
+    let (part, which) = words.get(..left)?.split_first()?;
+    let part = names::part_of_data(part)?.unwrap_or("train");
+    let is_which = |word: &&str| {
+        names::may_begin_name(word)
+            && names::meaning_of(word) == Meaning::Any
+            && names::part_of_data(word).is_none()
+            && names::place_of(&[*word], word).is_none()
+            && !BESIDE_PARTS.contains(word)
+    };
+    let is_name = matches!(which.len(), 1 | 2) && which.iter().all(is_which);
+    let is_measure = names::meaning_of(name) == Meaning::Measure && !names::has_part_of_data(name);
+    (is_name && is_measure).then(|| format!("{part}_{}_{name}", which.join("_")))
 }
 
 /// Whether the number is the only one in brackets, as of a list or a tuple with one value: `[3]`, `(0.0002,)`.

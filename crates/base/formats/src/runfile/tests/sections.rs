@@ -254,3 +254,61 @@ fn how_a_script_resumes_is_read() {
     let refused = resume("").unwrap_err();
     assert!(refused.contains("has neither `args` nor `environment`"), "{refused}");
 }
+
+/// Proves that what an engine with several machines is given is read and stored, that the machines and their processes are part of the config
+/// and nothing else of it is, and that older plans, which have none of it, are read.
+#[test]
+fn what_an_engine_is_given_is_read() {
+    let text = format!(
+        "{MINIMAL}[resources]\ngpus = 8\nnodes = 2\nprocesses_per_node = 4\ngpu_memory = \"80GB\"\ndisk = \"1GiB\"\n\
+         time_limit = \"2h\"\n[launch]\naccount = \"lab\"\nqueue = \"gpu\"\npriority = \"high\"\n\
+         exclude_hosts = [\"n17\"]\nsecrets = [{{ name = \"HF_TOKEN\", from = \"hub/token\" }}]\n\
+         template = {{ format = \"yaml\", text = \"spec: {{}}\" }}\n"
+    );
+    let plan = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let resources = &plan.resources;
+    assert_eq!((resources.nodes, resources.processes_per_node), (Some(2), Some(4)));
+    assert_eq!((resources.gpu_memory_bytes, resources.disk_bytes), (Some(80_000_000_000), Some(1 << 30)));
+    assert_eq!(resources.time_limit_seconds, Some(7200.0));
+    let launch = &plan.launch;
+    assert_eq!((launch.account.as_deref(), launch.queue.as_deref()), (Some("lab"), Some("gpu")));
+    assert_eq!(
+        (launch.priority.as_deref(), launch.exclude_hosts.as_slice()),
+        (Some("high"), &["n17".into()][..])
+    );
+    assert_eq!((launch.secrets[0].name.as_str(), launch.secrets[0].from.as_str()), ("HF_TOKEN", "hub/token"));
+    assert_eq!(launch.template.as_ref().unwrap().format, TemplateFormat::Yaml);
+    let stored = serde_json::to_value(&plan).unwrap();
+    assert_eq!(serde_json::from_value::<Plan>(stored).unwrap(), plan);
+
+    let plain = read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}"));
+    let stored = serde_json::to_value(&plain).unwrap();
+    assert_eq!(stored["launch"], serde_json::json!({ "on": "local" }));
+    assert!(!stored["resources"].as_object().unwrap().contains_key("nodes"));
+    let of_engine =
+        read(&format!("{MINIMAL}[launch]\nqueue = \"gpu\"\n[resources]\ndisk = \"1GiB\"\n")).unwrap();
+    assert_eq!(of_engine.config_sha256(), plain.config_sha256());
+    let two = read(&format!("{MINIMAL}[resources]\nnodes = 2\n")).unwrap();
+    assert_ne!(two.config_sha256(), plain.config_sha256());
+}
+
+/// Proves that GPUs which cannot be divided among the machines, their memory without GPUs, and a secret without a place are refused by name.
+#[test]
+fn what_no_engine_can_be_given_is_refused() {
+    let table = [
+        ("[resources]\ngpus = 3\nnodes = 2", "`resources.gpus` of 3 cannot be divided among 2 nodes"),
+        ("[resources]\ngpu_memory = \"80GB\"", "`resources.gpu_memory` has no effect without `gpus`"),
+        ("[resources]\nnodes = 0", "`resources.nodes` must be a whole number from 1"),
+        ("[launch]\nsecrets = [{ name = \"HF_TOKEN\" }]", "`launch.secrets[0].from` is missing"),
+        ("[launch]\nsecrets = { HF_TOKEN = \"hub/token\" }", "`launch.secrets` must be a list such as"),
+        (
+            "[launch]\ntemplate = { format = \"xml\", text = \"a\" }",
+            "`launch.template.format` must be one of",
+        ),
+        ("[launch]\npartition = \"gpu\"", "unknown key `partition` in `launch`"),
+    ];
+    for (text, message) in table {
+        let refused = read(&format!("{MINIMAL}{text}\n")).unwrap_err().to_string();
+        assert!(refused.contains(message), "{text}: {refused}");
+    }
+}

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trackway_api::models::registry::{Deployed, Model, ModelCard, ModelChanged, ModelDetails, ModelVersion};
-use trackway_core::Rung;
+use trackway_api::models::registry::{Approval, Deployed, Model, ModelCard, ModelChanged, ModelDetails};
 use trackway_core::registry::{BaselineRule, GateVerdict, HealthRule, ModelStage};
+use trackway_core::{Clock as _, Rung, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::page::Page;
 use trackway_flows::checkpoints::CheckpointRef;
@@ -51,28 +51,38 @@ fn print_models(printer: Printer, models: &[Model]) {
     if models.is_empty() {
         return printer.note("no model yet; register one with: trackway registry register MODEL --run RUN");
     }
+    let has_projects = models.iter().any(|model| model.project.is_some());
     let rows = models.iter().map(|model| {
         let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
         let since = model.production_since.map(timestamp).unwrap_or_default();
         let aliases: Vec<String> =
             model.aliases.iter().map(|(alias, version)| format!("{alias} → v{version}")).collect();
-        vec![model.model.clone(), model.version_count.to_string(), production, since, aliases.join(", ")]
+        let project = has_projects.then(|| model.project.clone().unwrap_or_default());
+        let mut cells = vec![model.model.clone(), model.version_count.to_string(), production, since];
+        cells.push(aliases.join(", "));
+        cells.extend(project);
+        cells
     });
-    printer.table(&["model", "versions", "in production", "since", "aliases"], rows.collect());
+    let mut header = vec!["model", "versions", "in production", "since", "aliases"];
+    header.extend(has_projects.then_some("project"));
+    printer.table(&header, rows.collect());
 }
 
 fn show(context: &Context, args: &ShowArgs, printer: Printer) -> Exit {
     let after = args.page.after.as_deref().map(version_number).transpose()?;
     let view = registry::model_view(context, &args.model, &Page { after, limit: args.page.limit })?;
     printer.answer(&view, || {
-        print_model(printer, &view);
+        print_model(printer, &view, context.clock.now());
         // Versions are counted from 1, without gaps.
         note_more(printer, view.next.map_or(0, |next| u64::from(next - 1)), "version", view.next);
     });
     Ok(0)
 }
 
-fn print_model(printer: Printer, view: &ModelDetails) {
+fn print_model(printer: Printer, view: &ModelDetails, now: Timestamp) {
+    if let Some(project) = &view.project {
+        printer.line(format!("project {project}"));
+    }
     let rows = view.versions.iter().map(|version| {
         row![
             format!("v{}", version.version),
@@ -83,7 +93,7 @@ fn print_model(printer: Printer, view: &ModelDetails) {
             version.checkpoint_manifest_sha256.get(..12).unwrap_or_default(),
             version.evaluation_id.as_deref().unwrap_or("none"),
             version.gates.map_or("not judged", GateVerdict::as_str),
-            approvers(version),
+            approvers(&version.approvals, now),
             timestamp(version.registered_at),
         ]
     });
@@ -110,10 +120,20 @@ fn print_model(printer: Printer, view: &ModelDetails) {
     }
 }
 
-fn approvers(version: &ModelVersion) -> String {
-    let mut names: Vec<&str> = version.approvals.iter().map(|row| row.approver.as_str()).collect();
-    names.dedup();
-    names.join(", ")
+/// Who approved a version, each once: `ana, ben (ended)`, where no approval of Ben is valid any more.
+fn approvers(approvals: &[Approval], now: Timestamp) -> String {
+    let is_valid = |name: &str| approvals.iter().any(|row| row.approver == name && row.expires_at > now);
+    let mut names: Vec<&str> = Vec::new();
+    for row in approvals {
+        if !names.contains(&row.approver.as_str()) {
+            names.push(&row.approver);
+        }
+    }
+    let cells = names.into_iter().map(|name| match is_valid(name) {
+        true => name.to_owned(),
+        false => format!("{name} (ended)"),
+    });
+    cells.collect::<Vec<_>>().join(", ")
 }
 
 fn stage(printer: Printer, stage: ModelStage) -> Shown {
@@ -464,6 +484,25 @@ fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Exit
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that an approval that ended is shown as such, unless the same person has another one that is valid.
+    #[test]
+    fn an_approval_that_ended_is_said() {
+        let approval = |approver: &str, expires_micros: i64| Approval {
+            approval_id: "a".into(),
+            model: "income".into(),
+            version: 3,
+            digest: "d".into(),
+            gate_receipt_id: "g".into(),
+            approver: approver.into(),
+            at: Timestamp::from_micros(1),
+            expires_at: Timestamp::from_micros(expires_micros),
+            why: None,
+        };
+        let approvals = [approval("ana", 5), approval("ben", 10), approval("ana", 11), approval("ben", 9)];
+        assert_eq!(approvers(&approvals, Timestamp::from_micros(10)), "ana, ben (ended)");
+        assert_eq!(approvers(&[], Timestamp::from_micros(10)), "");
+    }
 
     /// Proves that the command which applies a written policy can be pasted into a shell, also where its path has a space.
     #[test]

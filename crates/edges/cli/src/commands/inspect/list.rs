@@ -5,7 +5,9 @@ use trackway_api::runs::attempts::Attempt;
 use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::page::Page;
+use trackway_engine::reporter::QueueWait;
 use trackway_engine::rows::{listed_attempt, listed_run};
+use trackway_engine::run::queue::{queued_run, waiting_among};
 use trackway_flows::query;
 use trackway_ledger::RunRow;
 use trackway_sql::{FoundRuns, Page as RunsPage, RunSearch};
@@ -24,6 +26,8 @@ const QUOTES: [char; 2] = ['`', '"'];
 const SHOWN_ANYWAY: [&str; 4] = ["run_id", "name", "state", "created_at"];
 
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
+/// The runs that wait for a place in a queue.
+type Queues = BTreeMap<RunId, QueueWait>;
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     let after = args.page.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
@@ -36,8 +40,9 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     };
     let found = query::search_runs(context, &search)?;
     let tags = context.tags_of_runs(&found.runs)?;
+    let queues = waiting_among(context, &found.runs)?;
     if printer.is_json() {
-        printer.document(&listed(&found, &tags));
+        printer.document(&listed(&found, &tags, queues));
     } else if found.runs.is_empty() && args.page.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
@@ -45,9 +50,12 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Exit {
     } else if found.runs.is_empty() {
         printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
-        table(&found, &tags, args, context.clock.now(), printer);
-        if let Some(next) = found.next {
-            printer.note(format!("there are more runs; list them with the same options and --after {next}"));
+        table(&found, (&tags, &queues), args, context.clock.now(), printer);
+        match (found.more_count, found.next) {
+            (Some(count), next) => note_more(printer, count, "run", next),
+            (None, Some(next)) => printer
+                .note(format!("there are more runs; list them with the same options and --after {next}")),
+            (None, None) => {}
         }
     }
     Ok(0)
@@ -116,8 +124,9 @@ fn plain_name(name: &str) -> String {
 
 /// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
 /// one.
-fn listed(found: &FoundRuns, tags: &Tags) -> Vec<Run> {
+fn listed(found: &FoundRuns, tags: &Tags, mut queues: Queues) -> Vec<Run> {
     let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| Run {
+        queue: queues.remove(&run.run_id).map(queued_run),
         values: found.names.iter().cloned().zip(values.iter().cloned()).collect(),
         next: found.next.filter(|next| *next == run.run_id),
         tags: tags.get(&run.run_id).cloned().unwrap_or_default(),
@@ -126,7 +135,13 @@ fn listed(found: &FoundRuns, tags: &Tags) -> Vec<Run> {
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
 
-fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printer: Printer) {
+fn table(
+    found: &FoundRuns,
+    (tags, queues): (&Tags, &Queues),
+    args: &RunsArgs,
+    now: Timestamp,
+    printer: Printer,
+) {
     let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
     let with_health = args.health;
     let mut header: Vec<&str> = match args.columns.is_empty() {
@@ -146,7 +161,7 @@ fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, now: Timestamp, printe
     header.extend(has_tags.then_some("tags"));
     header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
-        let mut cells = run_cells(run, now);
+        let mut cells = run_cells(run, queues.get(&run.run_id), now);
         if !args.columns.is_empty() {
             cells.truncate(1);
         }
@@ -202,11 +217,16 @@ fn took(run: &RunRow, now: Timestamp) -> String {
     }
 }
 
-fn run_cells(run: &RunRow, now: Timestamp) -> Vec<String> {
+/// `waiting for gpu`: a run that waits for a place in a queue.
+fn state_cell(run: &RunRow, wait: Option<&QueueWait>) -> String {
+    wait.map_or_else(|| run.state.to_string(), |wait| format!("{} for {}", run.state, wait.queue))
+}
+
+fn run_cells(run: &RunRow, wait: Option<&QueueWait>, now: Timestamp) -> Vec<String> {
     vec![
         run.run_id.to_string(),
         run.name.clone(),
-        run.state.to_string(),
+        state_cell(run, wait),
         run.attempt_count.to_string(),
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),

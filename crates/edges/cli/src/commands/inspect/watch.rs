@@ -32,7 +32,7 @@ pub fn watch(context: &Context, args: &WatchArgs, printer: Printer) -> Exit {
             }
             show(&view, printer);
         }
-        if args.once || view.ended {
+        if args.once || view.ended || view.unsupervised {
             return Ok(0);
         }
         std::thread::sleep(LOOK_EVERY);
@@ -50,10 +50,18 @@ fn rungs(view: &RunSample, printer: Printer) {
 }
 
 fn show(view: &RunSample, printer: Printer) {
-    printer.line(printer.tone(Tone::Bold, &view.name) + format!(" · {} · {}", view.run_id, view.state));
+    let project = view.project.as_ref().map(|project| format!(" · project {project}")).unwrap_or_default();
+    let head = format!(" · {} · {}{project}", view.run_id, view.state);
+    printer.line(printer.tone(Tone::Bold, &view.name) + head);
     if let Some(QueuedRun { name, running, waited_seconds }) = &view.queue {
         let since = duration(*waited_seconds);
         printer.line(format!("  queue      waiting for {name} ({running} running) since {since}"));
+    }
+    if view.unsupervised {
+        printer.line(format!(
+            "  stopped    no process supervises it; it continues with: trackway resume {}",
+            view.run_id
+        ));
     }
     let Some(number) = view.attempt_number else {
         printer.line("  no attempt yet");

@@ -1,9 +1,9 @@
 use trackway_api::models::MemoryAnswer;
 use trackway_core::with_fields_of;
-use trackway_flows::training::memory::{Measured, ModelRead, ModelSource, read_model, report_on};
+use trackway_flows::training::memory::{Measured, ModelRead, ModelSource, correction, read_model};
 use trackway_rules::preflight::memory::{
     Adapters, Architecture, DEVICES, Device, Fit, Generation, MemoryReport, MemorySpec, Parallel,
-    PipelineRank,
+    PipelineRank, report,
 };
 
 use crate::args::MemoryArgs;
@@ -23,7 +23,8 @@ pub fn memory(args: &MemoryArgs, printer: Printer) -> Exit {
     let read = model_of(args)?;
     let spec = spec_of(args, read.model)?;
     let measured = args.measured.map(|bytes| Measured { bytes: bytes.0, counter: args.counter });
-    let report = report_on(&spec, device, measured)?;
+    let calibration = measured.map(|measured| correction(&spec, measured)).transpose()?;
+    let report = report(&spec, device, calibration);
     if printer.is_json() {
         printer.document(&MemoryAnswer { report, notes: read.notes });
         return Ok(0);

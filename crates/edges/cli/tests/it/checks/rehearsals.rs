@@ -401,7 +401,7 @@ fn the_rust_examples_pass() {
 }
 
 fn python_tests() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/tests").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/tests/scripts").canonicalize().unwrap()
 }
 
 /// The flaws of `train_flawed.py`, and what each must be called.

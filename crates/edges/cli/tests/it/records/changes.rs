@@ -796,3 +796,22 @@ fn a_changed_variable_is_named() {
     let stored = std::fs::read_to_string(format!("{folder}/capture.json")).unwrap();
     assert!(stored.contains("\"LR\"") && !stored.contains("0.512345"), "{stored}");
 }
+
+/// Proves that a script which ends at once is captured whole: its end waits until the files beside it are read.
+#[test]
+fn a_script_that_ends_at_once_is_captured_whole() {
+    let home = Home::new();
+    for number in 0..200 {
+        home.write(&format!("rates{number}.yaml"), "lr: 0.1\n");
+    }
+    let run = answer(home.command(&["run", "--", "true"]).output().unwrap());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let attempts = home.sql("select log_directory from training_attempts");
+    let folder = attempts[0]["log_directory"].as_str().unwrap();
+    let stored = std::fs::read_to_string(format!("{folder}/capture.json")).unwrap();
+    let stored: Value = serde_json::from_str(&stored).unwrap();
+    let files = stored["folder"]["files"].as_array().unwrap();
+    let read = files.iter().filter(|file| file["path"].as_str().unwrap().contains("rates"));
+    assert!(read.clone().all(|file| file["blake3"].is_string()), "{files:?}");
+    assert_eq!((read.count(), stored.get("incomplete")), (200, None));
+}

@@ -44,7 +44,7 @@ fn a_hang_names_the_rank_that_did_not_join() {
         "distributed/__init__.py",
         "import threading\ndef all_reduce():\n    threading.Event().wait()\n",
     );
-    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python/trackway/_stacks.py");
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python/trackway/_run/stacks.py");
     home.write(
         "hangs.toml",
         &format!(
@@ -205,8 +205,10 @@ fn the_torch_nan_is_traced_to_its_layer_and_batch() {
         return;
     }
     let home = Home::new();
-    let script =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/tests/train_nan.py").canonicalize().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../python/tests/scripts/train_nan.py")
+        .canonicalize()
+        .unwrap();
     home.write(
         "nan.toml",
         &format!(

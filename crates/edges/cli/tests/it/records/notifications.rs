@@ -244,6 +244,66 @@ fn a_webhook_gets_the_verdicts_of_gates() {
     assert_eq!(failures(&home), Vec::<Value>::new());
 }
 
+/// What a tick did about notices.
+fn duty(report: &Value) -> Value {
+    let duties = report["duties"].as_array().unwrap();
+    duties.iter().find(|duty| duty["name"] == "outbox").unwrap().clone()
+}
+
+/// A home whose run could not deliver that it ended, and its ledger, in which the notice is due.
+fn undelivered(address: &str) -> (Home, rusqlite::Connection) {
+    let home = home(address, "echo 'step 1: loss 0.5'\n");
+    assert_eq!(run(&home).code, 0);
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    ledger.execute("update outbox set next_try_at = 0", []).unwrap();
+    (home, ledger)
+}
+
+/// Proves that a tick does not send the notices of another home that has the same ledger.
+#[test]
+fn a_tick_sends_the_notices_of_its_home() {
+    let (address, documents) = server(Does::FailFirst(4));
+    let (first, _ledger) = undelivered(&address);
+    assert_eq!(documents.try_iter().count(), 4);
+    let second = home(&address, "true\n");
+    assert_eq!(second.trackway(&["run", "--", "true"]).code, 0);
+    let shared = first.state().join("ledger.db");
+    let other = duty(&second.json(&["--ledger", shared.to_str().unwrap(), "tick"]));
+    assert_eq!((&other["outcome"], &other["lines"]), (&json!("done"), &json!([])), "{other}");
+    assert_eq!(documents.try_iter().count(), 0);
+    assert_eq!(first.sql("select state, tries from outbox"), [json!({ "state": "waiting", "tries": 1 })]);
+    let own = duty(&first.json(&["tick"]));
+    assert!(own["lines"][0].as_str().unwrap().contains("was taken by"), "{own}");
+    assert_eq!(documents.try_iter().count(), 1);
+}
+
+/// Proves that a notice that was not delivered is sent although the ledger was lost and rebuilt, once, and that one that arrived is not sent again.
+#[test]
+fn a_notice_survives_the_loss_of_the_ledger() {
+    let (address, documents) = server(Does::FailFirst(4));
+    let (home, ledger) = undelivered(&address);
+    drop(ledger);
+    assert_eq!(documents.try_iter().count(), 4);
+    let lose = || {
+        for name in ["ledger.db", "ledger.db-wal", "ledger.db-shm"] {
+            let path = home.state().join(name);
+            if path.exists() {
+                std::fs::rename(&path, home.path().join(name)).unwrap();
+            }
+        }
+        let rebuilt = home.trackway(&["doctor", "rebuild"]);
+        assert_eq!(rebuilt.code, 0, "{}", rebuilt.stderr);
+        home.json(&["tick"])
+    };
+    let ticked = duty(&lose());
+    assert!(ticked["lines"][0].as_str().unwrap().contains("was taken by"), "{ticked}");
+    assert_eq!(documents.recv_timeout(Duration::from_secs(20)).unwrap()["about"], "end");
+    let again = duty(&lose());
+    assert_eq!((&again["outcome"], &again["lines"]), (&json!("done"), &json!([])), "{again}");
+    assert_eq!(home.sql("select state from outbox"), [json!({ "state": "delivered" })]);
+    assert_eq!(documents.try_iter().count(), 0);
+}
+
 /// Proves that what a supervisor could not deliver waits in the ledger, that a dry run of a tick says so and sends nothing, and that a tick
 /// sends it, once.
 #[test]
@@ -256,10 +316,6 @@ fn a_tick_delivers_what_a_supervisor_could_not() {
     assert_eq!(outbox(), [json!({ "state": "waiting", "tries": 1 })]);
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     ledger.execute("update outbox set next_try_at = 0", []).unwrap();
-    let duty = |report: &Value| -> Value {
-        let duties = report["duties"].as_array().unwrap();
-        duties.iter().find(|duty| duty["name"] == "outbox").unwrap().clone()
-    };
     let dry = duty(&home.json(&["tick", "--dry-run"]));
     assert_eq!(dry["outcome"], "due", "{dry}");
     assert!(dry["lines"][0].as_str().unwrap().contains("(end) of run run_"), "{dry}");

@@ -36,7 +36,7 @@ fn a_tick_seals_what_ended_without_a_supervisor() {
     assert_eq!((&done["outcome"], sealed()), (&json!("done"), 1), "{done}");
     assert!(done["lines"].to_string().contains("had ended without a supervisor: completed"), "{done}");
     let again = home.json(&["tick"]);
-    for name in ["reap", "approvals", "pins", "outbox"] {
+    for name in ["reap", "approvals", "pins", "outbox", "prune"] {
         assert_eq!(duty(&again, name)["outcome"], "not_due", "{again}");
     }
     let absent = Home::new().trackway(&["tick"]);

@@ -68,7 +68,7 @@ fn dump_of(home: &Home, row: &Value) -> Value {
 fn a_python_script_that_hangs_is_named_by_function() {
     let home = Home::new();
     home.write("train.py", SCRIPT);
-    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python/trackway/_stacks.py");
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python/trackway/_run/stacks.py");
     let row = hang_of(
         &home,
         &format!(

@@ -85,6 +85,52 @@ fn a_killed_run_frees_its_place() {
     ends(second, 0);
 }
 
+/// Proves that the place of a run stays taken by its rehearsal where the supervisor is killed meanwhile, and is free once the rehearsal has ended.
+#[test]
+fn a_rehearsal_holds_the_place_of_its_run() {
+    let home = home(1);
+    // What a rehearsal writes in its own folder is not seen outside of it.
+    let elsewhere = Home::new();
+    let pid = elsewhere.path().join("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; {UNTIL_GO}", pid.display());
+    let command = json!(["sh", "-c", script]);
+    home.write(
+        "job.toml",
+        &format!("[run]\nname = \"first\"\ncommand = {command}\n[preflight]\none_batch = true\n"),
+    );
+    let mut first = home.spawn(&["run", "--json", "--queue", "gpu", "job.toml"]);
+    let pid = eventually("the rehearsal", || std::fs::read_to_string(&pid).ok());
+    assert_eq!(home.sql("select kind from runs where kind <> 'train'"), [json!({ "kind": "one_batch" })]);
+    let mut second = queued(&home, "second", "true");
+    eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    signal(&first, Signal::SIGKILL);
+    first.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(second.try_wait().unwrap().is_none(), "the rehearsal still runs");
+    let script = nix::unistd::Pid::from_raw(pid.trim().parse().unwrap());
+    nix::sys::signal::kill(script, Signal::SIGKILL).unwrap();
+    ends(second, 0);
+}
+
+/// Proves that `watch` of a run that waits for a place says that no process supervises it once its supervisor was killed, with what to do, and ends.
+#[test]
+fn a_wait_without_a_supervisor_is_said() {
+    let home = home(1);
+    let first = queued(&home, "first", &format!("touch began; {UNTIL_GO}"));
+    eventually("the script", || home.path().join("began").exists().then_some(()));
+    let mut second = queued(&home, "second", "true");
+    eventually("the second in the line", || (count(&home, "queue_joined") == 1).then_some(()));
+    assert_eq!(home.json(&["watch", "second", "--once"])["unsupervised"], false);
+    signal(&second, Signal::SIGKILL);
+    second.wait().unwrap();
+    let watched = home.trackway(&["watch", "second"]);
+    assert_eq!(watched.code, 0, "{}", watched.stderr);
+    assert!(watched.stdout.contains("no process supervises it"), "{}", watched.stdout);
+    assert!(watched.stdout.contains("trackway resume run_"), "{}", watched.stdout);
+    home.go();
+    ends(first, 0);
+}
+
 /// Proves that Ctrl-C ends a run that waits at once, as a stopped run that can be explained and that a resume continues; that `--detach` does not wait for a place;
 /// and that `trackway stop` reaches a run that waits.
 #[test]

@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .. import _arrays
-from .._adapter import before_finish, rank_of
-from .._batch_facts import leaves
+from .._observing.batch_facts import leaves
+from .._run.adapter import before_finish, rank_of
+from .._state import arrays as _arrays
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 Batch = TypeVar("Batch")
 
@@ -120,7 +120,7 @@ class Watch:
     @property
     def run(self) -> Run:
         if self._run is None:
-            from .._run import attach
+            from .._run.run import attach
 
             self._run = attach()
         return self._run

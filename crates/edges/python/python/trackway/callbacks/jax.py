@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ._watch import Batch, Watch, quiet
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 
 def gradient_metrics(gradients: Any) -> dict[str, jax.Array]:

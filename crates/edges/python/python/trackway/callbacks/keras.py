@@ -12,7 +12,7 @@ import numpy
 from ._watch import Movement, Watch, quiet
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 # Under these names the values of a step leave the compiled function; only this module sees them.
 _PREFIX = "trackway_"

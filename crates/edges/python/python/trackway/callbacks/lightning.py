@@ -21,7 +21,7 @@ else:
     from pytorch_lightning import Callback
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 
 # The file, in the Trainer's `default_root_dir`, that points to what was saved by the cadence of the run file.

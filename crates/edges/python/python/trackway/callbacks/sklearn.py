@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._watch import Watch, quiet
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 
 class SklearnCallback(Watch):

@@ -10,7 +10,7 @@ import torch
 from ._watch import Batch, Watch, quiet
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 
 class TorchLoop(Watch):

@@ -12,7 +12,7 @@ from ._watch import Watch, quiet
 from .torch import apart, device_memory, fingerprint, gradient_metrics, gradients_of, learning_rate
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 
 class TransformersCallback(Watch, TrainerCallback):

@@ -10,7 +10,7 @@ from ._boosting import named_alike
 from ._watch import Watch, quiet
 
 if TYPE_CHECKING:
-    from .._run import Run
+    from .._run.run import Run
 
 # Metrics of which more is better, as XGBoost's own early stopping has them.
 MORE_IS_BETTER = ("auc", "aucpr", "pre", "pre@", "map", "ndcg", "auc@", "aucpr@", "map@", "ndcg@")

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._run import Run, attach
+from .._run.run import Run, attach
 
 DOCS = 'docs/python.md, "Scripts of W&B and MLflow"'
 

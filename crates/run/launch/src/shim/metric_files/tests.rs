@@ -154,13 +154,13 @@ fn what_is_printed_is_not_doubled() {
     let silent = Place::new();
     assert_eq!(silent.after(&[&[Writes("logs/fit.csv", rows)]]).of("loss"), [(0, 1.5), (1, 1.25), (2, 1.0)]);
     let printing = Place::new();
-    (0..30).for_each(|_| printing.printed.add(&[("loss", 1.0)]));
+    (0..30).for_each(|_| printing.printed.add_record(1, &[("loss", 1.0)]));
     assert_eq!(printing.after(&[&[Writes("logs/fit.csv", rows)]]).of("loss"), []);
     let once = Place::new();
-    once.printed.add(&[("loss", 2.0)]);
+    once.printed.add_record(1, &[("loss", 2.0)]);
     assert_eq!(once.after(&[&[Writes("logs/fit.csv", rows)]]).of("loss").len(), 3);
     let bar = Place::new();
-    (0..30).for_each(|at| bar.printed.add(&[("loss", f64::from(at)), ("val_loss", 1.0)]));
+    (0..30).for_each(|at| bar.printed.add_record(1, &[("loss", f64::from(at)), ("val_loss", 1.0)]));
     let recorded = bar.after(&[&[Writes("metrics.csv", "step,loss,val_loss\n50,1,\n100,2,\n100,,3\n")]]);
     assert_eq!((recorded.of("loss"), recorded.of("val_loss")), (vec![], vec![(100, 3.0)]));
 }

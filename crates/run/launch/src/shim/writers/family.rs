@@ -1,7 +1,8 @@
 //! Which processes belong to the attempt: below the shim, or with the attempt in their environment, such as those in a container.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -14,6 +15,9 @@ use crate::process::{ProcessIdentity, ProcessStat};
 const PARENTS_MAX: usize = 64;
 /// Processes that are remembered; above it those that have ended are forgotten.
 const KNOWN_MAX: usize = 16_384;
+
+/// An environment of so many bytes is read at once: the kernel does not say how long it is.
+const ENVIRONMENT_BYTES: usize = 8 << 10;
 
 /// What a process is to the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +57,7 @@ impl Family {
     /// Of the shim that calls it. `outside`: the process that is the attempt, if the shim did not start it.
     pub fn of_this_process(attempt: String, outside: Option<ProcessIdentity>, main: MainProcess) -> Self {
         let shim = std::process::id() as i32;
-        let above = ProcessStat::read(shim).ok().flatten().map(|stat| parents(&stat)).unwrap_or_default();
+        let above = read(shim).map(|stat| parents(&stat, &read)).unwrap_or_default();
         let ancestors = above.iter().map(ProcessStat::identity).collect();
         let program = program(shim);
         let mut family = Self { shim, main, attempt, ancestors, program, known: HashMap::new() };
@@ -75,7 +79,7 @@ impl Family {
 
     /// What a process is. None: it has ended, and was never seen before.
     pub fn kin(&mut self, pid: i32) -> Option<Kin> {
-        match ProcessStat::read(pid).ok().flatten() {
+        match read(pid) {
             Some(stat) => Some(self.kin_of(&stat)),
             None if pid == self.main.load(Ordering::SeqCst) => Some(Kin::Own),
             None => self.known.get(&pid).map(|known| known.kin.clone()),
@@ -84,11 +88,20 @@ impl Family {
 
     /// What a process is that was just looked at.
     pub fn kin_of(&mut self, stat: &ProcessStat) -> Kin {
+        self.kin_by(stat, &read)
+    }
+
+    /// The same of one of the processes that were looked at together: those above it are not read again.
+    pub fn kin_among(&mut self, stat: &ProcessStat, all: &HashMap<i32, &ProcessStat>) -> Kin {
+        self.kin_by(stat, &|pid| all.get(&pid).copied().cloned().or_else(|| read(pid)))
+    }
+
+    fn kin_by(&mut self, stat: &ProcessStat, read: &dyn Fn(i32) -> Option<ProcessStat>) -> Kin {
         let is_same = |known: &&Known| known.start_ticks == stat.start_ticks && known.name == stat.name;
         if let Some(known) = self.known.get(&stat.pid).filter(is_same) {
             return known.kin.clone();
         }
-        let kin = self.find(stat);
+        let kin = self.find(stat, read);
         // A process that has ended shows neither its program nor its environment.
         if !stat.has_ended() || kin == Kin::Own {
             let known = Known { start_ticks: stat.start_ticks, name: stat.name.clone(), kin: kin.clone() };
@@ -97,7 +110,7 @@ impl Family {
         kin
     }
 
-    fn find(&self, stat: &ProcessStat) -> Kin {
+    fn find(&self, stat: &ProcessStat, read: &dyn Fn(i32) -> Option<ProcessStat>) -> Kin {
         if stat.pid == self.shim {
             return Kin::Trackway;
         }
@@ -106,7 +119,7 @@ impl Family {
                 .get(&pid)
                 .is_some_and(|known| known.kin == Kin::Own && known.start_ticks == start_ticks)
         };
-        let above = parents(stat);
+        let above = parents(stat, read);
         let is_below = stat.parent == self.shim
             || is_own(stat.pid, stat.start_ticks)
             || above.iter().any(|one| one.pid == self.shim || is_own(one.pid, one.start_ticks));
@@ -140,13 +153,17 @@ impl Family {
     }
 }
 
+fn read(pid: i32) -> Option<ProcessStat> {
+    ProcessStat::read(pid).ok().flatten()
+}
+
 /// The processes above one.
-fn parents(stat: &ProcessStat) -> Vec<ProcessStat> {
+fn parents(stat: &ProcessStat, read: &dyn Fn(i32) -> Option<ProcessStat>) -> Vec<ProcessStat> {
     let mut above: Vec<ProcessStat> = Vec::new();
     let mut parent = stat.parent;
     while above.len() < PARENTS_MAX
         && parent > 1
-        && let Ok(Some(stat)) = ProcessStat::read(parent)
+        && let Some(stat) = read(parent)
     {
         parent = stat.parent;
         above.push(stat);
@@ -162,7 +179,8 @@ fn program(pid: i32) -> Option<(u64, u64)> {
 
 /// The attempt that a process has in its environment.
 fn attempt_of(pid: i32) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
+    File::open(format!("/proc/{pid}/environ")).ok()?.read_to_end(&mut environment).ok()?;
     let mut entries = environment.split(|byte| *byte == 0);
     let name = Variable::Attempt.as_str().as_bytes();
     let value = entries.find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))?;
@@ -188,7 +206,7 @@ mod tests {
         assert_eq!(family.kin(pid), Some(Kin::Own), "it is remembered");
         let me = std::process::id() as i32;
         assert_eq!(family.kin(me), Some(Kin::Trackway));
-        if let Some(parent) = parents(&ProcessStat::read(me).unwrap().unwrap()).first() {
+        if let Some(parent) = parents(&read(me).unwrap(), &read).first() {
             assert_eq!(family.kin(parent.pid), Some(Kin::Ancestor));
         }
         let mut other =
@@ -200,6 +218,19 @@ mod tests {
         stranger.kill().unwrap();
         stranger.wait().unwrap();
         assert_eq!(family.kin(-1), None);
+    }
+
+    /// Proves that of processes which were looked at together those above one are known without another look: here none of them is there any more.
+    #[test]
+    fn the_processes_above_are_not_read_again() {
+        let mut family = Family::of_this_process("att_x".into(), None, MainProcess::default());
+        let me = read(std::process::id() as i32).unwrap();
+        let of = |pid: i32, parent: i32| ProcessStat { pid, parent, ..me.clone() };
+        let all = [of(i32::MAX, i32::MAX - 1), of(i32::MAX - 1, i32::MAX - 2), of(i32::MAX - 2, me.pid)];
+        let by_number: HashMap<i32, &ProcessStat> = all.iter().map(|stat| (stat.pid, stat)).collect();
+        assert_eq!(family.kin_among(&all[0], &by_number), Kin::Own);
+        let other = of(i32::MAX - 3, i32::MAX - 4);
+        assert!(matches!(family.kin_among(&other, &by_number), Kin::Stranger(_) | Kin::Trackway));
     }
 
     /// Proves that the main process belongs to the attempt though it ended before it was looked at.

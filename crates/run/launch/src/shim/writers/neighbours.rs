@@ -102,13 +102,14 @@ impl Neighbours {
         self.look_at_others(until_ns, seen, clock);
         let now_ns = clock.now().as_nanos();
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_number: HashMap<i32, &ProcessStat> = all.iter().map(|stat| (stat.pid, stat)).collect();
         let (mut living, mut of_attempt) = (BTreeSet::new(), Vec::new());
         for stat in &all {
             if stat.parent == KERNEL_THREADS || stat.pid == KERNEL_THREADS {
                 continue;
             }
             living.insert(stat.pid);
-            match family.kin_of(stat) {
+            match family.kin_among(stat, &by_number) {
                 Kin::Own => {
                     of_attempt.push(stat.clone());
                     if sees_writers {
@@ -239,9 +240,11 @@ fn opened_by<'r>(pid: i32, region: &'r Region) -> impl Iterator<Item = (u64, u64
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
         let link = entry.path();
-        let is_writable = fs::symlink_metadata(&link).is_ok_and(|found| found.mode() & WRITABLE != 0);
-        let is_there = is_writable && fs::read_link(&link).is_ok_and(|target| region.holds(&target));
-        let found = is_there.then(|| fs::metadata(&link).ok()).flatten().filter(fs::Metadata::is_file)?;
+        // First what leaves most of them out, such as sockets and pipes: a process may have hundreds.
+        let is_there = fs::read_link(&link).is_ok_and(|target| region.holds(&target));
+        let is_writable =
+            is_there && fs::symlink_metadata(&link).is_ok_and(|found| found.mode() & WRITABLE != 0);
+        let found = is_writable.then(|| fs::metadata(&link).ok()).flatten().filter(fs::Metadata::is_file)?;
         Some((found.dev(), found.ino()))
     })
 }

@@ -9,12 +9,13 @@ use super::blocks::Block;
 use super::cells::{Missing, parse_bool, to_text};
 use super::split::{Dialect, QUOTE, RowEnd, Span, Splitter};
 use crate::read::chunk::{Marks, Originals, RowNumbers};
-use crate::read::coverage::{CellFaults, Coverage, Place, RejectKind};
+use crate::read::coverage::{CellTally, Coverage};
 use crate::read::numbers::{
     ReadFloat, parse_any_int, parse_any_unsigned, parse_int, parse_unsigned, read_any_float, read_float,
 };
-use crate::read::{ChunkSink, Stop, Wanted, order_of};
-use crate::types::infer::{ColumnType, Style, as_usual, form_of};
+use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted, order_of};
+use crate::types::ColumnType;
+use crate::types::infer::{Style, as_usual, form_of};
 use crate::types::times;
 
 /// Rows per chunk: few enough that a column of them stays in the processor's cache.
@@ -108,8 +109,8 @@ pub(crate) fn read_block(
 }
 
 /// A column that the file does not have.
-pub(crate) fn absent(rows: usize, faults: &mut CellFaults) -> ArrayRef {
-    faults.absent += rows as u64;
+pub(crate) fn absent(rows: usize, faults: &mut CellTally) -> ArrayRef {
+    faults.faults.absent += rows as u64;
     Arc::new(NullArray::new(rows))
 }
 
@@ -178,29 +179,33 @@ impl Rows<'_> {
         wanted: &Wanted,
         missing: &Missing,
         file: usize,
-        faults: &mut CellFaults,
+        faults: &mut CellTally,
     ) -> ArrayRef {
         let rows = self.lines.len();
         let cells = (field, missing, file);
         match (wanted.kind, wanted.style, wanted.is_given) {
             (ColumnType::Int, Style::Unsigned, false) => {
-                self.typed(cells, faults, numbers::<UInt64Type, _>(parse_unsigned, rows))
+                self.typed(cells, faults, numbers::<UInt64Type, _>(whole(parse_unsigned), rows))
             }
             (ColumnType::Int, Style::Unsigned, true) => {
-                self.typed(cells, faults, numbers::<UInt64Type, _>(parse_any_unsigned, rows))
+                self.typed(cells, faults, numbers::<UInt64Type, _>(whole(parse_any_unsigned), rows))
             }
             (ColumnType::Int, _, false) => {
-                self.typed(cells, faults, numbers::<Int64Type, _>(parse_int, rows))
+                self.typed(cells, faults, numbers::<Int64Type, _>(whole(parse_int), rows))
             }
             (ColumnType::Int, _, true) => {
-                self.typed(cells, faults, numbers::<Int64Type, _>(parse_any_int, rows))
+                self.typed(cells, faults, numbers::<Int64Type, _>(whole(parse_any_int), rows))
             }
-            (ColumnType::Float, _, false) => self.typed(cells, faults, floats(read_float, rows)),
-            (ColumnType::Float, _, true) => self.typed(cells, faults, floats(read_any_float, rows)),
+            (ColumnType::Float, _, false) => {
+                self.typed(cells, faults, numbers::<Float64Type, _>(float(read_float), rows))
+            }
+            (ColumnType::Float, _, true) => {
+                self.typed(cells, faults, numbers::<Float64Type, _>(float(read_any_float), rows))
+            }
             (ColumnType::Timestamp, style, _) => {
                 let order = order_of(style);
-                let builder = PrimitiveBuilder::with_capacity(rows);
-                self.typed(cells, faults, Times { order, builder })
+                let time = |value: &[u8]| times::parse(value, order).map(|it| (it.micros, it.is_cut));
+                self.typed(cells, faults, numbers::<TimestampMicrosecondType, _>(time, rows))
             }
             (ColumnType::Bool, ..) => self.typed(cells, faults, Truths(BooleanBuilder::new())),
             (ColumnType::Null, ..) => self.typed(cells, faults, Nothing(0)),
@@ -216,7 +221,7 @@ impl Rows<'_> {
             originals.columns.push(match wanted.field {
                 Some(field) => {
                     self.mark((column, field), missing, &mut originals.marks);
-                    self.texts((field, &empty, file), &mut CellFaults::default())
+                    self.texts((field, &empty, file), &mut CellTally::default())
                 }
                 None => Arc::new(NullArray::new(self.lines.len())),
             });
@@ -242,7 +247,7 @@ impl Rows<'_> {
     fn typed<C: Cells>(
         &self,
         (field, missing, file): (usize, &Missing, usize),
-        faults: &mut CellFaults,
+        faults: &mut CellTally,
         mut cells: C,
     ) -> ArrayRef {
         let (mut scratch, mut usual) = (Vec::new(), Vec::new());
@@ -272,7 +277,7 @@ impl Rows<'_> {
 
     /// A column of strings, each as it is within its quotes; in a block of UTF-8 every field is UTF-8, so that one check at
     /// the end does.
-    fn texts(&self, (field, missing, file): (usize, &Missing, usize), faults: &mut CellFaults) -> ArrayRef {
+    fn texts(&self, (field, missing, file): (usize, &Missing, usize), faults: &mut CellTally) -> ArrayRef {
         let rows = self.lines.len();
         let mut builder = BinaryBuilder::with_capacity(rows, rows * 8);
         let mut scratch = Vec::new();
@@ -321,78 +326,34 @@ trait Cells {
     fn finish(self) -> ArrayRef;
 }
 
+/// Numbers and times. What reads one returns whether it has fewer digits than it is written with.
 struct Numbers<T: ArrowPrimitiveType, F> {
-    parse: F,
+    read: F,
     builder: PrimitiveBuilder<T>,
 }
 
-fn numbers<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>>(parse: F, rows: usize) -> Numbers<T, F> {
-    Numbers { parse, builder: PrimitiveBuilder::with_capacity(rows) }
-}
-
-impl<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>> Cells for Numbers<T, F> {
-    #[inline]
-    fn push(&mut self, value: &[u8]) -> Fit {
-        match (self.parse)(value) {
-            Some(number) => {
-                self.builder.append_value(number);
-                Fit::Whole
-            }
-            None => Fit::Not,
-        }
-    }
-
-    fn push_null(&mut self) {
-        self.builder.append_null();
-    }
-
-    fn finish(mut self) -> ArrayRef {
-        Arc::new(self.builder.finish())
-    }
-}
-
-struct Floats<F> {
+fn numbers<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<(T::Native, bool)>>(
     read: F,
-    builder: PrimitiveBuilder<Float64Type>,
+    rows: usize,
+) -> Numbers<T, F> {
+    Numbers { read, builder: PrimitiveBuilder::with_capacity(rows) }
 }
 
-fn floats<F: Fn(&[u8]) -> Option<ReadFloat>>(read: F, rows: usize) -> Floats<F> {
-    Floats { read, builder: PrimitiveBuilder::with_capacity(rows) }
+fn whole<N>(parse: impl Fn(&[u8]) -> Option<N>) -> impl Fn(&[u8]) -> Option<(N, bool)> {
+    move |value| Some((parse(value)?, false))
 }
 
-impl<F: Fn(&[u8]) -> Option<ReadFloat>> Cells for Floats<F> {
+fn float(read: impl Fn(&[u8]) -> Option<ReadFloat>) -> impl Fn(&[u8]) -> Option<(f64, bool)> {
+    move |value| read(value).map(|it| (it.number, it.is_rounded))
+}
+
+impl<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<(T::Native, bool)>> Cells for Numbers<T, F> {
     #[inline]
     fn push(&mut self, value: &[u8]) -> Fit {
         match (self.read)(value) {
-            Some(read) => {
-                self.builder.append_value(read.number);
-                if read.is_rounded { Fit::Rounded } else { Fit::Whole }
-            }
-            None => Fit::Not,
-        }
-    }
-
-    fn push_null(&mut self) {
-        self.builder.append_null();
-    }
-
-    fn finish(mut self) -> ArrayRef {
-        Arc::new(self.builder.finish())
-    }
-}
-
-struct Times {
-    order: times::FirstOfDate,
-    builder: PrimitiveBuilder<TimestampMicrosecondType>,
-}
-
-impl Cells for Times {
-    #[inline]
-    fn push(&mut self, value: &[u8]) -> Fit {
-        match times::parse(value, self.order) {
-            Some(moment) => {
-                self.builder.append_value(moment.micros);
-                if moment.is_cut { Fit::Rounded } else { Fit::Whole }
+            Some((number, is_rounded)) => {
+                self.builder.append_value(number);
+                if is_rounded { Fit::Rounded } else { Fit::Whole }
             }
             None => Fit::Not,
         }

@@ -17,10 +17,11 @@ use super::blocks::Block;
 use super::cells::{Missing, to_text};
 use super::csv::chunk_rows;
 use crate::read::chunk::{Originals, RowNumbers, holds_strings};
-use crate::read::coverage::{CellFaults, Coverage, Place, RejectKind};
+use crate::read::coverage::{CellTally, Coverage};
 use crate::read::numbers::{read_any_float, read_float};
-use crate::read::{ChunkSink, Stop, Wanted, order_of};
-use crate::types::infer::{ColumnType, Form, Style, date_form, form_of, whole_form};
+use crate::read::{ChunkSink, Place, RejectKind, Stop, Wanted, order_of};
+use crate::types::ColumnType;
+use crate::types::infer::{Form, Style, date_form, form_of, whole_form};
 use crate::types::times;
 
 /// What is wrong with a line, without its content: a manifest is stored, and data may be private.
@@ -108,6 +109,14 @@ impl<'t> Cell<'t> {
             Self::Null => None,
             Self::Float(number) => Some(Cow::Owned(serde_json::Value::from(*number).to_string())),
             cell => Some(cell.to_text()),
+        }
+    }
+
+    /// As it is within a list or an object that is written out: without blanks.
+    fn written(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Owned(serde_json::Value::from(text.as_ref()).to_string()),
+            cell => cell.original().unwrap_or(Cow::Borrowed("null")),
         }
     }
 
@@ -387,10 +396,10 @@ fn build(
     wanted: &Wanted,
     cells: &[Cell<'_>],
     missing: &Missing,
-    faults: &mut CellFaults,
+    faults: &mut CellTally,
     place: impl Fn(usize) -> Place,
 ) -> ArrayRef {
-    let misfit = |faults: &mut CellFaults, row: usize, cell: &Cell<'_>| match (cell, cell.form()) {
+    let misfit = |faults: &mut CellTally, row: usize, cell: &Cell<'_>| match (cell, cell.form()) {
         (_, None) => {}
         (Cell::Text(text), _) if missing.find(text.as_bytes()).is_some() => faults.missing(text, 1),
         (cell, Some(form)) => faults.misfit(form, place(row), cell.to_text().as_bytes()),
@@ -545,80 +554,24 @@ impl<'de> Visitor<'de> for CellVisitor {
         Ok(Cell::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Cell<'de>, A::Error> {
-        NestedVisitor.visit_seq(items).map(|Nested(text)| Cell::Nested(ColumnType::List, text))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cell<'de>, A::Error> {
-        NestedVisitor.visit_map(map).map(|Nested(text)| Cell::Nested(ColumnType::Object, text))
-    }
-}
-
-/// A value within a list or an object, written out: without blanks, and the keys of objects sorted. A key that an object has twice
-/// is there twice.
-struct Nested(String);
-
-impl<'de> Deserialize<'de> for Nested {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NestedVisitor)
-    }
-}
-
-impl Nested {
-    fn of(value: impl Into<serde_json::Value>) -> Self {
-        Self(value.into().to_string())
-    }
-}
-
-struct NestedVisitor;
-
-impl<'de> Visitor<'de> for NestedVisitor {
-    type Value = Nested;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Nested, E> {
-        Ok(Nested::of(()))
-    }
-
-    fn visit_bool<E>(self, truth: bool) -> Result<Nested, E> {
-        Ok(Nested::of(truth))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Nested, E> {
-        Ok(Nested::of(number))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Nested, E> {
-        Ok(Nested::of(number))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Nested, E> {
-        Ok(Nested::of(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Nested, E> {
-        Ok(Nested::of(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Nested, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Cell<'de>, A::Error> {
         let mut texts = Vec::new();
-        while let Some(Nested(text)) = items.next_element()? {
-            texts.push(text);
+        while let Some(item) = items.next_element::<Cell<'de>>()? {
+            texts.push(item.written().into_owned());
         }
-        Ok(Nested(format!("[{}]", texts.join(","))))
+        Ok(Cell::Nested(ColumnType::List, format!("[{}]", texts.join(","))))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Nested, A::Error> {
-        let mut members: Vec<(String, String)> = Vec::new();
-        while let Some((Key(key), Nested(text))) = map.next_entry()? {
-            members.push((key.into_owned(), text));
+    /// Keys are sorted. One that an object has twice is there twice.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell<'de>, A::Error> {
+        let mut members: Vec<(Cow<'de, str>, String)> = Vec::new();
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Cell<'de>>()? {
+            members.push((key, value.written().into_owned()));
         }
         members.sort_by(|one, other| one.0.cmp(&other.0));
         let texts = members.into_iter().map(|(key, text)| format!("{}:{text}", serde_json::Value::from(key)));
-        Ok(Nested(format!("{{{}}}", texts.collect::<Vec<_>>().join(","))))
+        let text = format!("{{{}}}", texts.collect::<Vec<_>>().join(","));
+        Ok(Cell::Nested(ColumnType::Object, text))
     }
 }
 

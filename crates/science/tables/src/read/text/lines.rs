@@ -8,8 +8,8 @@ use super::blocks::Block;
 use super::cells::to_text;
 use super::csv::{absent, chunk_rows};
 use crate::read::chunk::RowNumbers;
-use crate::read::coverage::{CellFaults, Place};
-use crate::read::{ChunkSink, Stop};
+use crate::read::coverage::CellTally;
+use crate::read::{ChunkSink, Place, Stop};
 
 /// The name of a text file's one column.
 pub const LINE_COLUMN: &str = "line";
@@ -27,7 +27,7 @@ pub(crate) fn read_block(
     let mut rows = 0;
     let mut first = block.first_line;
     let give = |builder: &mut StringBuilder, rows: usize, first: u64, sink: &mut ChunkSink<'_>| {
-        let mut faults = vec![CellFaults::default(); column_count];
+        let mut faults = vec![CellTally::default(); column_count];
         let lines: arrow::array::ArrayRef = Arc::new(builder.finish());
         let column = |(index, faults)| match line_column {
             Some(line_column) if line_column == index => Arc::clone(&lines),

@@ -138,7 +138,7 @@ fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
     save(&mut root, 10).unwrap();
     let bad = save(&mut root, 20).unwrap();
     world.settle(&remote, None).unwrap();
-    crate::keeper::append(root.view_mut(), Writer::Housekeeper, |_| {
+    crate::housekeeping::keeper::append(root.view_mut(), Writer::Housekeeper, |_| {
         Some(Body::suspect(bad.number, "loading it crashed twice"))
     })
     .unwrap();

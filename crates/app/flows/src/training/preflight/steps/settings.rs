@@ -7,7 +7,7 @@ use trackway_core::checks::{CheckResult, Verdict};
 use trackway_core::with_fields_of;
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
-use trackway_formats::runfile::{DataRole, Plan, TrainingSection};
+use trackway_formats::runfile::{DataRole, Plan, ResourcesSection, TrainingSection};
 use trackway_rules::preflight::config_checks::{
     Compile, Loader, Measurements, Rungs, Strategy, TrainingConfig, config_checks,
 };
@@ -159,9 +159,9 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         TrainingConfig,
         training,
         [
-            nodes, precision, loss_scaling, gradient_clip_norm, warmup_steps, total_steps, preemptible,
-            strategy,
+            precision, loss_scaling, gradient_clip_norm, warmup_steps, total_steps, preemptible, strategy,
         ],
+        nodes: training.nodes.or(plan.resources.nodes),
         seed: plan.run.seed,
         gpus: Some(gpus),
         // Without a cadence the script decides, in an unknown way.
@@ -196,13 +196,8 @@ fn loader(plan: &Plan, training: &TrainingSection, capture: &Capture) -> Option<
     let facts = training.loader?;
     let of_host = || capture.host.cpu_count_usable.and_then(|count| u32::try_from(count).ok());
     let cpus = plan.resources.cpus.or_else(of_host);
-    Some(Loader {
-        workers: facts.workers,
-        cpus_per_gpu: cpus.map(|cpus| cpus / plan.resources.gpus.max(1)),
-        pin_memory: facts.pin_memory,
-        prefetch: facts.prefetch,
-        persistent_workers: facts.persistent_workers,
-    })
+    let cpus_per_gpu = cpus.map(|cpus| cpus / plan.resources.gpus.max(1));
+    Some(with_fields_of!(Loader, facts, [workers, pin_memory, prefetch, persistent_workers], cpus_per_gpu))
 }
 
 /// Price × hours, where both are known.
@@ -246,13 +241,15 @@ fn spec(work: &Work<'_>) -> Result<Option<MemorySpec>, AppError> {
         safetensors: Vec::new(),
         parameters: training.parameters,
     };
-    Ok(Some(described(MemorySpec::new(read_model(&source)?.model), training, work.job.plan.resources.gpus)))
+    Ok(Some(described(MemorySpec::new(read_model(&source)?.model), training, &work.job.plan.resources)))
 }
 
-fn described(plain: MemorySpec, training: &TrainingSection, gpus: u32) -> MemorySpec {
+fn described(plain: MemorySpec, training: &TrainingSection, resources: &ResourcesSection) -> MemorySpec {
     let sharded = matches!(training.strategy, Some(Strategy::FullySharded | Strategy::Offloaded));
-    let ranks = if training.strategy == Some(Strategy::Single) { 1 } else { u64::from(gpus.max(1)) };
-    let nodes = u64::from(training.nodes.unwrap_or(1));
+    let ranks =
+        if training.strategy == Some(Strategy::Single) { 1 } else { u64::from(resources.gpus.max(1)) };
+    // With `resources.nodes` the GPUs are those of all of them.
+    let nodes = if resources.nodes.is_some() { 1 } else { u64::from(training.nodes.unwrap_or(1)) };
     MemorySpec {
         sequence: training.sequence_length.unwrap_or(plain.sequence),
         micro_batch: training.micro_batch.unwrap_or(plain.micro_batch),

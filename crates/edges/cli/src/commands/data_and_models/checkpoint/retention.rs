@@ -18,10 +18,8 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Exit 
     }
     let which = which(&args.step)?;
     let until = args.until.as_deref().map(|until| parse_time(until, "`2027-01-31T12:00:00Z`")).transpose()?;
-    let pinned = match &args.lasting {
-        Some(lasting) => checkpoints.pin_for(&args.name, which, &args.why, lasting.0),
-        None => checkpoints.pin(&args.name, which, &args.why, until),
-    }?;
+    let lasting = args.lasting.as_ref().map(|lasting| checkpoints.now().plus_seconds(lasting.0));
+    let pinned = checkpoints.pin(&args.name, which, &args.why, lasting.or(until))?;
     report_pin(&pinned, "holds", printer);
     Ok(0)
 }

@@ -16,7 +16,7 @@ const COLUMNS: [Column; 13] = [
     ("where", |entry| entry.place.to_string()),
     ("age", |entry| entry.age_seconds.map(duration).unwrap_or_default()),
     ("reason", |entry| entry.reason.clone().unwrap_or_default()),
-    ("pins", |entry| entry.pins.join(", ")),
+    ("pins", pins),
     ("epoch", |entry| entry.epoch.to_string()),
     ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
     ("under", |entry| entry.folder.clone()),
@@ -26,6 +26,15 @@ const COLUMNS: [Column; 13] = [
 fn lacks(entry: &Checkpoint) -> String {
     let missing = entry.missing.iter().flatten().map(|kind| kind.as_str().replace('_', " "));
     missing.collect::<Vec<_>>().join(", ")
+}
+
+/// `best, eval (ended)`: one that ended holds nothing any more, until it is taken away.
+fn pins(entry: &Checkpoint) -> String {
+    let cell = |name: &String| match entry.ended_pins.contains(name) {
+        true => format!("{name} (ended)"),
+        false => name.clone(),
+    };
+    entry.pins.iter().map(cell).collect::<Vec<_>>().join(", ")
 }
 
 fn verified(entry: &Checkpoint) -> &'static str {

@@ -2,7 +2,8 @@ use std::path::Path;
 
 use trackway_api::data::CheckAnswer;
 use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
-use trackway_flows::data::{ReadContext, ReadNote};
+use trackway_flows::data::table::TableRequest;
+use trackway_flows::data::{DataSpec, ReadContext, ReadNote};
 
 use super::{print_reading, reading, request, table};
 use crate::args::CheckArgs;
@@ -17,8 +18,7 @@ const GROUPS_SHOWN: usize = 40;
 pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Exit {
     let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading, read));
     // Column names of the data are not those of the probabilities.
-    let probabilities = other(&args.probabilities)
-        .map(|it| trackway_flows::data::table::TableRequest { columns: Vec::new(), ..it });
+    let unnamed = |it: TableRequest| TableRequest { spec: DataSpec { columns: Vec::new(), ..it.spec }, ..it };
     let asked = CheckRequest {
         table: table(&args.table, read),
         label: args.label.clone(),
@@ -26,7 +26,7 @@ pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Exit {
         ignored: args.ignore.clone(),
         against: other(&args.against),
         sign_offs: args.sign_off.as_deref().map(read_sign_offs).transpose()?.unwrap_or_default(),
-        probabilities,
+        probabilities: other(&args.probabilities).map(unnamed),
         only: args.only.clone(),
         skip: args.skip.clone(),
     };

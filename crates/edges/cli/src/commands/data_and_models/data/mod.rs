@@ -15,10 +15,11 @@ mod split;
 
 use std::sync::Once;
 
+use trackway_core::with_fields_of;
 use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data::table::{ReadObserver, TableRequest, expected_seconds};
-use trackway_flows::data::{ReadContext, ReadNote, ReadNoteKind, sentences};
+use trackway_flows::data::{DataSpec, ReadContext, ReadNote, ReadNoteKind, sentences};
 use trackway_flows::evaluation::slices::SlicesOnlooker;
 use trackway_system::{Cancel, SystemClock};
 
@@ -108,15 +109,12 @@ pub(in crate::commands) fn request(
 ) -> TableRequest {
     TableRequest {
         paths: paths.to_vec(),
-        format: None,
-        columns: reading.columns.clone(),
-        header: reading.header,
-        delimiter: reading.delimiter,
-        comment: reading.comment,
-        skip_lines: reading.skip_lines,
-        trailing_separator: reading.trailing_separator,
-        decimal: reading.decimal,
-        missing: reading.missing.clone(),
+        spec: with_fields_of!(
+            DataSpec,
+            &reading,
+            [columns, header, delimiter, comment, skip_lines, trailing_separator, decimal, missing],
+            ..DataSpec::default()
+        ),
         read_context: read.clone(),
     }
 }

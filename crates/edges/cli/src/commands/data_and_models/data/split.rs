@@ -3,7 +3,7 @@ use std::path::Path;
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart};
 use trackway_core::with_fields_of;
 use trackway_flows::data::ReadContext;
-use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
+use trackway_flows::data::split::{SplitColumns, SplitMethod, SplitRequest, split as make};
 
 use super::{code, print_reading, reading, table};
 use crate::args::SplitArgs;
@@ -18,7 +18,8 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Exit {
     let request = with_fields_of!(
         SplitRequest,
         &args,
-        [folds, key, label, group, time, seed, out],
+        [folds, seed, out],
+        columns: with_fields_of!(SplitColumns, &args, [key, label, group, time]),
         table: table(&args.table, read),
         method: method(args)?,
         parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,

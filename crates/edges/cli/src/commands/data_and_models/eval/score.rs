@@ -2,8 +2,8 @@ use std::path::Path;
 
 use trackway_api::models::ScoreReport;
 use trackway_core::with_fields_of;
-use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::TableRequest;
+use trackway_flows::data::{DataSpec, ReadContext};
 use trackway_flows::evaluation::score::{ScoreOutputs, ScoreRequest, score as ask};
 
 use crate::args::ScoreArgs;
@@ -27,14 +27,13 @@ pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Exit {
 }
 
 fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
+    let format = args.read_as.as_deref().and_then(|name| serde_json::from_value(name.into()).ok());
+    let table = table(&args.table, read);
     with_fields_of!(
         ScoreRequest,
         &args,
         [command, label, positive, features, skip, batch_rows, limit, probe_rows],
-        table: TableRequest {
-            format: args.read_as.as_deref().and_then(|name| serde_json::from_value(name.into()).ok()),
-            ..table(&args.table, read)
-        },
+        table: TableRequest { spec: DataSpec { format, ..table.spec }, ..table },
         format: args.batches,
     )
 }

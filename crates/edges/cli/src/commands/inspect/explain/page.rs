@@ -23,7 +23,7 @@ use crate::commands::data_and_models::eval::{evaluator_name, few_metrics, gate_s
 use crate::commands::inspect::{amend, progressive};
 use crate::commands::sections::{fact, facts, lines, listed, more, newest, optional, section};
 use crate::printer::{Printer, Shown, Tone};
-use crate::units::{bytes, counted, duration, known, metric, short_hash};
+use crate::units::{bytes, counted, duration, known, metric, short_hash, timestamp};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
@@ -355,6 +355,18 @@ fn placed(printer: Printer, place: &AttemptPlacement) {
     };
     fact(printer, "where", format!("{} on {host}{size}{job}", place.launcher));
     optional(printer, "devices", place.devices.clone());
+    optional(printer, "queued", queued(place));
+    optional(printer, "arrived", place.completeness.clone());
+}
+
+/// How long it was in the queue of its engine, or since when.
+fn queued(place: &AttemptPlacement) -> Option<String> {
+    let queue = place.queue.as_deref().map(|queue| format!(" of {queue}")).unwrap_or_default();
+    let submitted_at = place.submitted_at?;
+    Some(match place.queued_seconds {
+        Some(seconds) => format!("{} in the queue{queue}", duration(seconds)),
+        None => format!("in the queue{queue}, submitted {}", timestamp(submitted_at)),
+    })
 }
 
 fn difference(printer: Printer, diff: &Diff) {

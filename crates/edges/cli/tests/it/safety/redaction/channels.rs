@@ -1,5 +1,5 @@
 //! Every form in which secrets are met, through every channel into a home. The channels are listed where their doors are
-//! (`crates/base/redact/src/channels.json`): one without a row here fails.
+//! (`crates/base/redact/src/tests/channels.json`): one without a row here fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -117,7 +117,7 @@ fn script() {
 #[test]
 fn no_channel_lets_a_secret_into_a_home() {
     let channels: serde_json::Value =
-        serde_json::from_str(include_str!("../../../../../../base/redact/src/channels.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../../../base/redact/src/tests/channels.json")).unwrap();
     let listed = channels["doors"].as_object().unwrap();
     let rows: BTreeSet<&str> = ROWS.iter().map(|(channel, _)| *channel).collect();
     assert_eq!(listed.keys().map(String::as_str).collect::<BTreeSet<_>>(), rows, "each channel has a row");
@@ -192,7 +192,7 @@ fn leaked<'f>(home: &Home, shown: &[Answer], forms: &'f [Form]) -> Vec<(&'f str,
 /// Every form of `forms.json`, made of random letters of its classes.
 fn forms() -> Vec<Form> {
     let groups: BTreeMap<String, Vec<String>> =
-        serde_json::from_str(include_str!("../../../../../../base/redact/src/forms.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../../../base/redact/src/tests/forms.json")).unwrap();
     let mut seed = 11u64;
     let made: Vec<Form> = groups.values().flatten().map(|form| made(form, &mut seed)).collect();
     assert!(made.len() >= 134, "{}", made.len());

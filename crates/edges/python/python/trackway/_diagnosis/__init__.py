@@ -1,0 +1,1 @@
+"""Diagnoses: launches that observe the cause of a symptom of an earlier attempt."""

@@ -1,0 +1,1 @@
+"""Rehearsals: launches with one batch or a few, before a run that costs money."""

@@ -1,0 +1,1 @@
+"""A run, as its script, an adapter and a notebook see it."""
