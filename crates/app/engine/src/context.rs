@@ -60,6 +60,9 @@ impl Dependencies {
     }
 }
 
+/// Attempts of a run, and what decisions need of them.
+pub(crate) type KnownPast = (Vec<AttemptId>, Vec<PastAttempt>);
+
 /// What the requests of a process share.
 pub struct Shared {
     /// Where the state is.
@@ -70,7 +73,7 @@ pub struct Shared {
     pub(crate) outage: Mutex<Outage>,
     /// The sealed attempts of runs that this process decided about, oldest first and without a gap: a receipt does not change, so that the
     /// next decision reads those since then alone.
-    pub(crate) known_past: Mutex<BTreeMap<RunId, (Vec<AttemptId>, Vec<PastAttempt>)>>,
+    pub(crate) known_past: Mutex<BTreeMap<RunId, KnownPast>>,
     pub(crate) launchers: Launchers,
     /// This program, which runs `__shim` and `score`.
     pub binary: PathBuf,
