@@ -288,7 +288,7 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
     };
     if let Some(why) = unmet_with(&PlanEntry::default())? {
         return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
-            .hint("request less in `[resources]`, or launch it on a machine that has it"));
+            .hint("change the keys that are named, or launch it where they can be given"));
     }
     for (reason, rule) in &job.plan.retry.rules {
         let mut in_force = PlanEntry::default();

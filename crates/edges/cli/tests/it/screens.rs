@@ -36,7 +36,7 @@ fn masked(text: &str) -> String {
     for (pattern, mark) in [
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
         (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "[time]"),
-        (r"(· run_\[\d+\] · )[^·\n]+ · (completed|failed)", "$1[owner] · $2"),
+        (r"(· run_\[\d+\] · )[^·\n]+ · (completed|failed|blocked|stopped|waiting)", "$1[owner] · $2"),
         (r"\.tmp[0-9A-Za-z]{6}\b", "[project]"),
         (r"\b\d+ CPUs?\b", "[count] CPUs"),
         (r"_seconds \| [0-9.e-]+", "_seconds | [seconds]"),

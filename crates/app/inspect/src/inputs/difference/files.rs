@@ -76,11 +76,9 @@ impl Difference {
         incomplete.into_iter().for_each(|what| self.not_known(InputKind::File, what.clone()));
         let folders = || captured.into_iter().filter_map(|one| one.capture.folder.as_ref());
         let unsure: BTreeSet<PathBuf> = folders().flat_map(|folder| &folder.changed).cloned().collect();
-        // What attempts write is none of what they read.
-        let is_output = |path: &Path| {
-            let files = folders().flat_map(|folder| &folder.files).filter(|file| file.path == path);
-            files.filter_map(|file| file.modified_at).any(|at| kept.times().has(at))
-        };
+        // What attempts are known to write is none of what they read. Of any other file that is not known: the attempt may have read it before it wrote it.
+        let captures = captured.map(|one| &one.capture);
+        let is_output = |path: &Path| kept.times().is_output(captures, path);
         let named: Vec<String> = unsure
             .iter()
             .filter(|path| !is_output(path))
