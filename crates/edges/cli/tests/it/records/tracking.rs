@@ -372,6 +372,6 @@ fn what_is_not_finite_or_not_done_is_not_compared() {
         print("fails", &["3.0"], code);
     }
     let page = home.trackway(&["explain", "last"]).stdout;
-    let same = page.split("\nSame config, data and seed\n").nth(1).unwrap_or_else(|| panic!("{page}"));
+    let same = page.split("\nSame config and seed\n").nth(1).unwrap_or_else(|| panic!("{page}"));
     assert!(same.lines().next().unwrap().contains("not comparable: that run ended as `"), "{page}");
 }

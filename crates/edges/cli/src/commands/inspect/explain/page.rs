@@ -49,7 +49,12 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     listed(printer, "Pre-flight", &page.preflight, preflight);
     page.parent_diff.iter().for_each(|diff| difference(printer, diff));
-    listed(printer, same_inputs_title(&page.same_inputs), &page.same_inputs, same_inputs);
+    listed(
+        printer,
+        same_inputs_title(&page.same_inputs, page.run.data_sha256.is_some()),
+        &page.same_inputs,
+        same_inputs,
+    );
     listed(printer, "Found while it ran", &page.detections, detections);
     listed(printer, "Diagnosed", &page.diagnoses, diagnosis::diagnoses);
     timeline(printer, &page.timeline);
@@ -385,11 +390,12 @@ fn difference(printer: Printer, diff: &Diff) {
     }
 }
 
-/// What is said to be the same: files may differ that no run file names.
-fn same_inputs_title(runs: &[SameInputsRun]) -> &'static str {
-    match runs.iter().all(SameInputsRun::has_same_files) {
-        true => "Same config, data and seed",
-        false => "Same run-file settings",
+/// What is said to be the same: files may differ that no run file names. Nothing is said of data where no data set is known.
+fn same_inputs_title(runs: &[SameInputsRun], is_data_known: bool) -> &'static str {
+    match (runs.iter().all(SameInputsRun::has_same_files), is_data_known) {
+        (true, true) => "Same config, data and seed",
+        (true, false) => "Same config and seed",
+        (false, _) => "Same run-file settings",
     }
 }
 
